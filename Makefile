@@ -1,0 +1,34 @@
+# Everything a person does here, by name. `make help` lists it.
+PYTHON ?= python3.11
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow check clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	@touch $(STAMP)
+
+demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/
+	$(BIN)/pubpriv demo
+
+test: install  ## the fast suite
+	$(BIN)/pytest
+
+test-slow: install  ## the long statistical and timing tests
+	$(BIN)/pytest -m slow
+
+check: install  ## ruff, mypy --strict on pubpriv, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:  ## forget the environment and the demo
+	rm -rf .venv demo-output

@@ -1,0 +1,67 @@
+"""Everything pubpriv raises on purpose.
+
+::
+
+    PubPrivError                 exit code of the command line
+    ├── InvalidInput             2   bad input or configuration; nothing was spent
+    │   ├── SpecMismatch         2   a release id, or a dataset, used with other settings
+    │   └── RunClosed            2   a charge on a run that was closed
+    ├── BudgetExceeded           3   the hold or the cap has no room
+    ├── Unavailable              5   ledger or table out of reach; safe to retry
+    ├── LedgerViolation          6   the ledger contradicts itself
+    └── PrivateStepFailed        1   a defect: something failed after rows were opened
+
+Every message says what is wrong, where, and what to do. None depends on the values of private rows:
+errors raised before a charge know public configuration only, and whatever fails after one becomes
+`PrivateStepFailed`, whose text is always the same.
+"""
+
+
+class PubPrivError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is the command line's."""
+
+    exit_code = 1
+
+
+class InvalidInput(PubPrivError, ValueError):
+    """Bad input or configuration, found before anything was spent."""
+
+    exit_code = 2
+
+
+class SpecMismatch(InvalidInput):
+    """A name that is bound to other settings: a release id, a dataset, a table."""
+
+
+class RunClosed(InvalidInput):
+    """A new charge on a run that has been closed; its answers can still be replayed."""
+
+
+class BudgetExceeded(PubPrivError):
+    """A hold or charge for which there is no room. Nothing was read, nothing was spent."""
+
+    exit_code = 3
+
+
+class Unavailable(PubPrivError):
+    """The ledger or the table cannot be reached now. What was paid stays paid; retrying is safe."""
+
+    exit_code = 5
+
+
+class LedgerViolation(PubPrivError):
+    """The ledger's records contradict each other or their hash chain."""
+
+    exit_code = 6
+
+
+class PrivateStepFailed(PubPrivError):
+    """Something failed between a charge and its answer. The text is fixed, whatever the cause."""
+
+    TEXT = (
+        "a private step failed after it was paid for; its charge is kept. Check that the table can be read "
+        "with its declared columns, then run the same release id again: it resumes at no further cost"
+    )
+
+    def __init__(self) -> None:
+        super().__init__(self.TEXT)
