@@ -1,0 +1,49 @@
+"""Public values as canonical JSON: how questions reach the ledger and come back bit for bit.
+
+A value is a frozen dataclass of numbers, strings, tuples and further such dataclasses. It is written with
+an explicit type tag from a closed list, never an import path, so reading a ledger runs no foreign code.
+Floats are written as their shortest decimal that reads back to the same bits.
+"""
+
+import dataclasses
+import json
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=type)
+
+_TYPES: dict[str, type] = {}
+
+
+def public_value(cls: T) -> T:
+    """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary."""
+    _TYPES[cls.__name__] = cls
+    return cls
+
+
+def to_json(value: Any) -> Any:
+    """Plain JSON data for a public value; `from_json` inverts it exactly."""
+    if dataclasses.is_dataclass(value) and type(value).__name__ in _TYPES:
+        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"type": type(value).__name__, **fields}
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{type(value).__name__} is not a public value")
+
+
+def from_json(data: Any) -> Any:
+    """The public value that `to_json` wrote; a tag that is not on the list is refused."""
+    if isinstance(data, dict):
+        cls = _TYPES.get(data.get("type", ""))
+        if cls is None:
+            raise ValueError("unknown type tag in a stored public value")
+        return cls(**{name: from_json(item) for name, item in data.items() if name != "type"})
+    if isinstance(data, list):
+        return tuple(from_json(item) for item in data)
+    return data
+
+
+def canonical(data: Any) -> str:
+    """One text per JSON value: sorted keys, no spaces, no NaN."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,63 @@
+"""Columns as a person names them: `cost`, `log1p(cost)`, `log(cost)`.
+
+An expression is a public map of one cell, so it costs nothing and proves nothing away: a cell that it
+sends to NaN or infinity makes its record odd, and odd records are not counted.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.errors import InvalidInput
+
+_EXPRESSION = re.compile(r"^\s*(log1p|log)\((.+)\)\s*$")
+_MAPS = {"log": np.log, "log1p": np.log1p}
+
+
+@public_value
+@dataclass(frozen=True)
+class Column:
+    """One column of the estimate: a source column of the file and the map applied to each of its cells."""
+
+    source: str
+    function: str | None = None
+
+    @property
+    def name(self) -> str:
+        """As it was written: `cost` or `log1p(cost)`."""
+        return f"{self.function}({self.source})" if self.function else self.source
+
+    def apply(self, cells: np.ndarray) -> None:
+        """Map `cells` in place; the caller holds `np.errstate(all="ignore")`."""
+        if self.function:
+            _MAPS[self.function](cells, out=cells)
+
+
+def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
+    """Columns for `names`, in order.
+
+    Raises:
+        InvalidInput: no name, an empty name, or the same expression twice.
+    """
+    columns = tuple(_parse(name) for name in names)
+    if not columns:
+        raise InvalidInput("no columns: name at least one numeric column")
+    written = [column.name for column in columns]
+    twice = sorted({name for name in written if written.count(name) > 1})
+    if twice:
+        raise InvalidInput(f"column named twice: {', '.join(twice)}")
+    return columns
+
+
+def split_columns(text: str) -> list[str]:
+    """The names in `a,b,log1p(c)`; commas inside parentheses do not separate."""
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text)]
+
+
+def _parse(name: object) -> Column:
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInput("a column name is empty: write --columns a,b,\"log1p(c)\"")
+    match = _EXPRESSION.match(name)
+    return Column(match[2].strip(), match[1]) if match else Column(name.strip())

@@ -1,0 +1,21 @@
+"""The closed list of questions that may be asked of private rows.
+
+| question | released per region | squared distance of neighbours, in noise units |
+|---|---|---|
+| `Counts` | count | 2 w^2; w^2 for one region |
+| `ClippedSums` | sum of q | 4 R^2 w^2 |
+| `Moments` | count, sum of q, sum of q'q | 2 (wN^2 + wS^2 R^2 + wQ^2 R^4) if 2 wN wQ >= wS^2 |
+| `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
+| `Bisection` | a quantile, by adaptive counts | steps * w^2 |
+| `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
+
+w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
+"""
+
+from pubpriv.data.questions.base import Part, Question
+from pubpriv.data.questions.bisection import Bisection
+from pubpriv.data.questions.counts import ClippedSums, Counts
+from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.score import BoundedScore
+
+__all__ = ["Bisection", "BoundedScore", "ClippedSums", "Counts", "LiftedGram", "Moments", "Part", "Question"]

@@ -1,0 +1,235 @@
+"""Joint releases of count, sum and second moment per region: the workhorses of every estimator.
+
+Both questions place phi(q) in the block of the record's region and are proven by one kernel argument. For
+records with images q, q' in the same region the squared distance is K(q,q) + K(q',q') - 2 K(q,q'), where
+K(q,q') = <phi(q), phi(q')>; in different regions, or where one of the two is nowhere, it is at most
+K(q,q) + K(q',q'). K is a polynomial in inner products of vectors of norm at most R, so
+K(q,q) <= f(R^2) with f(s) = wN^2 + wS^2 s + w2^2 s^2, and only a lower bound of K(q,q') is needed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import GRID, Frame, grid_scale, quantise, squared_norms
+from pubpriv.data.questions.base import (
+    COUNT_FACTOR,
+    SUM_FACTOR,
+    Additive,
+    Part,
+    Totals,
+    Values,
+    noise_for,
+    root_up,
+    shares_of,
+    squared_weight,
+)
+from pubpriv.data.regions import Partition, View
+
+Shares = tuple[Fraction, Fraction, Fraction]
+
+
+@public_value
+@dataclass(frozen=True)
+class Moments(Additive):
+    """Count, sum of q and sum of |q|^2 per region, of the same checked q.
+
+    Sensitivity (replace-one): phi(q) = (wN, wS q, wQ |q|^2), so K(q,q') = wN^2 + wS^2 u + wQ^2 s s' with
+    u = <q,q'> >= -sqrt(s s'), s = |q|^2, s' = |q'|^2 in [0, R^2]. With t = sqrt(s s') in [0, R^2],
+    K >= wN^2 - wS^2 t + wQ^2 t^2, whose minimum wN^2 - wS^4 / (4 wQ^2) is not negative iff
+    2 wN wQ >= wS^2. Under that condition, checked in integers at construction, the squared distance is at most
+    2 (wN^2 + wS^2 R^2 + wQ^2 R^4) in either case.
+
+    Attributes:
+        partition: regions; frames and radii are theirs, in order.
+        noise_scales: integer sds of the count, sum and squared-norm parts.
+    """
+
+    partition: Partition
+    frames: tuple[Frame, ...]
+    radii: tuple[float, ...]
+    noise_scales: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        n, s, q = (squared_weight(part) for part in self.parts.values())
+        if 4 * n * q < s * s:
+            raise ValueError("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
+
+    @classmethod
+    def priced(
+        cls,
+        partition: Partition,
+        frames: tuple[Frame, ...],
+        radii: tuple[float, ...],
+        squared_distance: Fraction,
+        shares: Shares,
+    ) -> "Moments":
+        """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, squared norm)."""
+        shares_of("Moments", shares)
+        n, s, q = (share * squared_distance / 2 for share in shares)
+        ball = GRID * GRID
+        scales = noise_for(n, COUNT_FACTOR), noise_for(s / ball, SUM_FACTOR), noise_for(q / ball**2, 1)
+        return cls(partition, frames, radii, scales)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """k counts, the concatenated sums, k squared norms."""
+        regions, size = len(self.frames), sum(f.dimension for f in self.frames)
+        count, total, square = self.noise_scales
+        return {
+            "count": Part(regions, COUNT_FACTOR, count, 1),
+            "sum": Part(size, SUM_FACTOR, total, GRID),
+            "square": Part(regions, 1, square, GRID * GRID),
+        }
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """2 (wN^2 + wS^2 R^2 + wQ^2 R^4)."""
+        n, s, q = (squared_weight(part) for part in self.parts.values())
+        return 2 * (n + s * GRID**2 + q * GRID**4)
+
+    def totals(self, view: View) -> Totals:
+        """{"count": (k,), "sum": concatenated, "square": (k,)}."""
+        labels = self.partition.assign(view)
+        count, sums, square = [], [], []
+        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+            q, keep = quantise(*view.taken(frame), radius)
+            keep &= labels == region
+            np.copyto(q, 0.0, where=~keep)
+            count.append(np.count_nonzero(keep))
+            sums.append(q.sum(axis=1))
+            square.append(squared_norms(q).sum())
+        return {
+            "count": np.array(count, dtype=np.int64),
+            "sum": np.concatenate(sums).astype(np.int64),
+            "square": np.array(square).astype(np.int64),
+        }
+
+    def values(self, noisy: Totals) -> Values:
+        """Counts (k,), sums of z (concatenated over regions), sums of |z|^2 (k,)."""
+        steps = np.array([grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)])
+        return {
+            "count": noisy["count"] / COUNT_FACTOR,
+            "sum": noisy["sum"] / (SUM_FACTOR * np.repeat(steps, [f.dimension for f in self.frames])),
+            "square": noisy["square"] / steps**2,
+        }
+
+
+@public_value
+@dataclass(frozen=True)
+class LiftedGram(Additive):
+    """Count, sum of q and sum of q q' per region: the Gram matrix of the lifted records (1, q).
+
+    Noise on the second moment has the shape of a Gaussian orthogonal ensemble: sd sM on the diagonal, and
+    sO >= sM / sqrt(2) (an integer, 2 sO^2 >= sM^2) once on each mirrored pair. Hence
+    sum_i D_ii^2 / sM^2 + sum_{i<j} D_ij^2 / sO^2 <= |D|_F^2 / sM^2, and the moment part of phi is
+    wM q q' in Frobenius geometry with wM = 1/sM.
+
+    Sensitivity (replace-one): K(q,q') = wN^2 + wS^2 u + wM^2 u^2 with u = <q,q'> in [-R^2, R^2]. Its minimum
+    over all u is wN^2 - wS^4 / (4 wM^2), so within a region the squared distance is at most
+    2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2); the last term vanishes iff
+    2 wN wM >= wS^2. Across regions, and in or out of all of them, the first term alone bounds it.
+    Parts that are not asked (`sum` for a principal component analysis; `count` where the public n is the
+    count) have weight 0.
+
+    Attributes:
+        partition: regions; frames and radii are theirs, in order. All frames have one dimension ell.
+        noise_scales: integer sds of (count, sum, moment); 0 for a count or sum that is not asked.
+    """
+
+    partition: Partition
+    frames: tuple[Frame, ...]
+    radii: tuple[float, ...]
+    noise_scales: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        if len({frame.dimension for frame in self.frames}) != 1:
+            raise ValueError("LiftedGram needs frames of one dimension")
+
+    @classmethod
+    def priced(
+        cls,
+        partition: Partition,
+        frames: tuple[Frame, ...],
+        radii: tuple[float, ...],
+        squared_distance: Fraction,
+        shares: Shares,
+    ) -> "LiftedGram":
+        """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, moment).
+
+        The shares must satisfy 4 share_N share_M >= share_S^2, so that nothing is lost to the last term.
+        """
+        shares_of("LiftedGram", shares)
+        if 4 * shares[0] * shares[2] < shares[1] ** 2:
+            raise ValueError("LiftedGram shares need 4 N M >= S^2: give the sum a smaller share")
+        n, s, m = (share * squared_distance / 2 for share in shares)
+        ball = GRID * GRID
+        scales = noise_for(n, COUNT_FACTOR), noise_for(s / ball, SUM_FACTOR), noise_for(m / ball**2, 1)
+        return cls(partition, frames, radii, scales)
+
+    @classmethod
+    def second_moment(
+        cls, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], squared_distance: Fraction
+    ) -> "LiftedGram":
+        """The sum of q q' alone, at price mu^2 at most `squared_distance`."""
+        return cls(partition, frames, radii, (0, 0, noise_for(squared_distance / (2 * GRID**4), 1)))
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Those asked of: counts, sums, diagonals and upper triangles, each concatenated over regions."""
+        k, ell = len(self.frames), self.frames[0].dimension
+        count, total, moment = self.noise_scales
+        off_diagonal = root_up(Fraction(moment * moment, 2))
+        parts = {
+            "count": Part(k, COUNT_FACTOR, count, 1),
+            "sum": Part(k * ell, SUM_FACTOR, total, GRID),
+            "diagonal": Part(k * ell, 1, moment, GRID * GRID),
+            "upper": Part(k * ell * (ell - 1) // 2, 1, off_diagonal, GRID * GRID),
+        }
+        return {name: part for name, part in parts.items() if part.noise_scale and part.size}
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2)."""
+        parts = self.parts
+        n, s, m = (squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", "diagonal"))
+        return 2 * (n + s * GRID**2 + m * GRID**4) + max(Fraction(0), s * s / (2 * m) - 2 * n)
+
+    def totals(self, view: View) -> Totals:
+        """Concatenated over regions; integers in float64 products stay below 2^53 and are exact."""
+        labels = self.partition.assign(view)
+        alone = len(self.frames) == 1
+        pieces: dict[str, list[np.ndarray]] = {"count": [], "sum": [], "diagonal": [], "upper": []}
+        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
+            q, keep = quantise(*view.taken(frame), radius)
+            keep &= labels == region
+            if alone:
+                np.copyto(q, 0.0, where=~keep)
+            else:
+                # each region holds a part of the block, so picking it makes the k products as cheap as one
+                q = np.compress(keep, q, axis=1)
+            gram = q @ q.T
+            pieces["count"].append(np.array([np.count_nonzero(keep)], dtype=np.float64))
+            pieces["sum"].append(q.sum(axis=1))
+            pieces["diagonal"].append(np.diagonal(gram))
+            pieces["upper"].append(gram[np.triu_indices(len(gram), 1)])
+        return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
+
+    def values(self, noisy: Totals) -> Values:
+        """Those asked of: counts (k,), sums of z (k, ell), second moments of z (k, ell, ell)."""
+        k, ell = len(self.frames), self.frames[0].dimension
+        steps = np.array([grid_scale(ell, radius) for radius in self.radii])
+        moment = np.zeros((k, ell, ell))
+        rows, columns = np.triu_indices(ell, 1)
+        if "upper" in noisy:
+            moment[:, rows, columns] = moment[:, columns, rows] = noisy["upper"].reshape(k, -1)
+        moment[:, range(ell), range(ell)] = noisy["diagonal"].reshape(k, ell)
+        values: Values = {"moment": moment / steps[:, None, None] ** 2}
+        if "count" in noisy:
+            values["count"] = noisy["count"] / COUNT_FACTOR
+        if "sum" in noisy:
+            values["sum"] = noisy["sum"].reshape(k, ell) / (SUM_FACTOR * steps[:, None])
+        return values

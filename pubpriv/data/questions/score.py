@@ -1,0 +1,55 @@
+"""One bounded number per record: which of two public models the private rows prefer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions.base import SUM_FACTOR, Additive, Part, Totals, Values, noise_for, squared_weight
+from pubpriv.data.regions import Cells, View
+
+SCORE_GRID = 1 << 16
+"""c: the largest magnitude of a record's integer score."""
+
+
+@public_value
+@dataclass(frozen=True)
+class BoundedScore(Additive):
+    """Sum of log p_first(x) - log p_second(x), clipped to [-bound, bound] nats per record.
+
+    Each record adds an integer in [-c, c], or 0 where its difference is not finite.
+    Sensitivity (replace-one): the sum moves by at most 2c, squared distance 4 c^2.
+    """
+
+    first: Cells
+    second: Cells
+    bound: float
+    noise_scale: int
+
+    @classmethod
+    def priced(cls, first: Cells, second: Cells, bound: float, squared_distance: Fraction) -> "BoundedScore":
+        """The score whose price mu^2 is at most `squared_distance`."""
+        return cls(first, second, bound, noise_for(squared_distance / (4 * SCORE_GRID**2), SUM_FACTOR))
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """One coordinate."""
+        return {"score": Part(1, SUM_FACTOR, self.noise_scale, SCORE_GRID)}
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """4 c^2 w^2."""
+        return 4 * SCORE_GRID**2 * squared_weight(self.parts["score"])
+
+    def totals(self, view: View) -> Totals:
+        """{"score": (1,)}."""
+        difference = self.first.log_density(view) - self.second.log_density(view)
+        scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (SCORE_GRID / self.bound))
+        keep = np.abs(scaled) <= SCORE_GRID
+        return {"score": np.array([np.where(keep, scaled, 0.0).sum()]).astype(np.int64)}
+
+    def values(self, noisy: Totals) -> Values:
+        """The sum of clipped differences, in nats, (1,)."""
+        return {"score": noisy["score"] * (self.bound / (SCORE_GRID * SUM_FACTOR))}

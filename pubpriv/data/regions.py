@@ -1,0 +1,155 @@
+"""Which region a record belongs to: public, hard partitions of R^d.
+
+Every partition is fixed by public data and by answers that were already released, so replacing one record
+moves that record alone: out of at most one region and into at most one other. A record with a cell that is
+not finite, or whose score is not, belongs to no region (label -1).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame, squared_norms
+
+
+class View:
+    """One block of records and what was computed of it, so that assignment and statistic share a map."""
+
+    def __init__(self, block: np.ndarray) -> None:
+        self.block = block
+        self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
+
+    def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """(z, squared norms) of the block under `frame`, computed once."""
+        found = self._mapped.get(id(frame))
+        if found is None:
+            z = frame.map(self.block)
+            found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
+        return found[1], found[2]
+
+    def taken(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """As `mapped`, and z is the caller's to overwrite."""
+        z, norms = self.mapped(frame)
+        del self._mapped[id(frame)]
+        return z, norms
+
+
+class Partition(Protocol):
+    """A public map from a record to one of `n_regions` regions or to none."""
+
+    @property
+    def n_regions(self) -> int:
+        """How many regions there are."""
+
+    def assign(self, view: View) -> np.ndarray:
+        """Region of each record of the block: int64 (length,), -1 for none."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Everything:
+    """One region: every record whose cells are all finite."""
+
+    n_regions = 1
+
+    def assign(self, view: View) -> np.ndarray:
+        """0 where all cells are finite."""
+        # a sum of finite cells may overflow, so ask each cell
+        return np.where(np.isfinite(view.block).all(axis=0), 0, -1)
+
+
+@public_value
+@dataclass(frozen=True)
+class NearestPoint:
+    """The group of the nearest of some public points, distance taken after `frame`.
+
+    Attributes:
+        frame: public map into the space where distances are meant.
+        points: (count, ell), in that space.
+        groups: region of each point, 0 to n_regions - 1.
+    """
+
+    frame: Frame
+    points: tuple[tuple[float, ...], ...]
+    groups: tuple[int, ...]
+
+    @property
+    def n_regions(self) -> int:
+        """Number of groups."""
+        return max(self.groups) + 1
+
+    @cached_property
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        points = np.array(self.points, dtype=np.float64)
+        # |z - p|^2 = |z|^2 - 2 p.z + |p|^2; the first term does not matter for the nearest
+        return points, np.einsum("ij,ij->i", points, points)[:, None] / 2, np.array(self.groups)
+
+    def assign(self, view: View) -> np.ndarray:
+        """Group of the nearest point."""
+        points, half_norms, groups = self._arrays
+        z, norms = view.mapped(self.frame)
+        nearest = np.argmax(points @ z - half_norms, axis=0)
+        return np.where(np.isfinite(norms), groups[nearest], -1)
+
+
+@public_value
+@dataclass(frozen=True)
+class Cells:
+    """argmax_j offset_j - |z_j|^2 / 2 with z_j = frames[j](x): Gaussian components, hard assignment.
+
+    With frames that whiten by each component's covariance and offset_j = log w_j - log det(Sigma_j)/2 this
+    is the most likely component.
+    """
+
+    frames: tuple[Frame, ...]
+    offsets: tuple[float, ...]
+
+    @property
+    def n_regions(self) -> int:
+        """Number of components."""
+        return len(self.frames)
+
+    def scores(self, view: View) -> np.ndarray:
+        """offset_j - |z_j|^2 / 2, shape (n_regions, length)."""
+        return np.stack(
+            [offset - view.mapped(frame)[1] / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
+        )
+
+    def assign(self, view: View) -> np.ndarray:
+        """The most likely component."""
+        scores = self.scores(view)
+        return np.where(np.isfinite(scores).all(axis=0), np.argmax(scores, axis=0), -1)
+
+    def log_density(self, view: View) -> np.ndarray:
+        """log sum_j exp(score_j): the log density up to the constant -(d/2) log(2 pi)."""
+        scores = self.scores(view)
+        top = scores.max(axis=0)
+        return top + np.log(np.exp(scores - top).sum(axis=0))
+
+
+@public_value
+@dataclass(frozen=True)
+class Refined:
+    """Each region of `groups` cut further by a partition of its own; regions are numbered through."""
+
+    groups: NearestPoint | Everything
+    inner: tuple[Cells | Everything, ...]
+
+    @property
+    def n_regions(self) -> int:
+        """Regions of all inner partitions."""
+        return sum(cells.n_regions for cells in self.inner)
+
+    def assign(self, view: View) -> np.ndarray:
+        """Inner region of the record's group, shifted by the regions of the groups before."""
+        group = self.groups.assign(view)
+        labels = np.full(group.shape, -1)
+        first = 0
+        for number, cells in enumerate(self.inner):
+            inner = cells.assign(view)
+            labels = np.where((group == number) & (inner >= 0), first + inner, labels)
+            first += cells.n_regions
+        return labels

@@ -1,0 +1,86 @@
+"""Exact integer totals of a question over a table, block by block, on any executor.
+
+Blocks have one public length inside a row group and BLAS runs one thread inside a block, so a record's
+integers depend on that record and its place alone; totals are sums of integers. Hence they are the same bits
+for any number of threads, any order of blocks, and any distribution of the row groups over files.
+"""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.regions import View
+
+
+def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
+    """int64 totals of `question` over all records of `table`.
+
+    This is private data, summed but not yet noised: only the curator may call it, between a charge and its
+    noise (benchmarks and tests call it on tables of their own).
+
+    Args:
+        table: a `PrivateTable` or `ArrayTable`.
+        question: what to sum.
+        executor: any `concurrent.futures.Executor`; default: threads, one per processor.
+    """
+    chunks = table.chunks()
+    with _single_threaded_blas():
+        if executor is not None:
+            return _sum(executor.map(partial(scan_chunk, question), chunks))
+        with ThreadPoolExecutor(max_workers=min(len(chunks), cpu_count() or 1)) as threads:
+            return _sum(threads.map(partial(scan_chunk, question), chunks))
+
+
+def scan_chunk(question: Question, chunk: Any) -> Totals:
+    """Totals of one chunk; runs in a thread or on another machine."""
+    totals: Totals = {}
+    # odd cells must leave no warning behind: a warning would depend on values
+    with _single_threaded_blas(), np.errstate(all="ignore"):
+        for block in chunk.blocks():
+            totals = _sum(iter((totals, question.totals(View(block)))))
+    return totals
+
+
+def _sum(pieces: Iterator[Totals]) -> Totals:
+    total: Totals = {}
+    for piece in pieces:
+        for name, values in piece.items():
+            total[name] = total[name] + values if name in total else values
+    return total
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+_lock = threading.Lock()
+_inside = 0
+_limit: Any = None
+
+
+@contextmanager
+def _single_threaded_blas() -> Iterator[None]:
+    """One BLAS thread while any scan of this process runs: the limit is the process's, so the last one lifts it."""
+    global _inside, _limit  # noqa: PLW0603
+    with _lock:
+        if _inside == 0:
+            _limit = _blas().limit(limits=1, user_api="blas")
+            _limit.__enter__()
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.__exit__(None, None, None)

@@ -1,0 +1,384 @@
+"""Tables: the only file that opens private data, and the public rows beside it.
+
+A `PrivateTable` is an opaque handle: where the file is configured to be, the declared columns, and n, which
+is public. It has no iteration, no conversion and no representation of values; `blocks` is for `scan` alone.
+Of a private file only the declared columns, their types and the row counts are looked at: no statistics, no
+key-value metadata, no partition folders, no sizes, no time stamps.
+"""
+
+import fnmatch
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pubpriv.data.columns import Column, parse_columns
+from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+
+T = TypeVar("T")
+
+BLOCK = 4096
+"""Records in a block of up to 64 columns; a public constant of the layout, fewer for wider tables."""
+
+_BATCH = 16 * BLOCK
+
+
+def block_length(dimension: int) -> int:
+    """Records per block: keeps a block of `dimension` columns within a processor's cache."""
+    length = BLOCK
+    while length * dimension > BLOCK * 64 and length > 256:
+        length //= 2
+    return length
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A unit of work: one row group of one file. Knows how to yield its blocks anywhere."""
+
+    path: str
+    row_group: int
+    columns: tuple[Column, ...]
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Blocks (d, length) of float64, columns mapped; the last one is padded with NaN."""
+        filesystem, path = _locate(self.path)
+        sources = sorted({column.source for column in self.columns})
+        with filesystem.open_input_file(path) as handle:
+            file = _parquet().ParquetFile(handle, memory_map=False)
+            batches = file.iter_batches(_BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
+            yield from _reblocked(batches, self.columns)
+
+
+@dataclass(frozen=True)
+class PrivateTable:
+    """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
+
+    Attributes:
+        uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
+        columns: declared columns, in order.
+        n_rows: the number of records, which is public.
+    """
+
+    uri: str
+    columns: tuple[Column, ...]
+    n_rows: int
+
+    @classmethod
+    def open(cls, uri: str | os.PathLike[str], columns: list[str] | tuple[str, ...]) -> "PrivateTable":
+        """Look at the schema and the row counts, and at nothing else.
+
+        Args:
+            uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
+            columns: names, or `log1p(name)` or `log(name)`.
+
+        Raises:
+            InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
+                numeric (integers, floats and decimals are; nulls are always allowed).
+            Unavailable: the storage does not answer.
+        """
+        declared = parse_columns(columns)
+        where = _canonical(os.fspath(uri))
+        files = _files(where)
+        rows = 0
+        for path in files:
+            schema, groups = _footer(path, where)
+            _check_schema(schema, declared, where)
+            rows += sum(groups)
+        if rows == 0:
+            raise InvalidInput(f"the private table {where} has no rows")
+        return cls(where, declared, rows)
+
+    @property
+    def source_columns(self) -> tuple[str, ...]:
+        """Columns of the file that are read, sorted."""
+        return tuple(sorted({column.source for column in self.columns}))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Columns of the estimate, as written."""
+        return tuple(column.name for column in self.columns)
+
+    def chunks(self) -> list[Chunk]:
+        """The units of a scan, after a check that n is what it was.
+
+        Raises:
+            InvalidInput: the row count changed since the handle was opened.
+        """
+        found = [(path, group, rows) for path in _files(self.uri) for group, rows in enumerate(_footer(path, self.uri)[1])]
+        if sum(rows for _, _, rows in found) != self.n_rows:
+            raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
+        return [Chunk(path, group, self.columns) for path, group, _ in found]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayTable:
+    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy."""
+
+    rows: np.ndarray
+    columns: tuple[Column, ...]
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def chunks(self) -> "list[ArrayTable]":
+        """Slices of whole batches."""
+        return [
+            ArrayTable(self.rows, self.columns, start, min(start + _BATCH, len(self.rows)))
+            for start in range(0, len(self.rows), _BATCH)
+        ]
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Blocks (d, length) of this slice, the last one padded with NaN."""
+        length = block_length(self.rows.shape[1])
+        stop = len(self.rows) if self.stop is None else self.stop
+        for start in range(self.start, stop, length):
+            block = np.full((self.rows.shape[1], length), np.nan)
+            rows = self.rows[start : min(start + length, stop)]
+            block[:, : len(rows)] = rows.T
+            yield block
+
+
+class PublicTable:
+    """Public rows: anyone may see them, so messages may name values.
+
+    Attributes:
+        columns: names, in order.
+        rows: (m, d) float64, all finite, read-only.
+        sha256: hash of the columns and the bits of the rows.
+        dropped: rows left out because a cell was null or not finite after its map.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0) -> None:
+        self.columns = columns
+        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self.rows.flags.writeable = False
+        self.dropped = dropped
+        digest = hashlib.sha256("\x1f".join(columns).encode() + b"\x1e" + repr(self.rows.shape).encode())
+        digest.update(self.rows.tobytes())
+        self.sha256 = digest.hexdigest()
+
+    @classmethod
+    def open(cls, source: Any, columns: list[str] | tuple[str, ...] | None = None) -> "PublicTable":
+        """Public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
+
+        Args:
+            source: path, `pandas.DataFrame`, array, or a `PublicTable` (returned with `columns` chosen).
+            columns: names or expressions; default: all numeric columns in their order (an array's columns
+                are taken to be `columns`, or x0, x1, ...).
+
+        Raises:
+            InvalidInput: missing or unreadable file, missing, duplicated or non-numeric column, no usable row.
+        """
+        if isinstance(source, PublicTable):
+            return source if columns is None or tuple(columns) == source.columns else source.select(columns)
+        frame = _public_frame(source, columns)
+        if columns is None:
+            columns = [str(name) for name in frame.columns if _is_numeric(frame[name])]
+        wanted = parse_columns(columns)
+        rows = np.column_stack([_public_cells(frame, column) for column in wanted])
+        whole = np.isfinite(rows).all(axis=1)
+        if not whole.any():
+            raise InvalidInput("the public table has no row in which every column has a finite value")
+        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()))
+
+    def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
+        """The same rows with `columns`, which may be expressions of this table's columns."""
+        import pandas as pd
+
+        return PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
+
+
+def _parquet() -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet
+
+
+def _canonical(uri: str) -> str:
+    if "://" in uri:
+        return uri
+    return os.path.abspath(os.path.expanduser(uri))
+
+
+def _locate(uri: str) -> tuple[Any, str]:
+    import pyarrow.fs
+
+    if "://" in uri:
+        filesystem, path = pyarrow.fs.FileSystem.from_uri(uri)
+        return filesystem, path
+    return pyarrow.fs.LocalFileSystem(), uri
+
+
+def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
+    """The result of `action`, or one of our errors without a trace of the library's own text."""
+    failure: PubPrivError
+    try:
+        return action()
+    except FileNotFoundError:
+        failure = InvalidInput(f"no private table at {where}: check the path")
+    except PermissionError:
+        failure = Unavailable(f"the private table {where} may not be read by this user")
+    except PubPrivError as error:
+        failure = error.with_traceback(None)
+    except OSError:
+        failure = Unavailable(f"the storage of the private table {where} does not answer; try again")
+    except Exception:  # noqa: BLE001 - whatever Arrow says may quote the file
+        failure = InvalidInput(otherwise)
+    # raised out here so that the library's exception is not chained to it
+    failure.__context__ = None
+    raise failure
+
+
+def _files(uri: str) -> list[str]:
+    """Parquet files behind `uri`, sorted."""
+    return _attempt(lambda: _list_files(uri), uri, f"{uri} cannot be listed as a Parquet table")
+
+
+def _list_files(uri: str) -> list[str]:
+    from pyarrow.fs import FileSelector, FileType
+
+    wildcard = next((i for i, char in enumerate(uri) if char in "*?["), None)
+    root = uri if wildcard is None else uri[: uri.rfind("/", 0, wildcard)]
+    filesystem, path = _locate(root)
+    scheme = root[: len(root) - len(path)]
+    info = filesystem.get_file_info(path)
+    if info.type == FileType.NotFound:
+        raise FileNotFoundError
+    if info.type == FileType.File:
+        return [uri]
+    names = [f.path for f in filesystem.get_file_info(FileSelector(path, recursive=True)) if f.type == FileType.File]
+    names = [name for name in names if not Path(name).name.startswith((".", "_"))]
+    if wildcard is None:
+        names = [name for name in names if name.endswith((".parquet", ".pq"))]
+    else:
+        names = [name for name in names if fnmatch.fnmatch(scheme + name, uri)]
+    if not names:
+        raise InvalidInput(f"no Parquet file under {uri}")
+    return sorted(scheme + name for name in names)
+
+
+def _footer(path: str, where: str) -> tuple[Any, list[int]]:
+    """(Arrow schema, rows of each row group) of one file."""
+
+    def read() -> tuple[Any, list[int]]:
+        filesystem, inner = _locate(path)
+        with filesystem.open_input_file(inner) as handle:
+            file = _parquet().ParquetFile(handle)
+            meta = file.metadata
+            return file.schema_arrow, [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
+
+    return _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
+
+
+def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
+    from pyarrow import types
+
+    for name in dict.fromkeys(column.source for column in columns):
+        found = schema.get_all_field_indices(name)
+        if len(found) != 1:
+            problem = "is missing from" if not found else "appears more than once in"
+            raise InvalidInput(f"column {name!r} {problem} the private table {where}")
+        kind = schema.field(found[0]).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+            raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+
+
+def _reblocked(batches: Any, columns: tuple[Column, ...]) -> Iterator[np.ndarray]:
+    """Blocks of the one public length, whatever the batches' lengths are."""
+    length = block_length(len(columns))
+    block, filled = np.empty((len(columns), length)), 0
+    for batch in batches:
+        cells = [_private_cells(batch, column) for column in columns]
+        taken = 0
+        while taken < batch.num_rows:
+            step = min(length - filled, batch.num_rows - taken)
+            for row, values in zip(block, cells, strict=True):
+                row[filled : filled + step] = values[taken : taken + step]
+            filled, taken = filled + step, taken + step
+            if filled == length:
+                yield _mapped(block, columns)
+                block, filled = np.empty((len(columns), length)), 0
+    if filled:
+        block[:, filled:] = np.nan
+        yield _mapped(block, columns)
+
+
+def _mapped(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
+    for row, column in zip(block, columns, strict=True):
+        column.apply(row)
+    return block
+
+
+def _private_cells(batch: Any, column: Column) -> np.ndarray:
+    """One column as float64, nulls as NaN; never fails on a value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cells = batch.column(batch.schema.get_field_index(column.source))
+    if not pa.types.is_float64(cells.type):
+        cells = pc.cast(cells, pa.float64(), safe=False)
+    return np.asarray(cells.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> Any:
+    import pandas as pd
+
+    if isinstance(source, str | os.PathLike):
+        return _read_public(Path(os.fspath(source)).expanduser())
+    if isinstance(source, pd.DataFrame):
+        return source
+    rows = np.asarray(source)
+    if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
+        raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet or CSV file")
+    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(columns)
+    if len(names) != rows.shape[1]:
+        raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
+    return pd.DataFrame(rows, columns=names)
+
+
+def _read_public(path: Path) -> Any:
+    import pandas as pd
+
+    if not path.exists():
+        raise InvalidInput(f"no public table at {path}: check the path")
+    try:
+        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+    except Exception as error:
+        raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {error}") from error
+
+
+def _is_numeric(series: Any) -> bool:
+    from decimal import Decimal
+
+    if series.dtype == object:
+        known = series.dropna()
+        return bool(len(known)) and all(isinstance(cell, Decimal) for cell in known)
+    return series.dtype.kind in "iuf"
+
+
+def _public_cells(frame: Any, column: Column) -> np.ndarray:
+    matches = [i for i, name in enumerate(frame.columns) if str(name) == column.source]
+    if len(matches) != 1:
+        problem = "is missing from" if not matches else "appears more than once in"
+        known = ", ".join(str(name) for name in frame.columns)
+        raise InvalidInput(f"column {column.source!r} {problem} the public table, whose columns are: {known}")
+    series = frame.iloc[:, matches[0]]
+    if not _is_numeric(series):
+        raise InvalidInput(f"column {column.source!r} of the public table is {series.dtype}, not a number")
+    cells = series.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    with np.errstate(all="ignore"):
+        column.apply(cells)
+    return cells
