@@ -1,0 +1,277 @@
+"""THE DOOR: the one place where private rows are asked and answers leave.
+
+`Curator.release` is the only function of the project through which a number computed from private rows gets
+out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is asked, with proofs) and
+`data.scan` (exact totals) beside it.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from pubpriv.data.codec import canonical, from_json, to_json
+from pubpriv.data.columns import parse_columns
+from pubpriv.data.questions.base import Question, Totals, Values
+from pubpriv.data.scan import scan
+from pubpriv.data.tables import ArrayTable, PrivateTable
+from pubpriv.errors import InvalidInput, PrivateStepFailed
+from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
+from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published answer: the stored question, its values as floats, and nothing else.
+
+    Everything made of a `Release` is post-processing and costs nothing more.
+    """
+
+    label: str
+    question: Any
+    values: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class RunHandle:
+    """How a task on another thread or machine finds an open run: names and paths, no rows, no password.
+
+    Attributes:
+        ledger: URL without a password, or the name of the environment variable that holds the URL.
+    """
+
+    ledger: str
+    dataset: str
+    release_id: str
+    table: PrivateTable
+
+    def open(self, executor: Executor | None = None) -> "Curator":
+        """The curator of this run; close it with `Curator.leave` when the task ends."""
+        return Curator._enter(self, executor)
+
+
+@dataclass(frozen=True)
+class SimulationHandle:
+    """A simulated curator of this process, by a random token."""
+
+    token: str
+
+    def open(self, executor: Executor | None = None) -> "Curator":  # noqa: ARG002 - same shape as RunHandle.open
+        """The curator itself: simulations stay in the process that made them."""
+        return _SIMULATIONS[self.token]
+
+
+_SIMULATIONS: dict[str, "Curator"] = {}
+
+
+class Curator:
+    """One run: a private table, a ledger that is charged before every look, and noise from the system.
+
+    Args:
+        private: the table.
+        ledger: where the dataset is registered.
+        dataset: its name there. A dataset registered without a table is bound to this one.
+        budget: the run's whole allotment; it is held at once, before anything is read.
+        release_id: name of the run; a new one is made if none is given. The same id again resumes the run and
+            replays what was answered, at no cost.
+        executor: where blocks are scanned; default: threads.
+
+    Raises:
+        InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
+        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget.
+        BudgetExceeded: no room for the hold; nothing is held.
+    """
+
+    def __init__(
+        self,
+        private: PrivateTable,
+        ledger: Any,
+        dataset: str,
+        budget: Budget,
+        release_id: str | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        release_id = release_id or new_release_id()
+        ledger.bind(dataset, private)
+        ledger.open_run(dataset, release_id, budget)
+        self._assemble(private, LedgerBooks(ledger, dataset, release_id), OperatingSystemNoise(), executor)
+        self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private)
+
+    @classmethod
+    def simulation(
+        cls,
+        rows: Any,
+        budget: Budget,
+        seed: int,
+        columns: list[str] | tuple[str, ...] | None = None,
+        executor: Executor | None = None,
+    ) -> "Curator":
+        """The same questions over rows in memory with seeded noise: NOT private, and it says so.
+
+        Args:
+            rows: (n, d) array.
+            budget: allotment; enforced, and recorded nowhere.
+            seed: of the simulated noise; each draw depends on it and on the question's label alone.
+            columns: names; default x0, x1, ...
+        """
+        table = np.asarray(rows, dtype=np.float64)
+        if table.ndim != 2 or not len(table):
+            raise InvalidInput("simulated rows must be a non-empty (n, d) array")
+        names = columns or [f"x{i}" for i in range(table.shape[1])]
+        curator = cls.__new__(cls)
+        array = ArrayTable(table, parse_columns(list(names)))
+        curator._assemble(array, SimulatedBooks(budget), SimulatedNoise(seed), executor)
+        curator._handle = SimulationHandle(secrets.token_hex(8))
+        _SIMULATIONS[curator._handle.token] = curator
+        return curator
+
+    @classmethod
+    def _enter(cls, handle: RunHandle, executor: Executor | None) -> "Curator":
+        from pubpriv.privacy.ledger import Ledger
+
+        ledger = Ledger.open(handle.ledger)
+        curator = cls.__new__(cls)
+        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True)
+        curator._assemble(handle.table, books, OperatingSystemNoise(), executor)
+        curator._handle = handle
+        return curator
+
+    def _assemble(self, table: Any, books: Books, noise: NoiseSource, executor: Executor | None) -> None:
+        self._table, self._books, self._noise, self._executor = table, books, noise, executor
+
+    @property
+    def n_rows(self) -> int:
+        """n, which is public."""
+        return int(self._table.n_rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the estimate."""
+        return tuple(self._table.column_names)
+
+    @property
+    def handle(self) -> RunHandle | SimulationHandle:
+        """What a task needs to find this run."""
+        return self._handle
+
+    @property
+    def budget(self) -> Budget:
+        """The run's allotment."""
+        return self._books.allotment
+
+    def begin(
+        self, method: str, configuration: Mapping[str, Any], public_sha256: str, budget: Budget | None = None
+    ) -> Purse:
+        """Bind this run to one configuration of `method` and set aside its share of the allotment.
+
+        Args:
+            method: `mixture`, `gaussian`, ...; each may begin once in a run.
+            configuration: settings that shape the questions (JSON data).
+            public_sha256: hash of the public rows.
+            budget: what the method may spend, in the kind of the run; None: all that is left.
+
+        Returns:
+            The share, to be split over steps. Beginning again returns the same share.
+
+        Raises:
+            SpecMismatch: this run began the method with other settings or other public rows.
+            RunClosed: the run is closed and never began this method.
+            BudgetExceeded: less is left than was asked for.
+        """
+        return self._books.begin(method, canonical(configuration), public_sha256, budget)
+
+    def release(self, question: Question, label: str) -> Release:
+        """Ask one question of the private rows, once, and return its published answer.
+
+        Args:
+            question: one of `data.questions`, built from public values and earlier releases only.
+            label: structural name, unique in the run (`mixture/round-2/components`).
+
+        Raises:
+            BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
+            PrivateStepFailed: after the charge; one fixed text whatever happened.
+
+        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, charged
+        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
+        """
+        # 1 price: exact, from the question's own integers
+        event = GaussianEvent(
+            question.squared_distance, tuple((part.noise_scale, part.size) for part in question.parts.values())
+        )
+        # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
+        standing = self._books.find(label)
+        if standing is None or standing.answer is None:
+            self._check_room(question)
+            self._table.chunks()  # the table is there and has n rows, or nothing is spent
+            # 4 charge: committed before the look; a charge without an answer gives back its stored question
+            standing = self._books.charge(label, to_json(question), event)
+        asked: Question = from_json(standing.question)
+        answer = standing.answer
+        if answer is None:
+            # 5 scan, 6 noise
+            noisy = self._look(asked, label)
+            # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
+            answer = self._books.publish(label, standing.attempt, noisy)
+        # 8 return, rescaled
+        integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
+        return Release(label, asked, _floats(asked, integers))
+
+    def _look(self, question: Question, label: str) -> dict[str, list[int]]:
+        """Noisy integers of one question. Whatever fails in here fails with one text."""
+        noisy: Totals | None = None
+        try:
+            totals = scan(self._table, question, self._executor)
+            noisy = question.answer(totals, partial(self._noise.draw, label))
+        except Exception:  # noqa: BLE001, S110 - the cause may quote a row, so it ends here
+            pass
+        if noisy is None:
+            raise PrivateStepFailed
+        return {name: [int(value) for value in values] for name, values in noisy.items()}
+
+    def _check_room(self, question: Question) -> None:
+        """|total| + 64 sd < 2^63 for every coordinate, so that no drawn value can fail to be published."""
+        for part in question.parts.values():
+            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= 1 << 63:
+                raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
+
+    def statement(self) -> Statement:
+        """What this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
+        return self._books.statement()
+
+    def close(self, reason: str = "finished") -> None:
+        """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
+        self._books.close(reason)
+
+    def leave(self) -> None:
+        """Let go of the ledger without closing the run; for tasks that entered by a handle."""
+        self._books.leave()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # a failed run stays open, so that running it again resumes it
+        if kind is None:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"Curator({self._books.describe()})"
+
+
+def new_release_id() -> str:
+    """A fresh name for a run: date and time, and eight random hex digits."""
+    from datetime import UTC, datetime
+
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def _floats(question: Question, integers: Totals) -> Values:
+    return question.values(integers)

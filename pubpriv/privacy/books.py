@@ -1,0 +1,232 @@
+"""The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps nothing."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
+from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text, guarantee
+from pubpriv.privacy.events import GaussianEvent, price
+from pubpriv.privacy.units import UNIT
+
+if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.store import Charge, Ledger, Standing
+
+
+@dataclass(frozen=True)
+class Line:
+    """One charge, told."""
+
+    label: str
+    question: str
+    squared_distance: str
+    noise_scale: tuple[int, ...]
+    cost: str
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The privacy statement of a run, in plain data."""
+
+    private: bool
+    dataset: str | None
+    release_id: str | None
+    unit: str
+    kind: str
+    guarantee: dict[str, Any]
+    spent: str
+    charges: tuple[Line, ...]
+    chain_head: str | None = None
+
+
+class Books(Protocol):
+    """What `Curator` needs of whoever keeps the money."""
+
+    @property
+    def allotment(self) -> Budget:
+        """The run's budget."""
+
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+        """See `Curator.begin`."""
+
+    def find(self, label: str) -> "Standing | None":
+        """The charge under a label, with its answer if there is one."""
+
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
+        """Pay, or resume."""
+
+    def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Store unless an answer stands; return the one that stands."""
+
+    def statement(self) -> Statement:
+        """What was charged."""
+
+    def close(self, reason: str) -> None:
+        """End the run."""
+
+    def leave(self) -> None:
+        """Let go of resources."""
+
+    def describe(self) -> str:
+        """For `repr`."""
+
+
+class LedgerBooks:
+    """One run of one dataset in a persistent ledger."""
+
+    def __init__(self, ledger: "Ledger", dataset: str, release_id: str, owned: bool = False) -> None:
+        self._ledger, self._dataset, self._release_id, self._owned = ledger, dataset, release_id, owned
+
+    @property
+    def allotment(self) -> Budget:
+        """The run's budget, as it was opened."""
+        return self._ledger.run(self._dataset, self._release_id).allotment
+
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+        """Bind and set aside."""
+        allotment = self.allotment
+        share = _share(budget, allotment)
+        given = self._ledger.start(self._dataset, self._release_id, method, configuration, public_sha256, share)
+        return Purse(given.main, allotment.kind)
+
+    def find(self, label: str) -> "Standing | None":
+        """Without a charge."""
+        return self._ledger.find(self._dataset, self._release_id, label)
+
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
+        """Committed when it returns."""
+        return self._ledger.charge(self._dataset, self._release_id, label, question, event)
+
+    def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
+        """At most one answer stands."""
+        return self._ledger.publish(self._dataset, self._release_id, label, attempt, answer)
+
+    def statement(self) -> Statement:
+        """Read back from the ledger."""
+        run = self._ledger.run(self._dataset, self._release_id)
+        balance = self._ledger.balance(self._dataset)
+        return Statement(
+            private=True,
+            dataset=self._dataset,
+            release_id=self._release_id,
+            unit=balance.unit,
+            kind=run.allotment.kind,
+            guarantee=guarantee(run.allotment),
+            spent=amount_text(run.allotment, run.state.spent),
+            charges=tuple(_line(charge, run.allotment) for charge in run.charges),
+            chain_head=balance.chain_head,
+        )
+
+    def close(self, reason: str) -> None:
+        """The rest of the hold returns."""
+        self._ledger.close_run(self._dataset, self._release_id, reason)
+
+    def leave(self) -> None:
+        """Dispose of a ledger opened for this curator alone."""
+        if self._owned:
+            self._ledger.close()
+
+    def describe(self) -> str:
+        """Names only."""
+        return f"dataset={self._dataset!r}, release_id={self._release_id!r}"
+
+
+class SimulatedBooks:
+    """A budget that is enforced and recorded nowhere: for simulations, which are not private."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._methods: dict[str, tuple[str, str, Purse]] = {}
+        self._lines: dict[str, tuple[Any, Amount, GaussianEvent, dict[str, list[int]] | None]] = {}
+        self._closed = False
+
+    @property
+    def allotment(self) -> Budget:
+        """As given."""
+        return self._budget
+
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+        """Bind and set aside, as a ledger would."""
+        known = self._methods.get(method)
+        if known is not None:
+            if known[:2] != (configuration, public_sha256):
+                raise SpecMismatch(f"this simulation ran {method} with other settings: make another one")
+            return known[2]
+        started = sum(purse.units for _, _, purse in self._methods.values())
+        share = _share(budget, self._budget)
+        units = share.main if share else self._budget.cap.main - started
+        if units < 1 or started + units > self._budget.cap.main:
+            raise BudgetExceeded(f"the simulated budget has no room for {method}")
+        purse = Purse(units, self._budget.kind)
+        self._methods[method] = (configuration, public_sha256, purse)
+        return purse
+
+    def find(self, label: str) -> "Standing | None":
+        """From memory."""
+        from pubpriv.privacy.ledger.store import Standing
+
+        line = self._lines.get(label)
+        return Standing(line[0], line[3], "simulated") if line else None
+
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
+        """Refuses as a ledger would."""
+        from pubpriv.privacy.ledger.store import Standing
+
+        if self._closed:
+            raise RunClosed("this simulation is closed")
+        cost = price(event, self._budget)
+        spent = sum((line[1] for line in self._lines.values()), Amount(0))
+        if not (spent + cost).fits(self._budget.cap):
+            raise BudgetExceeded(f"the simulated budget has no room for {label}")
+        self._lines[label] = (question, cost, event, None)
+        return Standing(question, None, "simulated")
+
+    def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
+        """Remembered for replays within the simulation."""
+        question, cost, event, _ = self._lines[label]
+        self._lines[label] = (question, cost, event, answer)
+        return answer
+
+    def statement(self) -> Statement:
+        """Says that nothing here is private."""
+        spent = sum((line[1] for line in self._lines.values()), Amount(0))
+        lines = tuple(
+            _told(label, question["type"], event, cost, self._budget)
+            for label, (question, cost, event, _) in self._lines.items()
+        )
+        told = {"kind": self._budget.kind, "text": "none (simulation)"}
+        return Statement(
+            False, None, None, "none (simulation)", self._budget.kind, told, amount_text(self._budget, spent), lines
+        )
+
+    def close(self, reason: str) -> None:  # noqa: ARG002
+        """No more charges."""
+        self._closed = True
+
+    def leave(self) -> None:
+        """Nothing to let go of."""
+
+    def describe(self) -> str:
+        """Loud."""
+        return "simulation: NOT private"
+
+
+def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
+    """A method's budget in the currency of its run."""
+    if budget is None:
+        return None
+    if budget.kind != allotment.kind:
+        raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
+    return budget.cap
+
+
+def _line(charge: "Charge", allotment: Budget) -> Line:
+    return _told(charge.label, charge.question, charge.event, charge.price_run, allotment)
+
+
+def _told(label: str, question: str, event: GaussianEvent, cost: Amount, allotment: Budget) -> Line:
+    exact = Fraction(event.squared_distance)
+    return Line(label, question, f"{float(exact):.12g}", tuple(sd for sd, _ in event.noise), amount_text(allotment, cost))
+
+
+__all__ = ["UNIT", "Books", "LedgerBooks", "Line", "SimulatedBooks", "Statement"]

@@ -1,0 +1,120 @@
+"""Between zCDP, Gaussian DP and (epsilon, delta), each rounded against the spender.
+
+Evaluated with 60 digits, so a rounding direction is a fact and not a hope.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from pubpriv.privacy.units import UNIT
+
+
+def _mp() -> Any:
+    import mpmath
+
+    context = mpmath.mp.clone()
+    context.dps = 60
+    return context
+
+
+def _real(mp: Any, value: Fraction) -> Any:
+    return mp.mpf(value.numerator) / value.denominator
+
+
+def _delta(mp: Any, mu: Any, epsilon: Any) -> Any:
+    """delta(epsilon) of a Gaussian mechanism at mu (Balle and Wang 2018, theorem 8)."""
+    return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+
+
+def delta_gaussian(mu_squared: Fraction, epsilon: Fraction) -> float:
+    """delta of mu-GDP at epsilon, as a float for display."""
+    mp = _mp()
+    return float(_delta(mp, mp.sqrt(_real(mp, mu_squared)), _real(mp, epsilon)))
+
+
+@lru_cache(maxsize=256)
+def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
+    """The largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP."""
+    mp = _mp()
+    e, d = _real(mp, epsilon), _real(mp, delta)
+
+    def fits(units: int) -> bool:
+        return units == 0 or _delta(mp, mp.sqrt(mp.mpf(units) / UNIT), e) <= d
+
+    high = 1
+    while fits(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+@lru_cache(maxsize=256)
+def epsilon_gaussian(mu_squared: Fraction, delta: Fraction) -> float:
+    """The epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit."""
+    if mu_squared == 0:
+        return 0.0
+    mp = _mp()
+    mu, d = mp.sqrt(_real(mp, mu_squared)), _real(mp, delta)
+    low, high = mp.mpf(0), mp.mpf(1)
+    while _delta(mp, mu, high) > d:
+        high *= 2
+    while high - low > high * mp.mpf(10) ** -10:
+        middle = (low + high) / 2
+        low, high = (low, middle) if _delta(mp, mu, middle) <= d else (middle, high)
+    return float(high) * (1 + 1e-12)
+
+
+@lru_cache(maxsize=256)
+def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
+    """The epsilon that rho-zCDP implies at delta, rounded up.
+
+    inf over a > 1 of a rho + (log(1/delta) + (a-1) log(1-1/a) - log a) / (a-1): Canonne, Kamath and Steinke
+    2020, corollary 13. Any a gives a valid epsilon, so an inexact minimiser errs upwards.
+    """
+    if rho == 0:
+        return 0.0
+    from math import exp, log, log1p
+
+    from scipy.optimize import minimize_scalar
+
+    r, tail = float(rho), -log(delta.numerator) + log(delta.denominator)
+
+    def epsilon(t: float) -> float:
+        a = 1 + exp(t)
+        return a * r + (tail + (a - 1) * log1p(-1 / a) - log(a)) / (a - 1)
+
+    grid = [-8 + 0.25 * i for i in range(120)]
+    start = min(grid, key=epsilon)
+    found = minimize_scalar(epsilon, bounds=(start - 0.25, start + 0.25), method="bounded", options={"xatol": 1e-12})
+    return max(0.0, float(found.fun)) * (1 + 1e-9)
+
+
+def pure_as_rho(epsilon: Fraction) -> Fraction:
+    """rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
+    mp = _mp()
+    e = _real(mp, epsilon)
+    return _up(mp, e * mp.tanh(e / 2))
+
+
+def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
+    """mu^2 of any epsilon-DP mechanism, (2 Phi^-1(e^eps / (1 + e^eps)))^2, rounded up."""
+    mp = _mp()
+    e = _real(mp, epsilon)
+    p = 1 / (1 + mp.exp(e))
+    low, high = mp.mpf(0), mp.mpf(2)
+    while mp.ncdf(-high) > p:
+        high *= 2
+    for _ in range(160):
+        middle = (low + high) / 2
+        low, high = (low, middle) if mp.ncdf(-middle) <= p else (middle, high)
+    return _up(mp, 4 * high * high)
+
+
+def _up(mp: Any, value: Any) -> Fraction:
+    """`value` as a fraction that is not smaller."""
+    scale = 10**30
+    return Fraction(int(mp.ceil(value * scale)) + 1, scale)

@@ -1,0 +1,1 @@
+"""Alembic revisions of the ledger's schema; `Ledger.open` runs them forwards."""

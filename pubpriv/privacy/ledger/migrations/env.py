@@ -1,0 +1,6 @@
+"""Runs revisions inside the transaction that `schema.migrate` holds."""
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=False)
+context.run_migrations()

@@ -1,0 +1,40 @@
+"""First revision: datasets, and the append-only records with their chain, user, host and version.
+
+Revision ID: 0001
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Tables, the indexes that make one charge and one answer per key a fact, and the append-only triggers."""
+    op.create_table("datasets", sa.Column("name", sa.Text, primary_key=True))
+    op.create_table(
+        "records",
+        sa.Column("dataset", sa.Text, sa.ForeignKey("datasets.name"), primary_key=True),
+        sa.Column("seq", sa.Integer, primary_key=True),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("kind",)),
+        *(sa.Column(name, sa.Text) for name in ("release_id", "key")),
+        *(
+            sa.Column(name, sa.Text, nullable=False)
+            for name in ("body", "state", "previous_hash", "hash", "at", "user", "host", "version")
+        ),
+    )
+    op.create_index("records_run", "records", ["dataset", "release_id", "seq"])
+    for kind, column in (("charged", "key"), ("published", "key"), ("opened", "release_id"), ("closed", "release_id")):
+        only = sa.text(f"kind = '{kind}'")
+        op.create_index(
+            f"one_{kind}", "records", ["dataset", column], unique=True, sqlite_where=only, postgresql_where=only
+        )
+    for verb in ("UPDATE", "DELETE"):
+        for table in ("records", "datasets"):
+            op.execute(
+                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+            )

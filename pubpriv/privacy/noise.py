@@ -1,0 +1,66 @@
+"""Noise: discrete Gaussians from OpenDP and the operating system's entropy; a rounded twin for simulations.
+
+A seed exists in the simulated source only. A real run cannot be given one.
+"""
+
+import hashlib
+from typing import Protocol
+
+import numpy as np
+
+
+MAX_SD = 1 << 53
+"""Integer standard deviations up to here are floats without rounding."""
+
+
+class NoiseSource(Protocol):
+    """Draws integer noise. Implementers owe: coordinates independent, mean 0, sd at least `sd`."""
+
+    private: bool
+
+    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+        """int64 (size,)."""
+
+
+class OperatingSystemNoise:
+    """Exact discrete Gaussians (Canonne, Kamath and Steinke 2020) by OpenDP, entropy from the system per draw."""
+
+    private = True
+
+    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG002 - real noise knows no label
+        """int64 (size,), independent of every other draw."""
+        return discrete_gaussian(sd, size)
+
+
+class SimulatedNoise:
+    """A rounded Gaussian on the same lattice, from a seed: for simulations, and NOT private.
+
+    Each draw depends on (seed, label, part) alone, so results do not depend on the order of the steps.
+    """
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+        """int64 (size,)."""
+        digest = hashlib.sha256(f"{self._seed}\x1f{label}\x1f{part}".encode()).digest()
+        generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+        return np.rint(generator.normal(0.0, float(sd), size)).astype(np.int64)
+
+
+def discrete_gaussian(sd: int, size: int) -> np.ndarray:
+    """`size` independent discrete Gaussians of integer standard deviation `sd`, as int64.
+
+    Raises:
+        ValueError: sd is not positive, or too large for the sampler to take exactly.
+    """
+    if not 1 <= sd <= MAX_SD:
+        raise ValueError("sd must be a positive integer that a float holds exactly")
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
+    mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(sd))
+    return np.array(mechanism(np.zeros(size, dtype=np.int64)), dtype=np.int64)

@@ -1,0 +1,59 @@
+"""Money in integers: epsilon, rho and mu^2 in units of 1e-12, delta in units of 1e-30.
+
+Costs round up, caps round down; sums are sums of Python integers, so nothing is lost and nothing overflows.
+"""
+
+import math
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from pubpriv.errors import InvalidInput
+
+UNIT = 10**12
+"""Units in one epsilon, one rho, or one mu^2."""
+
+DELTA_UNIT = 10**30
+"""Units in a delta of one."""
+
+LARGEST = 10**9
+"""No budget parameter is larger: it would be a slip of the keyboard, not a promise."""
+
+Number = int | float | str | Fraction | Decimal
+
+
+def exact(value: Number, name: str) -> Fraction:
+    """`value` as a positive fraction; a float means its shortest decimal (0.1 is one tenth).
+
+    Raises:
+        InvalidInput: not a number, NaN, infinite, zero or negative; the message names `name`.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = value if isinstance(value, Fraction | int) else Decimal(repr(value) if isinstance(value, float) else value)
+        if isinstance(number, Decimal) and abs(number.adjusted()) > 400:
+            raise InvalidOperation
+        fraction = Fraction(number)
+    except (TypeError, ValueError, ArithmeticError):
+        fraction = Fraction(0)
+    if not 0 < fraction <= LARGEST:
+        raise InvalidInput(f"{name} must be a positive number (at most {LARGEST:,}), not {value!r}")
+    return fraction
+
+
+def ceil_units(value: Fraction, unit: int = UNIT) -> int:
+    """`value` in units, rounded up: for costs."""
+    return math.ceil(value * unit)
+
+
+def floor_units(value: Fraction, unit: int = UNIT) -> int:
+    """`value` in units, rounded down: for caps."""
+    return math.floor(value * unit)
+
+
+def to_text(units: int, unit: int = UNIT) -> str:
+    """Exact decimal text of an amount in units."""
+    places = len(str(unit)) - 1
+    whole, rest = divmod(units, unit)
+    digits = f"{rest:0{places}d}".rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
