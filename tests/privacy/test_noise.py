@@ -1,0 +1,83 @@
+"""Noise: its law is right and a wrong one would be seen; simulated noise is reproducible and says so."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, discrete_gaussian
+
+SD, SIZE, ALPHA = 1_000_000, 60_000, 1e-6
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """One large draw, shared."""
+    return OperatingSystemNoise().draw("label", "part", SD, SIZE)
+
+
+def scale_p(values, sd):
+    """Two-sided chi-square p-value of the second moment."""
+    tail = stats.chi2.cdf(float(np.sum((values / sd) ** 2)), len(values))
+    return 2 * min(tail, 1 - tail)
+
+
+def test_scale_is_as_declared_and_two_percent_off_is_seen(drawn):
+    """The second moment accepts sd and rejects 2 % more and 2 % less."""
+    assert drawn.dtype == np.int64
+    assert drawn.shape == (SIZE,)
+    assert scale_p(drawn, SD) > ALPHA
+    assert scale_p(drawn, SD * 1.02) < ALPHA
+    assert scale_p(drawn, SD / 1.02) < ALPHA
+
+
+def test_shape_is_gaussian_and_a_laplace_is_seen(drawn):
+    """Kolmogorov-Smirnov accepts the draw and rejects a Laplace of the same sd."""
+    assert stats.kstest(drawn / SD, "norm").pvalue > ALPHA
+    laplace = np.random.default_rng(1).laplace(0, SD / np.sqrt(2), SIZE)
+    assert stats.kstest(laplace / SD, "norm").pvalue < ALPHA
+
+
+@pytest.mark.parametrize("sd", [0, -1, MAX_SD + 1])
+def test_scales_that_cannot_be_exact_are_refused(sd):
+    """Zero, negative, or beyond 2^53, where a float would round."""
+    with pytest.raises(ValueError, match="sd"):
+        discrete_gaussian(sd, 1)
+
+
+def _child(queue):
+    queue.put(discrete_gaussian(1 << 40, 4).tolist())
+
+
+def test_forked_children_draw_different_values():
+    """A fork copies no pending randomness."""
+    before = discrete_gaussian(1 << 40, 4).tolist()
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    children = [context.Process(target=_child, args=(queue,)) for _ in range(2)]
+    for child in children:
+        child.start()
+    first, second = queue.get(timeout=30), queue.get(timeout=30)
+    for child in children:
+        child.join(30)
+    assert first != second
+    assert before not in (first, second)
+
+
+def test_simulated_noise_depends_on_seed_label_and_part_only():
+    """The same bits in any order; other bits for another seed, label or part."""
+    once, again = SimulatedNoise(7), SimulatedNoise(7)
+    a, b = once.draw("a", "sum", SD, 5).tolist(), once.draw("b", "sum", SD, 5).tolist()
+    assert again.draw("b", "sum", SD, 5).tolist() == b
+    assert again.draw("a", "sum", SD, 5).tolist() == a
+    others = [SimulatedNoise(8).draw("a", "sum", SD, 5).tolist(), once.draw("a", "count", SD, 5).tolist(), b]
+    assert all(other != a for other in others)
+
+
+def test_only_one_source_is_private_and_it_takes_no_seed():
+    """A seed cannot reach a real run."""
+    assert OperatingSystemNoise().private
+    assert not SimulatedNoise(1).private
+    with pytest.raises(TypeError):
+        OperatingSystemNoise(1)
