@@ -153,3 +153,10 @@ class Refined:
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels
+
+
+def shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
+    """`frames`, with the partition's own objects where they are equal, so that a block is mapped once for both."""
+    inner = partition.inner if isinstance(partition, Refined) else (partition,)
+    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
+    return tuple(next((known for known in own if known == frame), frame) for frame in frames)

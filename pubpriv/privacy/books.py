@@ -1,25 +1,27 @@
 """The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps nothing."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text, guarantee
 from pubpriv.privacy.events import GaussianEvent, price
-from pubpriv.privacy.units import UNIT
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.store import Charge, Ledger, Standing
 
 
+NEIGHBOURING = "replace one record; the number of records is public"
+
+
 @dataclass(frozen=True)
 class Line:
-    """One charge, told."""
+    """One charge, told: squared sensitivity is in units of the noise, so it is mu^2 of the release."""
 
     label: str
     question: str
-    squared_distance: str
+    sensitivity: str
     noise_scale: tuple[int, ...]
     cost: str
 
@@ -37,6 +39,17 @@ class Statement:
     spent: str
     charges: tuple[Line, ...]
     chain_head: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The `privacy` part of a model file."""
+        return {
+            "unit": self.unit,
+            "neighbouring": NEIGHBOURING,
+            "kind": self.kind,
+            "guarantee": self.guarantee,
+            "spent": self.spent,
+            "charges": [asdict(line) for line in self.charges],
+        }
 
 
 class Books(Protocol):
@@ -227,6 +240,3 @@ def _line(charge: "Charge", allotment: Budget) -> Line:
 def _told(label: str, question: str, event: GaussianEvent, cost: Amount, allotment: Budget) -> Line:
     exact = Fraction(event.squared_distance)
     return Line(label, question, f"{float(exact):.12g}", tuple(sd for sd, _ in event.noise), amount_text(allotment, cost))
-
-
-__all__ = ["UNIT", "Books", "LedgerBooks", "Line", "SimulatedBooks", "Statement"]

@@ -69,6 +69,9 @@ class Question(Protocol):
     def values(self, noisy: Totals) -> Values:
         """Noisy multiplied integers as floats in the question's units; pure post-processing."""
 
+    def noise(self) -> Values:
+        """Standard deviation of the noise in `values`, by part: an array that broadcasts against it."""
+
 
 class Additive:
     """Answers by adding noise to every coordinate of the multiplied totals."""

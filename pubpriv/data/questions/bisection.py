@@ -88,6 +88,10 @@ class Bisection:
         _, upper = self._bracket(noisy["count"])
         return {"quantile": self.thresholds[[upper]], "count": noisy["count"] / COUNT_FACTOR}
 
+    def noise(self) -> Values:
+        """One sd for all counts; the quantile's own error depends on the data and is not told."""
+        return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
+
     def _bracket(self, counts: np.ndarray) -> tuple[int, int]:
         """(next threshold to ask, current upper end) after the answers `counts`."""
         low, high = 0, 1 << self.steps

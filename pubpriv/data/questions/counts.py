@@ -59,6 +59,10 @@ class Counts(Additive):
         """Counts, (n_regions,)."""
         return {"count": noisy["count"] / COUNT_FACTOR}
 
+    def noise(self) -> Values:
+        """One sd for all counts."""
+        return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
+
 
 @public_value
 @dataclass(frozen=True)
@@ -104,6 +108,13 @@ class ClippedSums(Additive):
 
     def values(self, noisy: Totals) -> Values:
         """Sums of z, concatenated over regions."""
-        steps = [grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
-        dimensions = [f.dimension for f in self.frames]
-        return {"sum": noisy["sum"] / (SUM_FACTOR * np.repeat(steps, dimensions))}
+        return {"sum": noisy["sum"] / self._steps}
+
+    def noise(self) -> Values:
+        """sd of each coordinate."""
+        return {"sum": self.noise_scale / self._steps}
+
+    @property
+    def _steps(self) -> np.ndarray:
+        steps = [SUM_FACTOR * grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
+        return np.repeat(steps, [f.dimension for f in self.frames])

@@ -27,7 +27,7 @@ from pubpriv.data.questions.base import (
     shares_of,
     squared_weight,
 )
-from pubpriv.data.regions import Partition, View
+from pubpriv.data.regions import Partition, View, shared_frames
 
 Shares = tuple[Fraction, Fraction, Fraction]
 
@@ -54,6 +54,7 @@ class Moments(Additive):
     noise_scales: tuple[int, int, int]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
         n, s, q = (squared_weight(part) for part in self.parts.values())
         if 4 * n * q < s * s:
             raise ValueError("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
@@ -110,12 +111,28 @@ class Moments(Additive):
 
     def values(self, noisy: Totals) -> Values:
         """Counts (k,), sums of z (concatenated over regions), sums of |z|^2 (k,)."""
-        steps = np.array([grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)])
+        steps, repeated = self._steps
         return {
             "count": noisy["count"] / COUNT_FACTOR,
-            "sum": noisy["sum"] / (SUM_FACTOR * np.repeat(steps, [f.dimension for f in self.frames])),
+            "sum": noisy["sum"] / (SUM_FACTOR * repeated),
             "square": noisy["square"] / steps**2,
         }
+
+    def noise(self) -> Values:
+        """sds of counts (1,), of each coordinate of the sums, and of squared norms (k,)."""
+        steps, repeated = self._steps
+        count, total, square = self.noise_scales
+        return {
+            "count": np.array([count / COUNT_FACTOR]),
+            "sum": total / (SUM_FACTOR * repeated),
+            "square": square / steps**2,
+        }
+
+    @property
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Grid steps per unit of z, by region and by coordinate of the concatenated sums."""
+        steps = np.array([grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)])
+        return steps, np.repeat(steps, [f.dimension for f in self.frames])
 
 
 @public_value
@@ -146,6 +163,7 @@ class LiftedGram(Additive):
     noise_scales: tuple[int, int, int]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
         if len({frame.dimension for frame in self.frames}) != 1:
             raise ValueError("LiftedGram needs frames of one dimension")
 
@@ -220,8 +238,7 @@ class LiftedGram(Additive):
 
     def values(self, noisy: Totals) -> Values:
         """Those asked of: counts (k,), sums of z (k, ell), second moments of z (k, ell, ell)."""
-        k, ell = len(self.frames), self.frames[0].dimension
-        steps = np.array([grid_scale(ell, radius) for radius in self.radii])
+        k, ell, steps = len(self.frames), self.frames[0].dimension, self._steps
         moment = np.zeros((k, ell, ell))
         rows, columns = np.triu_indices(ell, 1)
         if "upper" in noisy:
@@ -233,3 +250,22 @@ class LiftedGram(Additive):
         if "sum" in noisy:
             values["sum"] = noisy["sum"].reshape(k, ell) / (SUM_FACTOR * steps[:, None])
         return values
+
+    def noise(self) -> Values:
+        """sds: counts (1,), a coordinate of each region's sum (k, 1), a diagonal entry of its moment (k, 1, 1).
+
+        Off the diagonal of the moment the sd is smaller by sqrt(2).
+        """
+        count, total, moment = self.noise_scales
+        steps = self._steps
+        told = {
+            "count": np.array([count / COUNT_FACTOR]),
+            "sum": total / (SUM_FACTOR * steps[:, None]),
+            "moment": moment / steps[:, None, None] ** 2,
+        }
+        return {name: sd for name, sd in told.items() if name == "moment" or name in self.parts}
+
+    @property
+    def _steps(self) -> np.ndarray:
+        """Grid steps per unit of z, by region."""
+        return np.array([grid_scale(self.frames[0].dimension, radius) for radius in self.radii])

@@ -53,3 +53,7 @@ class BoundedScore(Additive):
     def values(self, noisy: Totals) -> Values:
         """The sum of clipped differences, in nats, (1,)."""
         return {"score": noisy["score"] * (self.bound / (SCORE_GRID * SUM_FACTOR))}
+
+    def noise(self) -> Values:
+        """sd of the sum, in nats."""
+        return {"score": np.array([self.noise_scale * (self.bound / (SCORE_GRID * SUM_FACTOR))])}

@@ -1,0 +1,56 @@
+"""Means, covariances and mixtures of a private table, released under differential privacy.
+
+Public names are loaded on first use, so that `import pubpriv` costs nothing.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+__version__ = version("pubpriv")
+
+_HOMES = {
+    "ApproximateDP": "pubpriv.privacy.budgets",
+    "Curator": "pubpriv.curator",
+    "Ledger": "pubpriv.privacy.ledger",
+    "MixtureEstimate": "pubpriv.models",
+    "PrivateTable": "pubpriv.data.tables",
+    "PublicTable": "pubpriv.data.tables",
+    "PureDP": "pubpriv.privacy.budgets",
+    "ZeroConcentratedDP": "pubpriv.privacy.budgets",
+    "estimate_mixture": "pubpriv.mixture.pipeline",
+    "load": "pubpriv.models",
+    "parse_budget": "pubpriv.privacy.budgets",
+}
+
+if TYPE_CHECKING:
+    from pubpriv.curator import Curator
+    from pubpriv.data.tables import PrivateTable, PublicTable
+    from pubpriv.mixture.pipeline import estimate_mixture
+    from pubpriv.models import MixtureEstimate, load
+    from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
+    from pubpriv.privacy.ledger import Ledger
+
+__all__ = [
+    "ApproximateDP",
+    "Curator",
+    "Ledger",
+    "MixtureEstimate",
+    "PrivateTable",
+    "PublicTable",
+    "PureDP",
+    "ZeroConcentratedDP",
+    "estimate_mixture",
+    "load",
+    "parse_budget",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pubpriv' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

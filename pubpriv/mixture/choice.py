@@ -1,0 +1,43 @@
+"""Which of two public models the private rows prefer, for one bounded score."""
+
+from dataclasses import dataclass
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions import BoundedScore
+from pubpriv.mixture.components import cells_of
+from pubpriv.mixture.plan import Ask
+from pubpriv.mixture.scaling import Scaling
+from pubpriv.models import Mixture
+
+QUIET = 0.03
+"""The clip bound is as wide as keeps the noise of the score below this many nats per record."""
+
+NARROWEST = 4.0
+"""... but at least this many nats."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Preference:
+    """Mean clipped log-likelihood difference (first - second) per record, and its noise sd, in nats."""
+
+    advantage: float
+    noise: float
+
+    @property
+    def clear(self) -> bool:
+        """The first is better by at least one noise sd."""
+        return self.advantage >= self.noise
+
+
+def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
+    """How much better `first` fits the private rows than `second`.
+
+    Privacy: one `BoundedScore`, mu^2 <= ask.price.
+    """
+    n = curator.n_rows
+    bound = max(NARROWEST, QUIET * n * float(ask.price) ** 0.5 / 2)
+    question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
+    answer = curator.release(question, ask.label)
+    return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

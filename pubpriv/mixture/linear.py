@@ -1,0 +1,26 @@
+"""Small linear algebra that several steps share."""
+
+import math
+
+import numpy as np
+
+
+def clip_radius(d: int, inflation: float = 1.05) -> float:
+    """A little beyond the 99% quantile of |z| for a standard Gaussian z in R^d."""
+    from scipy.stats import chi2
+
+    return inflation * math.sqrt(float(chi2.ppf(0.99, d)))
+
+
+def inverse_root(covariance: np.ndarray) -> np.ndarray:
+    """The symmetric C^(-1/2) of a positive definite C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+def floored(covariance: np.ndarray, floor: np.ndarray | float) -> np.ndarray:
+    """C with eigenvalues, relative to diag(floor), of at least one: symmetric and positive definite."""
+    root = np.sqrt(np.broadcast_to(floor, covariance.shape[:1]))
+    outer = np.outer(root, root)
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2 / outer)
+    return np.asarray((vectors * np.maximum(values, 1.0)) @ vectors.T * outer)

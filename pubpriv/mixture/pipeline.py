@@ -1,0 +1,197 @@
+"""The default mixture driver: which step follows which, and what becomes of the answers.
+
+Source: Bie, Kamath and Singhal 2022, section C, rebuilt: their ideas (superclusters and private PCA separate,
+public points seed, private answers measure) with joint releases that make them private, see `docs/errata.md`.
+"""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.mixture.components import Round
+from pubpriv.mixture.errors import standard_errors
+from pubpriv.mixture.linear import clip_radius
+from pubpriv.mixture.pca import Subspaces
+from pubpriv.mixture.plan import Plan, make_plan
+from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.steps import PLAIN, MixtureSteps
+from pubpriv.models import Mixture, MixtureEstimate
+from pubpriv.privacy.budgets import Budget
+
+METHODS = ("auto",)
+MOST_COMPONENTS = 100
+
+
+def estimate_mixture(
+    public: Any,
+    curator: Curator,
+    *,
+    n_components: int,
+    method: str = "auto",
+    budget: Budget | None = None,
+    steps: MixtureSteps = PLAIN,
+) -> MixtureEstimate:
+    """A Gaussian mixture of the private rows.
+
+    Args:
+        public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        curator: the run; see `Curator`.
+        n_components: k, at most the number of public rows.
+        method: `auto`.
+        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        steps: who runs the steps.
+
+    Returns:
+        Components by falling weight, in the data's own units, with statement, errors and diagnostics.
+
+    Raises:
+        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        PrivateStepFailed: after a charge; run the same release id again.
+
+    Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+    """
+    rows = checked_public(public, curator.columns, n_components, method)
+    scaling = steps.precondition(rows)
+    groups = steps.supercluster(rows, scaling, n_components)
+    fallback = steps.public_model(rows, scaling, n_components)
+    configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
+    purse = curator.begin("mixture", configuration, rows.sha256, budget)
+    plan = make_plan(purse, curator.n_rows, len(rows.columns), n_components, groups.overlapping)
+    run = _overlapping if groups.overlapping else _separated
+    last = run(curator, rows, scaling, groups, plan, n_components, steps)
+    guard = steps.prefer(curator, scaling, last.mixture, fallback, plan.ask("mixture/guard"))
+    weights = steps.count_weights(last)
+    chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
+    diagnostics = _diagnostics(rows, scaling, groups, plan, last, guard)
+    return _estimate(chosen, last if guard.clear else None, curator, rows, scaling, method, diagnostics)
+
+
+def checked_public(public: Any, columns: tuple[str, ...], n_components: int, method: str = "auto") -> PublicTable:
+    """Public rows fit to be used with `columns` and k components, or a clear error before anything is opened."""
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if isinstance(n_components, bool) or not isinstance(n_components, int | np.integer) or n_components < 1:
+        raise InvalidInput(f"the number of components must be a positive integer, not {n_components!r}")
+    if n_components > MOST_COMPONENTS:
+        raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {n_components}")
+    table = PublicTable.open(public, list(columns))
+    if len(table.rows) < n_components:
+        raise InvalidInput(
+            f"{len(table.rows)} public rows cannot seed {n_components} components: "
+            "give more public rows, or ask for fewer components"
+        )
+    return table
+
+
+def _separated(
+    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, k: int, steps: MixtureSteps
+) -> Round:
+    """Components stand apart: find them in private subspaces, then measure."""
+    d = len(rows.columns)
+    if d > k:
+        subspaces = steps.private_pca(curator, scaling, groups, k, plan.ask("mixture/pca"))
+    else:
+        subspaces = Subspaces.whole(groups)
+    seeds = steps.seed(groups, subspaces, k)
+    asks = plan.ask("mixture/coarse/subspace"), plan.ask("mixture/coarse/space")
+    mixture = steps.locate(curator, scaling, groups, subspaces, seeds, asks)
+    floors = groups.floors(seeds.groups)
+    for ask in plan.starting("mixture/round-"):
+        last = steps.estimate_components(curator, scaling, mixture, floors, ask)
+        mixture = last.mixture
+    return last
+
+
+def _overlapping(
+    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, k: int, steps: MixtureSteps
+) -> Round:
+    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
+    floors = ((FLOOR,) * len(rows.columns),) * k
+    refined: list[Mixture] = []
+    for number, mixture in enumerate(steps.public_starts(rows, scaling, k), start=1):
+        for ask in plan.starting(f"mixture/start-{number}/"):
+            mixture = steps.estimate_components(curator, scaling, mixture, floors, ask).mixture
+        refined.append(mixture)
+    scores = [0.0] + [
+        steps.prefer(curator, scaling, mixture, refined[0], plan.ask(f"mixture/pick-{number}")).advantage
+        for number, mixture in enumerate(refined[1:], start=2)
+    ]
+    best = refined[int(np.argmax(scores))]
+    return steps.estimate_components(curator, scaling, best, floors, plan.ask("mixture/round-3"))
+
+
+def _diagnostics(rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, last: Round, guard: Any) -> dict[str, Any]:
+    d, k = len(rows.columns), len(last.counts)
+    loud = last.moment_sd * np.sqrt(2 * d) / np.array(last.counts)
+    warnings = list(scaling.notes)
+    smallest = min(last.counts) / sum(last.counts)
+    if len(rows.rows) < 5 * np.log(max(k, 2)) / max(smallest, 1e-9):
+        warnings.append(
+            f"{len(rows.rows)} public rows are few for {k} components: one of them may have been missed "
+            f"(about {int(np.ceil(5 * np.log(max(k, 2)) / max(smallest, 1e-9)))} would do)"
+        )
+    if loud.max() > 1.5:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if not guard.clear:
+        warnings.append("the private rows do not support a better model than the public one, which is returned")
+    return {
+        "regime": plan.regime,
+        "separation": groups.separation,
+        "groups": groups.count,
+        "rounds": [ask.label for ask in plan.asks],
+        "covariance_noise": loud.tolist(),
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "private_model_chosen": guard.clear,
+        "clip_radius": clip_radius(d),
+        "covariance_floor": (FLOOR * np.array(scaling.scale) ** 2).tolist(),
+        "warnings": warnings,
+    }
+
+
+def _estimate(
+    chosen: Mixture,
+    last: Round | None,
+    curator: Curator,
+    rows: PublicTable,
+    scaling: Scaling,
+    method: str,
+    diagnostics: dict[str, Any],
+) -> MixtureEstimate:
+    """The model in the data's own units, components by falling weight."""
+    weights, means, covariances = chosen.arrays
+    order = np.argsort(-weights, kind="stable")
+    location, scale = np.array(scaling.location), np.array(scaling.scale)
+    mixture = Mixture.of(
+        weights[order] / weights.sum(), location + scale * means[order], covariances[order] * np.outer(scale, scale)
+    )
+    statement = curator.statement()
+    return MixtureEstimate(
+        mixture=mixture,
+        columns=curator.columns,
+        method=method if statement.private else f"{method} (simulation: not private)",
+        converged=last is not None,
+        standard_errors=standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen),
+        privacy=statement.to_json(),
+        provenance={
+            "dataset": statement.dataset,
+            "release_id": statement.release_id,
+            "n_private": curator.n_rows,
+            "n_public": len(rows.rows),
+            "public_sha256": rows.sha256,
+            "chain_head": statement.chain_head,
+            "version": _version(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+        diagnostics=diagnostics,
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("pubpriv")

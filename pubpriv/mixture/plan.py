@@ -1,0 +1,106 @@
+"""What a run will ask and what each question may cost, fixed before a private row is read.
+
+All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
+driver executes this object; pricing a run without running it is this object too.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pubpriv.data.codec import public_value
+from pubpriv.mixture.linear import clip_radius
+from pubpriv.privacy.budgets import Purse
+
+GUARD = Fraction(2, 100)
+PCA = Fraction(8, 100)
+COARSE = Fraction(7, 100)
+FIRST_ROUND = Fraction(1, 5)
+EXPLORE = Fraction(1, 2)
+PICK = Fraction(15, 1000)
+STARTS = 3
+TWO_ROUNDS_BELOW = 0.5
+"""A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
+component's variance; above, one round gets all."""
+
+MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+GRAM_SHARES = Fraction(3, 100), Fraction(12, 100), Fraction(85, 100)
+
+
+@public_value
+@dataclass(frozen=True)
+class Ask:
+    """One question to come: its label and the squared distance (mu^2) it may cost, numerator / denominator."""
+
+    label: str
+    numerator: int
+    denominator: int
+
+    @property
+    def price(self) -> Fraction:
+        """mu^2."""
+        return Fraction(self.numerator, self.denominator)
+
+
+@public_value
+@dataclass(frozen=True)
+class Plan:
+    """Questions of a run, in order, with their shares of its budget.
+
+    Attributes:
+        regime: `separated` (scale tree, private PCA, seeding, coarse moments, rounds) or `overlapping`
+            (public starts in R^d, two rounds each, the best one refined).
+        asks: labels and prices; they add up to the method's share exactly.
+    """
+
+    regime: str
+    asks: tuple[Ask, ...]
+
+    def ask(self, label: str) -> Ask:
+        """The question with this label."""
+        return next(ask for ask in self.asks if ask.label == label)
+
+    def starting(self, prefix: str) -> list[Ask]:
+        """Questions whose label begins so."""
+        return [ask for ask in self.asks if ask.label.startswith(prefix)]
+
+
+def make_plan(purse: Purse, n: int, d: int, k: int, overlapping: bool) -> Plan:
+    """The plan of a run on n rows of d columns with k components."""
+    shares = _overlapping() if overlapping else _separated(purse.rho, n, d, k)
+    prices = purse.split(list(shares.values()))
+    asks = tuple(
+        Ask(f"mixture/{label}", price.numerator, price.denominator)
+        for label, price in zip(shares, prices, strict=True)
+    )
+    return Plan("overlapping" if overlapping else "separated", asks)
+
+
+def _separated(rho: float, n: int, d: int, k: int) -> dict[str, Fraction]:
+    shares = {"guard": GUARD}
+    rest = 1 - GUARD
+    if d > k:
+        shares["pca"] = PCA * rest
+    shares["coarse/subspace"] = shares["coarse/space"] = COARSE / 2 * rest
+    left = 1 - sum(shares.values())
+    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, n / k)
+    if noise < TWO_ROUNDS_BELOW:
+        return shares | {"round-1": FIRST_ROUND * left, "round-2": (1 - FIRST_ROUND) * left}
+    return shares | {"round-1": left}
+
+
+def _overlapping() -> dict[str, Fraction]:
+    shares = {"guard": GUARD}
+    rest = 1 - GUARD
+    for start in range(1, STARTS + 1):
+        for number in (1, 2):
+            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (2 * STARTS)
+    for start in range(2, STARTS + 1):
+        shares[f"pick-{start}"] = PICK * rest
+    return shares | {"round-3": 1 - sum(shares.values())}
+
+
+def spectral_noise(rho: float, d: int, count: float) -> float:
+    """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
+    return sd * math.sqrt(2 * d) / count

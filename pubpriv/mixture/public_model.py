@@ -1,0 +1,75 @@
+"""Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
+
+import warnings
+
+import numpy as np
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.mixture.linear import floored
+from pubpriv.mixture.plan import STARTS
+from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.models import Mixture
+
+Setting = tuple[str, float]
+
+CANDIDATES: tuple[Setting, ...] = (
+    *((kind, factor * FLOOR) for kind in ("full", "diag") for factor in (1, 4, 16)),
+    ("spherical", FLOOR),
+)
+"""Covariance shapes and floors among which cross-validation chooses the public model."""
+
+START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
+assert len(START_SETTINGS) == STARTS
+
+FOLDS = 5
+MOST_ROWS = 5000
+"""Public rows that are fitted; more add nothing that the private rows would not say better."""
+
+
+def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
+    """The best of `CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
+    rows = _rows(public, scaling)
+    settings = [s for s in CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
+    if len(settings) == 1:
+        return fit(rows, n_components, settings[0], n_init=10)
+    folds = np.random.default_rng(0).permutation(len(rows)) % FOLDS
+
+    def held_out(setting: Setting) -> float:
+        models = [(fit(rows[folds != f], n_components, setting, n_init=3), rows[folds == f]) for f in range(FOLDS)]
+        return sum(float(model.log_density(test).sum()) for model, test in models)
+
+    return fit(rows, n_components, max(settings, key=held_out), n_init=10)
+
+
+def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
+    """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
+    rows = _rows(public, scaling)
+    return tuple(fit(rows, n_components, setting, n_init=20) for setting in START_SETTINGS)
+
+
+def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
+    """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public."""
+    from sklearn.mixture import GaussianMixture
+
+    kind, floor = setting
+    with warnings.catch_warnings():
+        # few public rows: not converging, or repeated points, is expected and judged by likelihood
+        warnings.simplefilter("ignore")
+        fitted = GaussianMixture(k, covariance_type=kind, reg_covar=floor, n_init=n_init, random_state=0).fit(rows)
+    d = rows.shape[1]
+    full = fitted.covariances_
+    if kind != "full":
+        full = np.array([np.diag(np.broadcast_to(values, d)) for values in fitted.covariances_])
+    return Mixture.of(fitted.weights_, fitted.means_, [floored(c, FLOOR) for c in full])
+
+
+def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
+    rows = scaling.apply(public.rows)
+    return rows[:: -(-len(rows) // MOST_ROWS)]
+
+
+def _estimable(setting: Setting, m: int, d: int, k: int) -> bool:
+    """Whether four fifths of the rows can hold k components of this shape at all."""
+    if m * (FOLDS - 1) // FOLDS <= k:
+        return setting[0] == "spherical"
+    return setting[0] != "full" or m >= k * d / 2

@@ -1,0 +1,143 @@
+"""Seeds: k spherical clusters of public points in a released subspace, by likelihood. Post-processing, free."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+
+MOST_AGGLOMERATED = 500
+"""Model-based agglomeration is cubic in the points; above this many it is not tried."""
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """A spherical mixture: log likelihood of its points, centers (k, ell), variances (k,), weights (k,)."""
+
+    log_likelihood: float
+    centers: np.ndarray
+    variances: np.ndarray
+    weights: np.ndarray
+
+
+@public_value
+@dataclass(frozen=True)
+class Seeds:
+    """Spherical clusters in each group's subspace, components numbered through the groups.
+
+    Attributes:
+        groups: group of each component.
+        centers: (k, ell), in the subspace coordinates of the component's group.
+        variances: (k,).
+        weights: (k,), summing to one.
+    """
+
+    groups: tuple[int, ...]
+    centers: tuple[tuple[float, ...], ...]
+    variances: tuple[float, ...]
+    weights: tuple[float, ...]
+
+
+def seed_group(points: np.ndarray, k: int) -> Spherical | None:
+    """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
+    from sklearn.cluster import AgglomerativeClustering, KMeans
+
+    if k > len(points):
+        return None
+    if k == 1:
+        return spherical_em(points, np.zeros(len(points), dtype=int), 1)
+    starts = [
+        AgglomerativeClustering(k).fit_predict(points),
+        KMeans(k, n_init=10, random_state=0).fit_predict(points),
+    ]
+    if len(points) <= MOST_AGGLOMERATED:
+        starts.append(agglomerate(points, k))
+    return max((spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
+
+
+def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:
+    """Split k components over the groups by likelihood (a dynamic programme); None if no split is possible."""
+    best: dict[int, tuple[float, list[Spherical]]] = {0: (0.0, [])}
+    for points in groups:
+        longer: dict[int, tuple[float, list[Spherical]]] = {}
+        for own in range(1, k - len(groups) + 2):
+            found = seed_group(points, own)
+            if found is None:
+                continue
+            for used, (value, chosen) in best.items():
+                total, likelihood = used + own, value + found.log_likelihood
+                if total <= k and likelihood > longer.get(total, (-np.inf, []))[0]:
+                    longer[total] = likelihood, [*chosen, found]
+        best = longer
+    return best[k][1] if k in best else None
+
+
+def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> Spherical:
+    """EM for spherical components of unequal volume, from a hard start.
+
+    Variances divide by (members - 1) as a sample variance does, and never fall below a hundredth of the
+    typical nearest-neighbour scale, so that a singleton does not become a spike.
+    """
+    from scipy.spatial.distance import cdist
+    from scipy.special import logsumexp
+
+    d = points.shape[1]
+    neighbours = cdist(points, points)
+    np.fill_diagonal(neighbours, np.inf)
+    low = max(np.median(neighbours.min(axis=1) ** 2) / (2 * d) * 1e-2, 1e-12) if len(points) > 1 else 1.0
+    share = np.eye(k)[labels]
+    before = -np.inf
+    for _ in range(iterations + 1):
+        members = share.sum(axis=0) + 1e-9
+        centers = share.T @ points / members[:, None]
+        weights = members / members.sum()
+        squares = cdist(points, centers, "sqeuclidean")
+        variances = np.maximum((share * squares).sum(axis=0) / (d * np.maximum(members - 1, 0.5)), low)
+        joint = np.log(weights) - d / 2 * np.log(variances) - squares / (2 * variances)
+        each = logsumexp(joint, axis=1)
+        likelihood = float(each.sum())
+        share = np.exp(joint - each[:, None])
+        if likelihood - before < 1e-6 * abs(likelihood):
+            break
+        before = likelihood
+    return Spherical(likelihood, centers, variances, weights)
+
+
+def agglomerate(points: np.ndarray, k: int) -> np.ndarray:
+    """Labels of k clusters merged bottom-up at the least cost in spherical Gaussian likelihood.
+
+    The criterion is sum_j n_j d log(W_j / (n_j d)) with W_j the scatter of cluster j (Banfield and Raftery 1993,
+    unequal volumes); a singleton starts with half its squared nearest-neighbour distance as scatter.
+    """
+    from scipy.spatial.distance import cdist
+
+    m, d = points.shape
+    gaps = cdist(points, points, "sqeuclidean")
+    np.fill_diagonal(gaps, np.inf)
+    scatter, sizes, centers = gaps.min(axis=1) / 2, np.ones(m), points.copy()
+    active, labels = np.ones(m, dtype=bool), np.arange(m)
+
+    def term(w: np.ndarray, n: np.ndarray) -> np.ndarray:
+        return np.asarray(n * d * np.log(np.maximum(w, 1e-300) / (n * d)))
+
+    terms = term(scatter, sizes)
+
+    def costs(i: int) -> np.ndarray:
+        between = sizes * sizes[i] / (sizes + sizes[i]) * ((centers - centers[i]) ** 2).sum(axis=1)
+        cost = term(scatter + scatter[i] + between, sizes + sizes[i]) - terms - terms[i]
+        cost[~active] = np.inf
+        cost[i] = np.inf
+        return cost
+
+    table = np.stack([costs(i) for i in range(m)])
+    for _ in range(m - k):
+        i, j = divmod(int(table.argmin()), m)
+        total = sizes[i] + sizes[j]
+        scatter[i] += scatter[j] + sizes[i] * sizes[j] / total * ((centers[i] - centers[j]) ** 2).sum()
+        centers[i] = (sizes[i] * centers[i] + sizes[j] * centers[j]) / total
+        sizes[i], active[j] = total, False
+        labels[labels == labels[j]] = labels[i]
+        terms[i] = term(scatter[i], sizes[i])
+        table[j], table[:, j] = np.inf, np.inf
+        table[i] = table[:, i] = costs(i)
+    return np.unique(labels, return_inverse=True)[1]

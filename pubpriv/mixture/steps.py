@@ -1,0 +1,41 @@
+"""The frozen bundle of steps: the one seam between the driver and whoever runs its steps.
+
+The defaults are the plain functions. An orchestrator passes the same names with its own wrapping; the driver
+cannot tell the difference, and the bits are the same.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv.mixture.choice import prefer
+from pubpriv.mixture.components import count_weights, estimate_components
+from pubpriv.mixture.partition import locate, seed
+from pubpriv.mixture.pca import private_pca
+from pubpriv.mixture.public_model import public_model, public_starts
+from pubpriv.mixture.scaling import precondition
+from pubpriv.mixture.supercluster import supercluster
+
+Step = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class MixtureSteps:
+    """Steps of `estimate_mixture`, in the order in which they run.
+
+    Private steps take a `Curator` first; the others see public values and released answers only.
+    """
+
+    precondition: Step = precondition
+    supercluster: Step = supercluster
+    public_model: Step = public_model
+    public_starts: Step = public_starts
+    private_pca: Step = private_pca
+    seed: Step = seed
+    locate: Step = locate
+    estimate_components: Step = estimate_components
+    count_weights: Step = count_weights
+    prefer: Step = prefer
+
+
+PLAIN = MixtureSteps()

@@ -1,0 +1,134 @@
+"""Scale tree and regime: what the public rows alone say about the layout of the components.
+
+Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
+lie further apart than anything inside them are told apart by public single linkage, at no cost.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.regions import Everything, NearestPoint
+from pubpriv.data.tables import PublicTable
+from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.seeding import seed_group
+
+CUT = 2.0
+"""A merge is cut while it is higher than this many largest nearest-neighbour distances."""
+
+SEPARATED = 4.0
+"""Components at least this many standard deviations apart can be told apart by their own geometry."""
+
+MOST_POINTS = 2000
+"""Public rows used for the tree; single linkage needs all pairs."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Groups:
+    """Public points in standard coordinates and the group of each.
+
+    Attributes:
+        points: (m', d).
+        labels: group of each point, 0 to the number of groups - 1.
+        units: (groups, d) scale of each column inside each group.
+        separation: smallest distance of public cluster means, in standard deviations; None: too few to judge.
+        overlapping: whether components overlap too much for the subspace route.
+    """
+
+    points: tuple[tuple[float, ...], ...]
+    labels: tuple[int, ...]
+    units: tuple[tuple[float, ...], ...]
+    separation: float | None
+    overlapping: bool
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.units)
+
+    def of(self, group: int) -> np.ndarray:
+        """Points of one group."""
+        return np.array(self.points)[np.array(self.labels) == group]
+
+    def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+        """Covariance floors (k, d) of components that belong to the groups `owners`."""
+        return tuple(tuple(FLOOR * unit**2 for unit in self.units[group]) for group in owners)
+
+    def partition(self, scaling: Scaling) -> NearestPoint | Everything:
+        """The group of the nearest public point."""
+        if self.count == 1:
+            return Everything()
+        d = len(self.points[0])
+        return NearestPoint(scaling.frame(np.zeros(d), np.eye(d)), self.points, self.labels)
+
+
+def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
+    """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
+    rows = scaling.apply(public.rows)
+    rows = rows[:: -(-len(rows) // MOST_POINTS)]
+    labels = _tree(rows)
+    if labels.max() >= n_components:
+        labels = np.zeros(len(rows), dtype=int)
+    separation = _separation(rows, n_components)
+    return Groups(
+        tuple(map(tuple, rows.tolist())),
+        tuple(labels.tolist()),
+        tuple(map(tuple, _units(rows, labels).tolist())),
+        separation,
+        n_components == 1 or (separation is not None and separation < SEPARATED),
+    )
+
+
+def _tree(rows: np.ndarray) -> np.ndarray:
+    """Cut the top merge of single linkage, recursively, while it towers over nearest neighbours."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import cdist
+
+    labels, groups = np.zeros(len(rows), dtype=int), 0
+    waiting = [np.arange(len(rows))]
+    while waiting:
+        members = waiting.pop()
+        if len(members) >= 4:
+            distances = cdist(rows[members], rows[members])
+            np.fill_diagonal(distances, np.inf)
+            merges = linkage(rows[members], "single")
+            top = merges[-1, 2]
+            if top > CUT * distances.min(axis=1).max():
+                halves = fcluster(merges, top * 0.999, "distance")
+                waiting += [members[halves == half] for half in np.unique(halves)]
+                continue
+        labels[members] = groups
+        groups += 1
+    return labels
+
+
+def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Column standard deviations inside each group; groups of under five points use the pooled ones."""
+    count = labels.max() + 1
+    if count == 1:
+        return np.ones((1, rows.shape[1]))
+    own = np.array([rows[labels == group].std(axis=0) for group in range(count)])
+    sizes = np.bincount(labels, minlength=count)[:, None]
+    pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
+    pooled = np.where(pooled > 0, pooled, 1.0)
+    return np.where((own > 0) & (sizes >= 5), own, pooled)
+
+
+def _separation(rows: np.ndarray, k: int) -> float | None:
+    """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out."""
+    m, d = rows.shape
+    if k == 1 or m < k * d / 2:
+        return None
+    seeds = seed_group(rows, k)
+    if seeds is None:
+        return None
+    counts = seeds.weights * m
+    found = []
+    for i in range(k):
+        for j in range(i):
+            gap = ((seeds.centers[i] - seeds.centers[j]) ** 2).sum()
+            gap -= d * (seeds.variances[i] / counts[i] + seeds.variances[j] / counts[j])
+            found.append(np.sqrt(max(gap, 0.0) / max(seeds.variances[i], seeds.variances[j])))
+    return float(min(found))
