@@ -6,13 +6,17 @@ sends nothing to anybody, and prints nothing.
 """
 
 import http.client
+import json
 import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pubpriv.errors import Unavailable
 
@@ -42,7 +46,8 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
     Raises:
         Unavailable: the private server did not start; its log is in `server.log` of `prefect_home`.
     """
-    shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": "INFO" if verbose else "WARNING"}
+    level = os.environ.get("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "WARNING")
+    shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": level}
     if os.environ.get("PREFECT_API_URL"):
         with _environment(shared):
             yield
@@ -57,15 +62,20 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
         "PREFECT_SERVER_UI_V2_ENABLED": "false",
         "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": str(STARTUP_SECONDS),
+        # task states in few transactions, soon: one transaction each would lag behind the run
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.1",
     }
     with _environment(shared | private), _server(home) as port:
         api = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
         with _environment(api), _settings(private | api):
             _await_health(port, home)
+            started = datetime.now(UTC)
             try:
                 yield
             finally:
                 _send_what_is_queued()
+                _await_records(port, started)
 
 
 @contextmanager
@@ -121,15 +131,7 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
 
 def _await_health(port: int, home: Path) -> None:
     """Wait for the first answer; the socket is open, so a request simply waits until someone serves it."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=STARTUP_SECONDS)
-    try:
-        connection.request("GET", "/api/health")
-        healthy = connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        healthy = False
-    finally:
-        connection.close()
-    if not healthy:
+    if _ask(port, "GET", "/api/health") is not True:
         raise Unavailable(
             f"Prefect's server did not start, see {home / 'server.log'}: run again, point PREFECT_API_URL at "
             "a running server, or run without Prefect (--plain)"
@@ -143,3 +145,31 @@ def _send_what_is_queued() -> None:
 
     APILogWorker.drain_all(timeout=SHUTDOWN_SECONDS, at_exit=False)
     EventsWorker.drain_all(timeout=SHUTDOWN_SECONDS, at_exit=False)
+
+
+def _await_records(port: int, started: datetime) -> None:
+    """Wait until the server has written how our tasks ended; it would forget what it still has in memory."""
+    ours = {"expected_start_time": {"after_": started.isoformat()}}
+    pending = {**ours, "state": {"type": {"any_": ["SCHEDULED", "PENDING", "RUNNING"]}}}
+    deadline = time.monotonic() + SHUTDOWN_SECONDS
+    seen = -1
+    while time.monotonic() < deadline:
+        total = _ask(port, "POST", "/api/task_runs/count", {"task_runs": ours})
+        unfinished = _ask(port, "POST", "/api/task_runs/count", {"task_runs": pending})
+        if total is None or (total == seen and not unfinished):
+            return
+        seen = total
+        time.sleep(0.2)
+
+
+def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
+    """The server's answer as JSON data, or None if it gives none."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=STARTUP_SECONDS)
+    try:
+        connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        return json.loads(response.read()) if response.status == http.client.OK else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()
