@@ -1,0 +1,68 @@
+"""Artifacts: what Prefect's UI shows of a run. All of it is the privacy statement, so public."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+WHAT_IS_PUBLIC = (
+    "Public are the number of rows, the declared columns, the public table, the settings and every answer "
+    "listed under `charges`; whatever was computed from these costs nothing more."
+)
+
+CHARGE = ("label", "question", "cost")
+
+
+def artifact_key(*names: str) -> str:
+    """Names as Prefect wants keys: lowercase letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
+
+
+def publish_statement(
+    statement: Mapping[str, Any], dataset: str | None, release_id: str | None
+) -> tuple[UUID, UUID]:
+    """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
+
+    Args:
+        statement: as `Statement.to_json` gives it: unit, neighbouring, kind, guarantee, spent, charges.
+        dataset: its name, or None for a simulation.
+        release_id: of the run, or None.
+
+    Returns:
+        Identities of the page and the table. Both carry the dataset's name, so the UI shows their history.
+    """
+    name = dataset or "simulation"
+    guarantee = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
+    page = create_markdown_artifact(
+        key=artifact_key(name, "privacy"),
+        description=f"Privacy statement of {name}, release {release_id or 'none'}",
+        markdown=(
+            f"## Privacy of {name}\n\n"
+            f"One record is {statement['unit']}; neighbouring tables: {statement['neighbouring']}.\n\n"
+            f"Guarantee ({statement['kind']}):\n\n{guarantee}\n\n"
+            f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
+        ),
+    )
+    charges = create_table_artifact(
+        key=artifact_key(name, "charges"),
+        description=f"What release {release_id or 'none'} of {name} asked, and what each answer cost",
+        table=[{part: _told(charge[part]) for part in CHARGE} for charge in statement["charges"]],
+    )
+    return _identity(page), _identity(charges)
+
+
+def _told(value: Any) -> str:
+    """Text of a number, a text, or several of them; anything else has no place in a statement."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_told, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_told(part)}" for name, part in value.items())
+    if value is None or isinstance(value, str | int | float):
+        return str(value)
+    raise TypeError(f"a privacy statement holds no {type(value).__name__}")
+
+
+def _identity(artifact: Any) -> UUID:
+    return UUID(str(artifact))

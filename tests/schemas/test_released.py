@@ -1,0 +1,30 @@
+import numpy as np
+import pytest
+
+from pubpriv.errors import InvalidInput
+from schemas.released import released_table, validate_released
+
+WEIGHTS, MEANS, COLUMNS = np.array([0.7, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]]), ["age", "cost"]
+
+
+def test_a_mixture_passes():
+    validate_released(released_table(WEIGHTS, MEANS, COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("weights", "means", "says"),
+    [
+        ([0.7, 0.2], MEANS, "weights must sum to one"),
+        ([1.5, -0.5], MEANS, "column 'weight'"),
+        (WEIGHTS, MEANS * np.nan, "mean of age"),
+        ([], np.empty((0, 2)), "at least one row"),
+    ],
+)
+def test_what_is_no_mixture_fails(weights, means, says):
+    with pytest.raises(InvalidInput, match=says):
+        validate_released(released_table(weights, means, COLUMNS))
+
+
+def test_a_column_too_many_fails():
+    with pytest.raises(InvalidInput, match="note"):
+        validate_released(released_table(WEIGHTS, MEANS, COLUMNS).assign(note=1.0))
