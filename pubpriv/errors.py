@@ -16,6 +16,8 @@ errors raised before a charge know public configuration only, and whatever fails
 `PrivateStepFailed`, whose text is always the same.
 """
 
+from typing import Any
+
 
 class PubPrivError(Exception):
     """Base of all errors raised on purpose; `exit_code` is the command line's."""
@@ -38,9 +40,26 @@ class RunClosed(InvalidInput):
 
 
 class BudgetExceeded(PubPrivError):
-    """A hold or charge for which there is no room. Nothing was read, nothing was spent."""
+    """A hold or charge for which there is no room. Nothing was read, nothing was spent.
+
+    Attributes:
+        spent, held, requested, remaining: amounts (`privacy.budgets.Amount`) of whatever had no room, the
+            dataset or the run, in its currency; None where the ledger did not raise it.
+    """
 
     exit_code = 3
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        spent: Any = None,
+        held: Any = None,
+        requested: Any = None,
+        remaining: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.spent, self.held, self.requested, self.remaining = spent, held, requested, remaining
 
 
 class Unavailable(PubPrivError):

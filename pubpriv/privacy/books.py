@@ -1,16 +1,16 @@
-"""The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps nothing."""
+"""The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps none."""
 
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text, guarantee
-from pubpriv.privacy.events import GaussianEvent, price
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
+from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
+from pubpriv.privacy.ledger.views import Charge, Standing
 
 if TYPE_CHECKING:
-    from pubpriv.privacy.ledger.store import Charge, Ledger, Standing
-
+    from pubpriv.privacy.ledger.store import Ledger
 
 NEIGHBOURING = "replace one record; the number of records is public"
 
@@ -62,10 +62,10 @@ class Books(Protocol):
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
-    def find(self, label: str) -> "Standing | None":
+    def find(self, label: str) -> Standing | None:
         """The charge under a label, with its answer if there is one."""
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -99,14 +99,16 @@ class LedgerBooks:
         """Bind and set aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
-        given = self._ledger.start(self._dataset, self._release_id, method, configuration, public_sha256, share)
+        given = self._ledger.start(
+            self._dataset, self._release_id, method, configuration, public_sha256, share
+        )
         return Purse(given.main, allotment.kind)
 
-    def find(self, label: str) -> "Standing | None":
+    def find(self, label: str) -> Standing | None:
         """Without a charge."""
         return self._ledger.find(self._dataset, self._release_id, label)
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Committed when it returns."""
         return self._ledger.charge(self._dataset, self._release_id, label, question, event)
 
@@ -144,14 +146,26 @@ class LedgerBooks:
         return f"dataset={self._dataset!r}, release_id={self._release_id!r}"
 
 
+@dataclass(frozen=True)
+class _SimulatedCharge:
+    question: Any
+    cost: Amount
+    event: GaussianEvent
+    answer: dict[str, list[int]] | None = None
+
+
 class SimulatedBooks:
-    """A budget that is enforced and recorded nowhere: for simulations, which are not private."""
+    """A budget that is enforced and recorded nowhere: for simulations, which are not private.
+
+    The rules are the ledger's own (`ledger.records.apply`), over a dataset that has just this one run.
+    """
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
+        self._dataset = DatasetState(cap=budget.cap, held=budget.cap)
+        self._run = RunState(allotment=budget.cap, hold=budget.cap)
         self._methods: dict[str, tuple[str, str, Purse]] = {}
-        self._lines: dict[str, tuple[Any, Amount, GaussianEvent, dict[str, list[int]] | None]] = {}
-        self._closed = False
+        self._lines: dict[str, _SimulatedCharge] = {}
 
     @property
     def allotment(self) -> Budget:
@@ -165,56 +179,74 @@ class SimulatedBooks:
             if known[:2] != (configuration, public_sha256):
                 raise SpecMismatch(f"this simulation ran {method} with other settings: make another one")
             return known[2]
-        started = sum(purse.units for _, _, purse in self._methods.values())
-        share = _share(budget, self._budget)
-        units = share.main if share else self._budget.cap.main - started
-        if units < 1 or started + units > self._budget.cap.main:
-            raise BudgetExceeded(f"the simulated budget has no room for {method}")
-        purse = Purse(units, self._budget.kind)
+        share = share_of(self._run, _share(budget, self._budget))
+        if not self._run.closed and share.main < 1:
+            raise BudgetExceeded(f"nothing is left of the simulated budget for {method}")
+        self._apply("started", method, {"method": method, "share": share.to_json()})
+        purse = Purse(share.main, self._budget.kind)
         self._methods[method] = (configuration, public_sha256, purse)
         return purse
 
-    def find(self, label: str) -> "Standing | None":
+    def find(self, label: str) -> Standing | None:
         """From memory."""
-        from pubpriv.privacy.ledger.store import Standing
-
         line = self._lines.get(label)
-        return Standing(line[0], line[3], "simulated") if line else None
+        return Standing(line.question, line.answer, "simulated") if line else None
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> "Standing":
-        """Refuses as a ledger would."""
-        from pubpriv.privacy.ledger.store import Standing
-
-        if self._closed:
-            raise RunClosed("this simulation is closed")
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+        """Refuses, and resumes, as a ledger would."""
+        standing = self.find(label)
+        if standing is not None:
+            return standing
         cost = price(event, self._budget)
-        spent = sum((line[1] for line in self._lines.values()), Amount(0))
-        if not (spent + cost).fits(self._budget.cap):
-            raise BudgetExceeded(f"the simulated budget has no room for {label}")
-        self._lines[label] = (question, cost, event, None)
+        told = cost.to_json()
+        self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
+        self._lines[label] = _SimulatedCharge(question, cost, event)
         return Standing(question, None, "simulated")
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
-        """Remembered for replays within the simulation."""
-        question, cost, event, _ = self._lines[label]
-        self._lines[label] = (question, cost, event, answer)
-        return answer
+        """Remembered for replays within the simulation; the first answer stands."""
+        line = self._lines.get(label)
+        if line is None:
+            raise InvalidInput(f"nothing was charged under {label!r}, so nothing can be published under it")
+        stored = answer if line.answer is None else line.answer
+        self._lines[label] = replace(line, answer=stored)
+        return stored
+
+    def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
+        refused: BudgetExceeded | None = None
+        try:
+            self._dataset, run = apply(kind, facts_of(kind, body), self._dataset, self._run)
+        except RunClosed:
+            raise RunClosed("this simulation is closed") from None
+        except BudgetExceeded as error:
+            refused = error
+        if refused is not None:
+            amounts = {"spent": refused.spent, "requested": refused.requested, "remaining": refused.remaining}
+            raise BudgetExceeded(f"the simulated budget has no room for {what}: {refused}", **amounts)
+        assert run is not None
+        self._run = run
 
     def statement(self) -> Statement:
         """Says that nothing here is private."""
-        spent = sum((line[1] for line in self._lines.values()), Amount(0))
         lines = tuple(
-            _told(label, question["type"], event, cost, self._budget)
-            for label, (question, cost, event, _) in self._lines.items()
+            _told(label, line.question["type"], line.event, line.cost, self._budget)
+            for label, line in self._lines.items()
         )
         told = {"kind": self._budget.kind, "text": "none (simulation)"}
         return Statement(
-            False, None, None, "none (simulation)", self._budget.kind, told, amount_text(self._budget, spent), lines
+            False,
+            None,
+            None,
+            "none (simulation)",
+            self._budget.kind,
+            told,
+            amount_text(self._budget, self._run.spent),
+            lines,
         )
 
     def close(self, reason: str) -> None:  # noqa: ARG002
         """No more charges."""
-        self._closed = True
+        self._run = replace(self._run, closed=True)
 
     def leave(self) -> None:
         """Nothing to let go of."""
@@ -229,14 +261,19 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     if budget is None:
         return None
     if budget.kind != allotment.kind:
-        raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
+        raise InvalidInput(
+            f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets"
+        )
     return budget.cap
 
 
-def _line(charge: "Charge", allotment: Budget) -> Line:
+def _line(charge: Charge, allotment: Budget) -> Line:
     return _told(charge.label, charge.question, charge.event, charge.price_run, allotment)
 
 
-def _told(label: str, question: str, event: GaussianEvent, cost: Amount, allotment: Budget) -> Line:
-    exact = Fraction(event.squared_distance)
-    return Line(label, question, f"{float(exact):.12g}", tuple(sd for sd, _ in event.noise), amount_text(allotment, cost))
+def _told(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> Line:
+    if isinstance(event, PureEvent):
+        return Line(label, question, f"{float(event.epsilon):.12g}", (), amount_text(allotment, cost))
+    scales = tuple(sd for sd, _ in event.noise)
+    sensitivity = f"{float(event.squared_distance):.12g}"
+    return Line(label, question, sensitivity, scales, amount_text(allotment, cost))

@@ -137,6 +137,7 @@ class ApproximateDP:
             raise InvalidInput("failure_delta must be below delta")
         if epsilon > 700:
             raise InvalidInput("epsilon above 700 protects nobody")
+        _not_tiny(epsilon, "epsilon")
         for name, value in (("epsilon", epsilon), ("delta", delta), ("failure_delta", failure)):
             object.__setattr__(self, name, value)
         if self.cap.main < 1 or self.cap.delta < 1:
@@ -146,7 +147,9 @@ class ApproximateDP:
     def cap(self) -> Amount:
         """mu*^2 and the failure reserve, both rounded down."""
         delta, failure = Fraction(self.delta), Fraction(self.failure_delta or 0)
-        return Amount(mu_squared_units(Fraction(self.epsilon), delta - failure), floor_units(failure, DELTA_UNIT))
+        return Amount(
+            mu_squared_units(Fraction(self.epsilon), delta - failure), floor_units(failure, DELTA_UNIT)
+        )
 
     def describe(self) -> str:
         """`(4, 1e-06)-DP`."""
@@ -171,7 +174,7 @@ def parse_budget(text: str) -> Budget:
         ("approx", 2): ApproximateDP,
     }
     maker = makers.get((kind.strip().lower(), len(values)))
-    if maker is None:
+    if maker is None or not all(values):
         raise InvalidInput(f"a budget is written {GRAMMAR}, not {text!r}")
     budget: Budget = maker(*values)
     return budget
@@ -179,7 +182,9 @@ def parse_budget(text: str) -> Budget:
 
 def budget_to_json(budget: Budget) -> dict[str, str]:
     """Exact, with an explicit tag."""
-    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta", "failure_delta")}[budget.kind]
+    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta", "failure_delta")}[
+        budget.kind
+    ]
     return {"kind": budget.kind, **{name: str(Fraction(getattr(budget, name))) for name in names}}
 
 
@@ -189,6 +194,10 @@ def budget_from_json(data: dict[str, str]) -> Budget:
     maker: Any = {"pure": PureDP, "zcdp": ZeroConcentratedDP, "approx": ApproximateDP}[data["kind"]]
     budget: Budget = maker(**values)
     return budget
+
+
+_STEPS = {"pure": 1, "zcdp": 1, "approx": 2}
+"""Prices are multiples of so many units."""
 
 
 @dataclass(frozen=True)
@@ -205,15 +214,16 @@ class Purse:
 
     def split(self, shares: list[Fraction]) -> list[Fraction]:
         """Squared distances (mu^2) that the steps may cost: integer units each, the last takes the rest."""
-        parts = [int(self.units * share) for share in shares[:-1]]
-        parts.append(self.units - sum(parts))
+        step = _STEPS[self.kind]
+        parts = [int(self.units * share) // step * step for share in shares[:-1]]
+        parts.append(self.units // step * step - sum(parts))
         if min(parts) < 1:
             raise InvalidInput("the budget is too small to be split over the steps of this method")
         return [self.squared_distance(part) for part in parts]
 
     def squared_distance(self, units: int) -> Fraction:
-        """mu^2 that `units` pay for: 2 rho under zCDP."""
-        return Fraction(units * (2 if self.kind == "zcdp" else 1), UNIT)
+        """mu^2 that `units` pay for: 2 rho under zCDP; units of mu^2 are paid in twos (`events.price`)."""
+        return Fraction(2 * units if self.kind == "zcdp" else units // 2 * 2, UNIT)
 
     @property
     def rho(self) -> float:

@@ -7,7 +7,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from pubpriv.errors import InvalidInput
 from pubpriv.privacy.units import UNIT
+
+_DOUBLINGS = 64
+_LARGEST_MU_SQUARED = 10**6 * UNIT
+"""No (epsilon <= 700, delta <= 1 - 1e-30) reaches so far."""
 
 
 def _mp() -> Any:
@@ -35,7 +40,11 @@ def delta_gaussian(mu_squared: Fraction, epsilon: Fraction) -> float:
 
 @lru_cache(maxsize=256)
 def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
-    """The largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP."""
+    """The largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP.
+
+    Raises:
+        InvalidInput: every mu would do at 60 digits: delta is as good as 1.
+    """
     mp = _mp()
     e, d = _real(mp, epsilon), _real(mp, delta)
 
@@ -45,6 +54,8 @@ def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
     high = 1
     while fits(high):
         high *= 2
+        if high > _LARGEST_MU_SQUARED:
+            raise InvalidInput("delta is so close to 1 that it protects nobody")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -54,15 +65,24 @@ def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
 
 @lru_cache(maxsize=256)
 def epsilon_gaussian(mu_squared: Fraction, delta: Fraction) -> float:
-    """The epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit."""
+    """The epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit.
+
+    Zero where delta alone covers it; otherwise at least 2^-200, so that the search ends.
+    """
     if mu_squared == 0:
         return 0.0
     mp = _mp()
     mu, d = mp.sqrt(_real(mp, mu_squared)), _real(mp, delta)
     low, high = mp.mpf(0), mp.mpf(1)
-    while _delta(mp, mu, high) > d:
+    if _delta(mp, mu, low) <= d:
+        return 0.0
+    for _ in range(_DOUBLINGS):
+        if _delta(mp, mu, high) <= d:
+            break
         high *= 2
-    while high - low > high * mp.mpf(10) ** -10:
+    for _ in range(200):
+        if high - low <= high * mp.mpf(10) ** -10:
+            break
         middle = (low + high) / 2
         low, high = (low, middle) if _delta(mp, mu, middle) <= d else (middle, high)
     return float(high) * (1 + 1e-12)
@@ -89,10 +109,13 @@ def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
 
     grid = [-8 + 0.25 * i for i in range(120)]
     start = min(grid, key=epsilon)
-    found = minimize_scalar(epsilon, bounds=(start - 0.25, start + 0.25), method="bounded", options={"xatol": 1e-12})
+    found = minimize_scalar(
+        epsilon, bounds=(start - 0.25, start + 0.25), method="bounded", options={"xatol": 1e-12}
+    )
     return max(0.0, float(found.fun)) * (1 + 1e-9)
 
 
+@lru_cache(maxsize=256)
 def pure_as_rho(epsilon: Fraction) -> Fraction:
     """rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
     mp = _mp()
@@ -100,13 +123,16 @@ def pure_as_rho(epsilon: Fraction) -> Fraction:
     return _up(mp, e * mp.tanh(e / 2))
 
 
+@lru_cache(maxsize=256)
 def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
     """mu^2 of any epsilon-DP mechanism, (2 Phi^-1(e^eps / (1 + e^eps)))^2, rounded up."""
     mp = _mp()
     e = _real(mp, epsilon)
     p = 1 / (1 + mp.exp(e))
     low, high = mp.mpf(0), mp.mpf(2)
-    while mp.ncdf(-high) > p:
+    for _ in range(_DOUBLINGS):
+        if mp.ncdf(-high) <= p:
+            break
         high *= 2
     for _ in range(160):
         middle = (low + high) / 2

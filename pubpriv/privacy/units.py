@@ -4,7 +4,8 @@ Costs round up, caps round down; sums are sums of Python integers, so nothing is
 """
 
 import math
-from decimal import Decimal, InvalidOperation
+import numbers
+from decimal import Decimal
 from fractions import Fraction
 
 from pubpriv.errors import InvalidInput
@@ -19,6 +20,9 @@ LARGEST = 10**9
 """No budget parameter is larger: it would be a slip of the keyboard, not a promise."""
 
 Number = int | float | str | Fraction | Decimal
+"""What a budget parameter may be; NumPy's scalars count as the int or float that they print as."""
+
+_DIGITS = 400
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -28,17 +32,25 @@ def exact(value: Number, name: str) -> Fraction:
         InvalidInput: not a number, NaN, infinite, zero or negative; the message names `name`.
     """
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = value if isinstance(value, Fraction | int) else Decimal(repr(value) if isinstance(value, float) else value)
-        if isinstance(number, Decimal) and abs(number.adjusted()) > 400:
-            raise InvalidOperation
-        fraction = Fraction(number)
+        fraction = _fraction(value)
     except (TypeError, ValueError, ArithmeticError):
         fraction = Fraction(0)
     if not 0 < fraction <= LARGEST:
         raise InvalidInput(f"{name} must be a positive number (at most {LARGEST:,}), not {value!r}")
     return fraction
+
+
+def _fraction(value: object) -> Fraction:
+    if isinstance(value, Fraction | int) and not isinstance(value, bool):
+        return Fraction(value)
+    if isinstance(value, Decimal | str):
+        number = Decimal(value)
+    elif isinstance(value, numbers.Real) and not isinstance(value, bool):
+        number = Decimal(str(value))  # the shortest decimal of a Python or NumPy float
+    else:
+        raise TypeError
+    # an exponent of millions would take for ever to become a fraction
+    return Fraction(number) if abs(number.adjusted()) <= _DIGITS else Fraction(0)
 
 
 def ceil_units(value: Fraction, unit: int = UNIT) -> int:

@@ -1,5 +1,19 @@
-"""The ledger: append-only, hash-chained books of every dataset's budget."""
+"""The ledger: append-only, hash-chained books of every dataset's budget.
 
-from pubpriv.privacy.ledger.store import Ledger
+`Ledger` is loaded on first use, so that the pure rooms (`records`, `views`) come without a database library.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.store import Ledger
 
 __all__ = ["Ledger"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Ledger":
+        raise AttributeError(f"module 'pubpriv.privacy.ledger' has no attribute {name!r}")
+    from pubpriv.privacy.ledger.store import Ledger  # noqa: PLC0415 - loads SQLAlchemy
+
+    return Ledger

@@ -1,28 +1,34 @@
 """Records and what they do to a balance: pure, without a database.
 
-Every record is appended once and never changed. After each, two states are known: the dataset's (spent,
-held) and, if it concerns a run, the run's. `apply` is the only place where they move; the store calls it to
-write and `verify` calls it again to check.
+Every record is appended once and never changed. After each, two states are known: the dataset's (cap, spent,
+held) and, if it concerns a run, the run's. `apply` is the only place where they move; the book calls it to
+write and `replay` calls it again to check.
 
-| kind | says | needs | moves |
+| kind | says | `apply` refuses without | moves |
 |---|---|---|---|
-| registered | a dataset, its budget and privacy unit | nothing before it | |
+| registered | a dataset, its budget and privacy unit | | cap |
 | declared | a table with its columns | | |
-| raised | a higher cap, and why | cap >= spent + held | |
+| raised | another cap, and why | cap >= spent + held | cap |
 | opened | a run with its allotment | room in the cap for the hold | held up |
-| started | a method with its settings and share | an open run, room in the allotment | run.started up |
-| charged | a question, its event and prices | an open run, room in share, hold and cap | held down, spent up |
-| attempted | another try at a charge | a charge | |
-| published | the answer | a charge, no answer yet, an open run | |
-| closed | the run's end | an open run | the rest of the hold returns |
+| started | a method with its settings and share | room in the allotment | the method's share |
+| charged | a question, its event and prices | room in share, allotment and hold | held down, spent up |
+| attempted | another try at a charge | | |
+| published | the answer | | |
+| closed | the run's end | | the rest of the hold returns |
+
+From `started` on, a record needs its run, and the run open. What `apply` cannot see from two states is checked where keys are known, before writing (`book`, and unique
+indexes of the database) and again on replay: a dataset is registered once and first, an id is opened once, a
+method starts once in a run, a key has at most one charge, attempts and the one answer follow a charge.
+No amount is ever negative, and no price, hold or share is nothing.
 """
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, LedgerViolation, RunClosed
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed
 from pubpriv.privacy.budgets import Amount
 
 NOTHING = Amount(0, 0)
@@ -43,15 +49,30 @@ class DatasetState:
 
 
 @dataclass(frozen=True)
+class MethodState:
+    """Of one method in a run, in the run's currency."""
+
+    share: Amount
+    spent: Amount = NOTHING
+
+
+@dataclass(frozen=True)
 class RunState:
-    """Of one run: `allotment`, `started` and `spent` in the run's currency, `hold` and `charged` in the ledger's."""
+    """Of one run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
 
     allotment: Amount = NOTHING
     hold: Amount = NOTHING
-    started: Amount = NOTHING
     spent: Amount = NOTHING
     charged: Amount = NOTHING
+    methods: Mapping[str, MethodState] = field(default_factory=dict)
     closed: bool = False
+
+    @property
+    def unassigned(self) -> Amount:
+        """What a new method could be given: the allotment less all shares and less charges of no method."""
+        own = sum((method.spent for method in self.methods.values()), NOTHING)
+        shares = sum((method.share for method in self.methods.values()), NOTHING)
+        return self.allotment - shares - (self.spent - own)
 
 
 @dataclass(frozen=True)
@@ -75,6 +96,25 @@ class Record:
         """SHA-256 over everything in the row; `previous_hash` chains it to the row before."""
         return hashlib.sha256(canonical(self.__dict__).encode()).hexdigest()
 
+    def facts(self) -> dict[str, Any]:
+        """The body as data.
+
+        Raises:
+            LedgerViolation: it is not a JSON object.
+        """
+        return _object(self.body, f"record {self.seq} of dataset {self.dataset!r}")
+
+
+class NoRoom(BudgetExceeded):
+    """What `apply` raises where something does not fit; `of` says whose room it was.
+
+    Amounts are in the run's currency where `of` is `run` or `method`, else in the ledger's.
+    """
+
+    def __init__(self, message: str, of: str, **amounts: Amount) -> None:
+        super().__init__(message, **amounts)
+        self.of = of
+
 
 def canonical(data: Any) -> str:
     """One text per JSON value."""
@@ -88,47 +128,86 @@ def charge_key(dataset: str, release_id: str, label: str) -> str:
 
 def state_text(dataset: DatasetState, run: RunState | None) -> str:
     """Both states as canonical JSON."""
-
-    def plain(state: DatasetState | RunState) -> dict[str, Any]:
-        return {k: v.to_json() if isinstance(v, Amount) else v for k, v in state.__dict__.items()}
-
-    return canonical({"dataset": plain(dataset), "run": plain(run) if run else None})
+    return canonical({"dataset": _plain(dataset), "run": _plain(run) if run else None})
 
 
 def states_of(text: str) -> tuple[DatasetState, RunState | None]:
-    """What `state_text` wrote."""
+    """What `state_text` wrote.
 
-    def amounts(data: dict[str, Any]) -> dict[str, Any]:
-        return {k: Amount.from_json(v) if isinstance(v, dict) else v for k, v in data.items()}
+    Raises:
+        LedgerViolation: something else stands there.
+    """
+    data = _object(text, "a balance in the ledger")
+    try:
+        run = data["run"]
+        methods = {name: MethodState(**_amounts(m)) for name, m in run["methods"].items()} if run else {}
+        state = RunState(**_amounts(run) | {"methods": methods}) if run else None
+        return DatasetState(**_amounts(data["dataset"])), state
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise LedgerViolation("a balance in the ledger cannot be read: it was changed") from None
 
-    data = json.loads(text)
-    return DatasetState(**amounts(data["dataset"])), RunState(**amounts(data["run"])) if data["run"] else None
+
+def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What `apply` needs of a record's body: its amounts, and its method.
+
+    A charge belongs to the method that its label begins with, up to the first slash.
+    """
+    facts: dict[str, Any] = {name: Amount.from_json(body[name]) for name in _AMOUNTS.get(kind, ())}
+    if kind == "started":
+        facts["method"] = str(body["method"])
+    if kind == "charged":
+        facts["method"] = str(body["label"]).partition("/")[0]
+    return facts
+
+
+def share_of(run: RunState, asked: Amount | None) -> Amount:
+    """What a method is given: all that is left, or `asked` with its part of the run's failure reserve.
+
+    Failure terms of a Gaussian shrink with its price, so the reserve is shared out as mu^2 is, rounded down.
+    """
+    if asked is None:
+        return run.unassigned
+    return Amount(asked.main, asked.main * run.allotment.delta // run.allotment.main)
 
 
 def apply(
-    kind: str, facts: dict[str, Any], dataset: DatasetState, run: RunState | None
+    kind: str, facts: Mapping[str, Any], dataset: DatasetState, run: RunState | None
 ) -> tuple[DatasetState, RunState | None]:
-    """The states after a record of `kind` with amounts `facts`.
+    """The states after a record of `kind` with `facts_of` its body.
 
     Raises:
-        BudgetExceeded: no room; the caller says who holds what.
-        RunClosed: a charge or an answer on a closed run.
+        NoRoom: a BudgetExceeded; the caller says who holds what.
+        RunClosed: anything new on a closed run.
+        InvalidInput: an amount that is negative, or nothing.
+        LedgerViolation: a record without its run, or of no known kind.
     """
+    _check_amounts(kind, facts)
     if kind in ("registered", "raised"):
-        cap: Amount = facts["cap"]
-        if not (dataset.spent + dataset.held).fits(cap):
-            raise BudgetExceeded("the cap would fall below what is spent and held")
-        return replace(dataset, cap=cap), run
+        return _cap(facts["cap"], dataset), run
     if kind == "declared":
         return dataset, run
     if kind == "opened":
         return _open(facts, dataset)
     if run is None:
         raise LedgerViolation(f"a record of kind {kind} stands before its run was opened")
+    return _apply_to_run(kind, facts, dataset, run)
+
+
+def _check_amounts(kind: str, facts: Mapping[str, Any]) -> None:
+    for name in _AMOUNTS.get(kind, ()):
+        if facts[name].main < 1 or facts[name].delta < 0:
+            raise InvalidInput(f"the {name.replace('_', ' ')} of a {kind} record must be positive")
+
+
+def _apply_to_run(
+    kind: str, facts: Mapping[str, Any], dataset: DatasetState, run: RunState
+) -> tuple[DatasetState, RunState]:
+    if run.closed:
+        raise RunClosed(
+            "the run is closed: its answers can be replayed, but nothing new can be charged to it"
+        )
     if kind == "closed":
         return replace(dataset, held=dataset.held - (run.hold - run.charged)), replace(run, closed=True)
-    if run.closed:
-        raise RunClosed("the run is closed: its answers can be replayed, but nothing new can be charged to it")
     if kind == "started":
         return dataset, _start(facts, run)
     if kind == "charged":
@@ -138,26 +217,96 @@ def apply(
     raise LedgerViolation(f"unknown record kind {kind}")
 
 
-def _open(facts: dict[str, Any], dataset: DatasetState) -> tuple[DatasetState, RunState]:
+_AMOUNTS = {
+    "registered": ("cap",),
+    "raised": ("cap",),
+    "opened": ("allotted", "hold"),
+    "started": ("share",),
+    "charged": ("price_run", "price_ledger"),
+}
+
+
+def _cap(cap: Amount, dataset: DatasetState) -> DatasetState:
+    moved = replace(dataset, cap=cap)
+    if not (dataset.spent + dataset.held).fits(cap):
+        amounts = {"spent": dataset.spent, "held": dataset.held, "remaining": dataset.remaining}
+        raise NoRoom("the cap would fall below what is spent and held", "cap", requested=cap, **amounts)
+    return moved
+
+
+def _open(facts: Mapping[str, Any], dataset: DatasetState) -> tuple[DatasetState, RunState]:
     hold: Amount = facts["hold"]
     if not hold.fits(dataset.remaining):
-        raise BudgetExceeded("the allotment does not fit what is left of the cap")
+        amounts = {"spent": dataset.spent, "held": dataset.held, "remaining": dataset.remaining}
+        raise NoRoom(
+            "the allotment does not fit what is left of the cap", "dataset", requested=hold, **amounts
+        )
     return replace(dataset, held=dataset.held + hold), RunState(allotment=facts["allotted"], hold=hold)
 
 
-def _start(facts: dict[str, Any], run: RunState) -> RunState:
-    started = run.started + facts["share"]
-    if not started.fits(run.allotment):
-        raise BudgetExceeded("the method's share does not fit what is left of the run's allotment")
-    return replace(run, started=started)
+def _start(facts: Mapping[str, Any], run: RunState) -> RunState:
+    method, share = facts["method"], facts["share"]
+    if method in run.methods:
+        raise LedgerViolation(f"the method {method} started twice")
+    if not share.fits(run.unassigned):
+        why = "the method's share does not fit what is left of the run's allotment"
+        held = run.allotment - run.spent - run.unassigned
+        raise NoRoom(why, "run", spent=run.spent, held=held, requested=share, remaining=run.unassigned)
+    return replace(run, methods={**run.methods, method: MethodState(share)})
 
 
-def _charge(facts: dict[str, Any], dataset: DatasetState, run: RunState) -> tuple[DatasetState, RunState]:
-    spent, charged = run.spent + facts["price_run"], run.charged + facts["price_ledger"]
-    if not (spent.fits(run.allotment) and charged.fits(run.hold)):
-        raise BudgetExceeded("the charge does not fit what is left of the run's allotment")
+def _charge(facts: Mapping[str, Any], dataset: DatasetState, run: RunState) -> tuple[DatasetState, RunState]:
     price: Amount = facts["price_ledger"]
+    run = _charge_run(facts["price_run"], facts["method"], run)
+    left = run.hold - run.charged
+    if not price.fits(left):
+        why = "the charge does not fit what the run still holds of the dataset's budget"
+        raise NoRoom(why, "hold", spent=run.charged, held=left, requested=price, remaining=left)
     moved = replace(dataset, spent=dataset.spent + price, held=dataset.held - price)
     if not (moved.spent + moved.held).fits(dataset.cap):
-        raise BudgetExceeded("the charge does not fit the dataset's cap")
-    return moved, replace(run, spent=spent, charged=charged)
+        raise LedgerViolation("more is spent and held than the cap")
+    return moved, replace(run, charged=run.charged + price)
+
+
+def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
+    method = run.methods.get(name)
+    if method is not None:
+        left = method.share - method.spent
+        if not price.fits(left):
+            why = f"the charge does not fit what is left of the share of {name}"
+            raise NoRoom(why, "method", spent=method.spent, held=NOTHING, requested=price, remaining=left)
+        run = replace(run, methods={**run.methods, name: replace(method, spent=method.spent + price)})
+    left = run.allotment - run.spent
+    if not price.fits(left):
+        why = "the charge does not fit what is left of the run's allotment"
+        raise NoRoom(why, "run", spent=run.spent, held=NOTHING, requested=price, remaining=left)
+    return replace(run, spent=run.spent + price)
+
+
+def _plain(state: DatasetState | RunState | MethodState) -> dict[str, Any]:
+    def plain(value: Any) -> Any:
+        if isinstance(value, Amount):
+            return value.to_json()
+        return (
+            {name: _plain(method) for name, method in value.items()} if isinstance(value, Mapping) else value
+        )
+
+    return {name: plain(value) for name, value in state.__dict__.items()}
+
+
+def _amounts(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a state, its amounts read."""
+    return {
+        name: Amount.from_json(value) if isinstance(value, dict) and name != "methods" else value
+        for name, value in data.items()
+    }
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (TypeError, ValueError):
+        data = None
+    if not isinstance(data, dict):
+        raise LedgerViolation(f"{where} cannot be read: it was changed")
+    return data

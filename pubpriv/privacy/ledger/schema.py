@@ -10,6 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.refusals import Refused
 
 HEAD = "0001"
 """Revision that this version reads and writes."""
@@ -30,33 +32,63 @@ records = sa.Table(
 )  # fmt: skip
 
 
+OPEN_RUNS = sa.text(
+    "SELECT o.release_id, (SELECT s.state FROM records s WHERE s.dataset = o.dataset "
+    "AND s.release_id = o.release_id ORDER BY s.seq DESC LIMIT 1) "
+    "FROM records o WHERE o.dataset = :dataset AND o.kind = 'opened' AND NOT EXISTS (SELECT 1 FROM records c "
+    "WHERE c.dataset = o.dataset AND c.release_id = o.release_id AND c.kind = 'closed') ORDER BY o.seq"
+)
+"""Runs that were opened and not closed, each with its newest state."""
+
+
+def is_kind(kind: str) -> sa.ColumnElement[bool]:
+    """The kind, written into the statement: partial indexes are used for literals only."""
+    return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
+
+
+def record_of(row: Any) -> tuple[Record, str]:
+    """A row as a record, and the hash that is stored beside it."""
+    values = dict(row._mapping)
+    stored = values.pop("hash")
+    return Record(**values), stored
+
+
 def connect(url: str, create: bool) -> sa.Engine:
     """An engine on the migrated ledger at `url`.
 
     Raises:
-        InvalidInput: not a ledger URL, or no ledger there and `create` is false.
-        Unavailable: the file cannot be read or written, or is no ledger.
+        InvalidInput: not a ledger URL, no ledger there and `create` is false, another kind of database, or a
+            ledger of a newer version.
+        Unavailable: the file cannot be read or written, or is no database.
     """
     path = sqlite_path(url)
-    if not path.exists() or path.stat().st_size == 0:
+    if not _has_content(path):
         if not create:
-            raise InvalidInput(f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {url}`")
+            raise InvalidInput(
+                f"no ledger at {path}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {url}`"
+            )
         _make(path)
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 60})
+    engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": 60})
     sa.event.listen(engine, "connect", _on_connect)
     sa.event.listen(engine, "begin", _on_begin)
-    with transaction(engine, write=False) as connection:
-        current = _revision(connection)
-    if current != HEAD:
-        _migrate(engine)
+    try:
+        with transaction(engine, write=False) as connection:
+            current = _revision(connection, path)
+        if current is None:
+            _migrate(engine)
+    except BaseException:
+        engine.dispose()
+        raise
     return engine
 
 
 def sqlite_path(url: str) -> Path:
     """The file of a `sqlite:///` URL."""
-    if not url.startswith("sqlite:///") or url == "sqlite:///":
-        shown = url if "@" not in url else "that one"
-        raise InvalidInput(f"a ledger URL is sqlite:///PATH (this version keeps ledgers in SQLite), not {shown}")
+    if not isinstance(url, str) or not url.startswith("sqlite:///") or url == "sqlite:///" or "\0" in url:
+        shown = "that one" if isinstance(url, str) and "@" in url else repr(url)
+        raise InvalidInput(
+            f"a ledger URL is sqlite:///PATH (this version keeps ledgers in SQLite), not {shown}"
+        )
     return Path(os.path.abspath(os.path.expanduser(url.removeprefix("sqlite:///"))))
 
 
@@ -67,18 +99,30 @@ def transaction(engine: sa.Engine, write: bool = True) -> Iterator[sa.Connection
     try:
         with engine.connect().execution_options(writes=write) as connection, connection.begin():
             yield connection
-    except PubPrivError:
+    except (PubPrivError, Refused):
         raise
     except (sa.exc.OperationalError, sa.exc.DatabaseError) as error:
         failure = str(error.orig) if isinstance(error, sa.exc.DBAPIError) else type(error).__name__
     if failure is not None:
-        raise Unavailable(f"the ledger {engine.url.render_as_string()} does not answer ({failure}); try again")
+        path = engine.url.database
+        if "not a database" in failure:
+            raise Unavailable(f"{path} is no ledger: the file is not an SQLite database")
+        raise Unavailable(f"the ledger {path} does not answer ({failure}); try again")
 
 
-def lock(connection: sa.Connection, dataset: str) -> bool:
-    """Hold the dataset's row for this transaction (SQLite holds the whole file already). False: no such dataset."""
+def known(connection: sa.Connection, dataset: str) -> bool:
+    """Is there such a dataset? Its row is held for a writing transaction (SQLite holds the whole file already)."""
     query = sa.select(datasets.c.name).where(datasets.c.name == dataset).with_for_update()
     return connection.execute(query).first() is not None
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise Unavailable(f"the ledger {path} cannot be reached: {error.strerror}") from None
 
 
 def _make(path: Path) -> None:
@@ -101,11 +145,23 @@ def _on_begin(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
+def _revision(connection: sa.Connection, path: Path) -> str | None:
+    """The revision of the ledger; None for an empty database.
+
+    Raises:
+        InvalidInput: somebody else's database, or a revision that this version does not know.
+    """
+    names = set(sa.inspect(connection).get_table_names())
+    if not names:
         return None
+    if not {"alembic_version", "datasets", "records"} <= names:
+        raise InvalidInput(f"{path} is no ledger: it is the database of something else")
     found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
-    return str(found) if found else None
+    if found != HEAD:
+        raise InvalidInput(
+            f"the ledger {path} was written by a newer version of pubpriv (revision {found}): upgrade pubpriv"
+        )
+    return HEAD
 
 
 def _migrate(engine: sa.Engine) -> None:

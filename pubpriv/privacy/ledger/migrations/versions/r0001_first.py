@@ -27,10 +27,21 @@ def upgrade() -> None:
         ),
     )
     op.create_index("records_run", "records", ["dataset", "release_id", "seq"])
-    for kind, column in (("charged", "key"), ("published", "key"), ("opened", "release_id"), ("closed", "release_id")):
+    op.create_index("records_kind", "records", ["dataset", "kind", "seq"])
+    for kind, column in (
+        ("charged", "key"),
+        ("published", "key"),
+        ("opened", "release_id"),
+        ("closed", "release_id"),
+    ):
         only = sa.text(f"kind = '{kind}'")
         op.create_index(
-            f"one_{kind}", "records", ["dataset", column], unique=True, sqlite_where=only, postgresql_where=only
+            f"one_{kind}",
+            "records",
+            ["dataset", column],
+            unique=True,
+            sqlite_where=only,
+            postgresql_where=only,
         )
     for verb in ("UPDATE", "DELETE"):
         for table in ("records", "datasets"):

@@ -1,0 +1,284 @@
+"""One dataset's records within one transaction: what stands there, and how one more is appended."""
+
+import getpass
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import sqlalchemy as sa
+
+from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
+from pubpriv.privacy.events import cap_in, event_from_json
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.records import (
+    DatasetState,
+    NoRoom,
+    Record,
+    RunState,
+    apply,
+    canonical,
+    facts_of,
+    state_text,
+    states_of,
+)
+from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
+from pubpriv.privacy.ledger.tables import overlap, plain
+from pubpriv.privacy.ledger.views import Charge, Run, Standing, TableIdentity
+
+_table = schema.records
+
+
+class Book:
+    """One dataset's records within one transaction."""
+
+    def __init__(self, connection: sa.Connection, dataset: str) -> None:
+        self._connection = connection
+        self._dataset = dataset
+        self._head = self._last()
+        self.state: DatasetState | None = states_of(self._head.state)[0] if self._head else None
+
+    # -- reading
+
+    def _rows(self, *where: Any) -> sa.Select[Any]:
+        return sa.select(_table).where(_table.c.dataset == self._dataset, *where).order_by(_table.c.seq)
+
+    def _last(self, *where: Any) -> Record | None:
+        query = self._rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1)
+        row = self._connection.execute(query).first()
+        return schema.record_of(row)[0] if row else None
+
+    def all(self, *kinds: str, **columns: str) -> list[Record]:
+        """Records of these kinds, oldest first."""
+        where = [_table.c[name] == value for name, value in columns.items()]
+        if kinds:
+            where.append(_table.c.kind.in_(kinds))
+        return [schema.record_of(row)[0] for row in self._connection.execute(self._rows(*where))]
+
+    def find(self, kind: str, **columns: str) -> Record | None:
+        """The last record of a kind."""
+        equal = (_table.c[name] == value for name, value in columns.items())
+        return self._last(schema.is_kind(kind), *equal)
+
+    @property
+    def head(self) -> Record:
+        """The newest record."""
+        assert self._head is not None
+        return self._head
+
+    def known_state(self) -> DatasetState:
+        """The dataset's state."""
+        assert self.state is not None
+        return self.state
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Budget (as JSON) and unit, as they were told last."""
+        last = self.find("raised") or self.find("registered")
+        if last is None:
+            raise LedgerViolation(f"dataset {self._dataset!r} has records, and none registers it")
+        return last.facts()
+
+    @property
+    def registered(self) -> Budget:
+        """The first budget, which prices every charge."""
+        first = self.find("registered")
+        if first is None:
+            raise LedgerViolation(f"dataset {self._dataset!r} has records, and none registers it")
+        return budget_from_json(first.facts()["budget"])
+
+    @property
+    def budget(self) -> Budget:
+        """The cap as a budget."""
+        return budget_from_json(self.terms["budget"])
+
+    @property
+    def unit(self) -> str:
+        """What one record stands for."""
+        return str(self.terms["unit"])
+
+    @property
+    def tables(self) -> list[dict[str, Any]]:
+        """Declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
+        found = [record.facts() for record in self.all("declared")]
+        return list({table["uri"]: table for table in found}.values())
+
+    def opened(self, release_id: str) -> Record:
+        """The record that opened a run."""
+        opened = self.find("opened", release_id=release_id)
+        if opened is None:
+            raise InvalidInput(f"dataset {self._dataset!r} has no run with release id {release_id!r}")
+        return opened
+
+    def allotment(self, release_id: str) -> Budget:
+        """The budget a run was opened with."""
+        return budget_from_json(self.opened(release_id).facts()["allotment"])
+
+    def run_state(self, release_id: str) -> RunState:
+        """A run's state after its last record."""
+        last = self._last(_table.c.release_id == release_id)
+        run = states_of(last.state)[1] if last else None
+        if run is None:
+            raise InvalidInput(f"dataset {self._dataset!r} has no run with release id {release_id!r}")
+        return run
+
+    def open_runs(self) -> dict[str, Amount]:
+        """What each open run still holds, by release id, oldest first."""
+        found = self._connection.execute(schema.OPEN_RUNS, {"dataset": self._dataset})
+        runs = {str(release_id): states_of(state)[1] for release_id, state in found}
+        return {release_id: run.hold - run.charged for release_id, run in runs.items() if run is not None}
+
+    def standing(self, key: str) -> Standing | None:
+        """The charge under `key`."""
+        charged = self.find("charged", key=key)
+        if charged is None:
+            return None
+        published = self.find("published", key=key)
+        facts = charged.facts()
+        return Standing(
+            facts["question"], published.facts()["answer"] if published else None, facts["attempt"]
+        )
+
+    def run(self, release_id: str) -> Run:
+        """One run with its bill."""
+        opened = self.opened(release_id)
+        answered = {record.key for record in self.all("published", release_id=release_id)}
+        charges = tuple(
+            _charge(record, record.key in answered) for record in self.all("charged", release_id=release_id)
+        )
+        started = [record.facts() for record in self.all("started", release_id=release_id)]
+        methods = {facts["method"]: facts for facts in started}
+        allotment = budget_from_json(opened.facts()["allotment"])
+        return Run(release_id, allotment, self.run_state(release_id), methods, charges, opened.at)
+
+    # -- writing
+
+    def append(
+        self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None
+    ) -> None:
+        """Apply and store one record; amounts in the body are `Amount`s."""
+        facts = {k: v.to_json() if isinstance(v, Amount) else v for k, v in body.items()}
+        run = None if release_id is None or kind == "opened" else self.run_state(release_id)
+        state, run = apply(kind, facts_of(kind, facts), self.state or DatasetState(), run)
+        record = Record(
+            dataset=self._dataset,
+            seq=self._head.seq + 1 if self._head else 0,
+            kind=kind,
+            release_id=release_id,
+            key=key,
+            body=canonical(facts),
+            state=state_text(state, run),
+            previous_hash=self._head.digest() if self._head else "",
+            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            user=_user(),
+            host=socket.gethostname(),
+            version=_version(),
+        )
+        self._connection.execute(sa.insert(_table).values(**record.__dict__, hash=record.digest()))
+        self._head, self.state = record, state
+
+    def raise_cap(self, budget: Budget, unit: str, raise_: bool, reason: str | None) -> None:
+        """Record a higher cap, or refuse."""
+        terms = self.terms
+        known = budget_from_json(terms["budget"])
+        if unit not in (terms["unit"], "one record"):
+            raise SpecMismatch(
+                f"dataset {self._dataset!r} is registered with unit {terms['unit']!r}, not {unit!r}: "
+                "a unit never changes"
+            )
+        if budget.kind != known.kind:
+            raise InvalidInput(
+                f"dataset {self._dataset!r} keeps its books in {known.kind}, so its cap cannot become {budget.kind}"
+            )
+        if not raise_ or not reason:
+            raise SpecMismatch(
+                f"dataset {self._dataset!r} has the cap {known.describe()}; to change it to {budget.describe()} "
+                "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
+            )
+        body = {"budget": budget_to_json(budget), "unit": terms["unit"], "reason": reason}
+        with self.explaining(budget):
+            self.append("raised", body | {"cap": cap_in(self.registered, budget)})
+
+    def declare(self, table: TableIdentity) -> None:
+        """Record a table with its columns, unless it is known or another dataset's."""
+        self._refuse_foreign(table.uri)
+        uri = plain(table.uri)
+        known = self._declared(uri)
+        columns = sorted({*table.source_columns, *(known["columns"] if known else ())})
+        if known is None or columns != known["columns"]:
+            self.append("declared", {"uri": uri, "columns": columns})
+
+    def check_declared(self, table: TableIdentity, url: str) -> None:
+        """Refuse a table or columns that were not declared, with the line that declares them."""
+        self._refuse_foreign(table.uri)
+        known = self._declared(plain(table.uri))
+        missing = sorted(set(table.source_columns) - set(known["columns"] if known else ()))
+        if known is not None and not missing:
+            return
+        what = f"columns {', '.join(missing)} of {table.uri}" if known else f"the table {table.uri}"
+        declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables)
+        raise SpecMismatch(
+            f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
+            f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} --private {table.uri} "
+            f"--columns {','.join(table.source_columns)}`"
+        )
+
+    def _declared(self, uri: str) -> dict[str, Any] | None:
+        return next((table for table in self.tables if table["uri"] == uri), None)
+
+    def _refuse_foreign(self, uri: str) -> None:
+        others = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != self._dataset)
+        query = sa.select(_table.c.dataset, _table.c.body)
+        rows = self._connection.execute(query.where(_table.c.dataset.in_(others), schema.is_kind("declared")))
+        for dataset, body in rows:
+            theirs = str(json.loads(body)["uri"])
+            if overlap(plain(uri), theirs):
+                raise SpecMismatch(
+                    f"the table {uri} belongs to dataset {dataset!r} (declared as {theirs}): one table has one "
+                    f"budget, so it cannot be used as {self._dataset!r}"
+                )
+
+    @contextmanager
+    def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:
+        """Send out a bare refusal with all that its text needs; `Refusal.error` writes it without the lock."""
+        refused: NoRoom | None = None
+        try:
+            yield
+        except NoRoom as error:
+            refused = error
+        if refused is not None:
+            run = self.run_state(release_id) if refused.of in ("run", "method") else None
+            terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
+            last = self.find("charged")
+            raise Refused(
+                Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last)
+            )
+
+
+def _charge(record: Record, answered: bool) -> Charge:
+    facts = record.facts()
+    prices = Amount.from_json(facts["price_run"]), Amount.from_json(facts["price_ledger"])
+    kind = str(facts["question"]["type"])
+    event = event_from_json(facts["event"])
+    return Charge(facts["label"], kind, *prices, event, record.at, record.user, answered)
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    try:
+        return version("pubpriv")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

@@ -1,0 +1,119 @@
+"""What can be read in a ledger: each method is one transaction that writes nothing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn, Self
+
+import sqlalchemy as sa
+
+from pubpriv.errors import InvalidInput
+from pubpriv.privacy.budgets import Budget, budget_from_json
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.records import Record, charge_key
+from pubpriv.privacy.ledger.replay import replay
+from pubpriv.privacy.ledger.views import Balance, Run, Standing
+
+
+class Reader:
+    """The reading half of `Ledger`."""
+
+    def __init__(self, engine: sa.Engine, url: str) -> None:
+        self._engine = engine
+        self.url = url
+        self._budgets: dict[str, Budget] = {}
+        self._allotments: dict[tuple[str, str], Budget] = {}
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def datasets(self) -> list[str]:
+        """Names of all datasets."""
+        with schema.transaction(self._engine, write=False) as connection:
+            return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
+
+    def balance(self, dataset: str) -> Balance:
+        """What is spent, held and left."""
+        with self._reading(dataset) as book:
+            terms, state = book.terms, book.known_state()
+            budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
+            return Balance(
+                dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest()
+            )
+
+    def find(self, dataset: str, release_id: str, label: str) -> Standing | None:
+        """The charge under this label, with its answer if there is one; None if nothing was charged."""
+        with self._reading(dataset) as book:
+            return book.standing(charge_key(dataset, release_id, label))
+
+    def run(self, dataset: str, release_id: str) -> Run:
+        """One run with its bill."""
+        with self._reading(dataset) as book:
+            return book.run(release_id)
+
+    def history(self, dataset: str) -> list[Run]:
+        """All runs of a dataset, oldest first."""
+        with self._reading(dataset) as book:
+            return [book.run(str(record.release_id)) for record in book.all("opened")]
+
+    def records(self, dataset: str) -> list[Record]:
+        """All records of a dataset, oldest first."""
+        with self._reading(dataset) as book:
+            return book.all()
+
+    def verify(self, dataset: str, expected_head: str | None = None) -> None:
+        """Replay every record and compare chain, balances and prices.
+
+        Args:
+            dataset: whose records.
+            expected_head: a chain head kept outside the ledger (model files carry one). Without one, records
+                missing at the very end cannot be noticed.
+
+        Raises:
+            LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
+                not in the chain.
+        """
+        table = schema.records
+        query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
+        with schema.transaction(self._engine, write=False) as connection:
+            if not schema.known(connection, dataset):
+                self._unknown(connection, dataset)
+            rows = (schema.record_of(row) for row in connection.execute(query))
+            replay(dataset, rows, expected_head)
+
+    def _registered(self, dataset: str) -> Budget:
+        """The first budget of a dataset, which never changes."""
+        if dataset not in self._budgets:
+            with self._reading(dataset) as book:
+                self._budgets[dataset] = book.registered
+        return self._budgets[dataset]
+
+    def _allotment(self, dataset: str, release_id: str) -> Budget:
+        """The budget a run was opened with, which never changes."""
+        if (dataset, release_id) not in self._allotments:
+            with self._reading(dataset) as book:
+                self._allotments[dataset, release_id] = book.allotment(release_id)
+        return self._allotments[dataset, release_id]
+
+    @contextmanager
+    def _reading(self, dataset: str) -> Iterator[Book]:
+        with schema.transaction(self._engine, write=False) as connection:
+            book = Book(connection, dataset)
+            if book.state is None:
+                self._unknown(connection, dataset)
+            yield book
+
+    def _unknown(self, connection: sa.Connection, dataset: str) -> NoReturn:
+        names = sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
+        known = f"it knows {', '.join(names)}" if names else "it knows none yet"
+        raise InvalidInput(
+            f"dataset {dataset!r} is not registered in the ledger ({known}): register it with "
+            f"`pubpriv budget set {dataset} zcdp:RHO --ledger {self.url}`"
+        )

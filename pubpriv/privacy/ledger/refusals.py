@@ -1,0 +1,202 @@
+"""Refusals in words: who has the money, and what would fit.
+
+What a refusal needs is read under the lock (`Refusal`); its text is worked out after the lock is given back,
+because an epsilon that fits is a search.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from math import log, log1p, sqrt, tanh
+from statistics import NormalDist
+
+from pubpriv.errors import BudgetExceeded, InvalidInput
+from pubpriv.privacy.budgets import (
+    Amount,
+    ApproximateDP,
+    Budget,
+    PureDP,
+    amount_text,
+    budget_from_json,
+    parse_budget,
+)
+from pubpriv.privacy.conversions import epsilon_gaussian
+from pubpriv.privacy.events import hold_for
+from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunState
+from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
+
+
+class Refused(Exception):  # noqa: N818 - a messenger through the transaction, never seen by callers
+    """Carries a `Refusal` out of the transaction, which is rolled back."""
+
+    def __init__(self, refusal: "Refusal") -> None:
+        super().__init__()
+        self.refusal = refusal
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What was known when something did not fit.
+
+    Attributes:
+        cause: what `apply` said.
+        dataset, release_id: whose.
+        terms: the dataset's budget, as JSON.
+        asked: the run's allotment.
+        state, run: of the dataset, and of the run if it was open.
+        holders: what each open run holds.
+        last: the newest charge of the dataset.
+    """
+
+    cause: NoRoom
+    dataset: str
+    release_id: str
+    terms: dict[str, str]
+    asked: Budget
+    state: DatasetState
+    run: RunState | None
+    holders: dict[str, Amount]
+    last: Record | None
+
+    def error(self) -> BudgetExceeded:
+        """The error for the caller, with text and amounts."""
+        tellers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
+        told = tellers.get(self.cause.of, self._of_dataset)()
+        cause = self.cause
+        return BudgetExceeded(
+            told, spent=cause.spent, held=cause.held, requested=cause.requested, remaining=cause.remaining
+        )
+
+    def _of_run(self) -> str:
+        cause, run = self.cause, self.run
+        assert run is not None
+        shared = "; ".join(
+            f"{name}: {amount_text(self.asked, method.spent)} of {amount_text(self.asked, method.share)}"
+            for name, method in run.methods.items()
+        )
+        return (
+            f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
+            f"allotment {amount_text(self.asked, run.allotment)}, spent {amount_text(self.asked, run.spent)}, "
+            f"requested {amount_text(self.asked, cause.requested)}, "
+            f"remaining {amount_text(self.asked, cause.remaining)}"
+            f"{f' (methods: {shared})' if shared else ''}{_delta_text(cause)}. "
+            "An allotment never grows: ask for less, or use another release id"
+        )
+
+    def _of_hold(self) -> str:
+        budget, cause = budget_from_json(self.terms), self.cause
+        return (
+            f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
+            f"holds {amount_text(budget, cause.remaining)}, requested {amount_text(budget, cause.requested)}"
+            f"{_delta_text(cause)}. A hold never grows: ask for less, or use another release id"
+        )
+
+    def _of_cap(self) -> str:
+        budget, state = budget_from_json(self.terms), self.state
+        return (
+            f"{self.cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
+            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, self.cause.requested)}"
+            f"{_delta_text(self.cause)}"
+        )
+
+    def _of_dataset(self) -> str:
+        budget, state, cause = budget_from_json(self.terms), self.state, self.cause
+        holders = [f"{run} holds {amount_text(budget, amount)}" for run, amount in self.holders.items()]
+        spender = (
+            f"; last spent by {self.last.user} in {self.last.release_id} at {self.last.at}"
+            if self.last
+            else ""
+        )
+        return (
+            f"{cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
+            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cause.requested)}, "
+            f"remaining {amount_text(budget, cause.remaining)} of {amount_text(budget, state.cap)}"
+            f"{' (' + '; '.join(holders) + ')' if holders else ''}{spender}{_delta_text(cause)}. "
+            f"{what_fits(self.asked, budget, state)}"
+        )
+
+
+def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
+    """The largest allotment of the asked kind that has room, in words; asking for it works."""
+    for found in _candidates(asked, ledger, state):
+        if hold_for(found[1], ledger, state.cap, state.remaining).fits(state.remaining):
+            return f"What fits: {found[0]}"
+    return "Nothing more fits: close runs that are done (`pubpriv budget recover`), or raise the cap"
+
+
+def _candidates(asked: Budget, ledger: Budget, state: DatasetState) -> Iterator[tuple[str, Budget]]:
+    """Texts and the allotments they write, best first."""
+    units = _room(state)
+    if units < 1 or (ledger.kind == "pure" and asked.kind != "pure"):
+        return
+    writers: dict[str, Callable[[], list[str]]] = {
+        "pure": lambda: _pure(units, ledger),
+        "approx": lambda: _approx(asked, units if ledger.kind == "approx" else 2 * units + 1),
+        "zcdp": list,
+    }
+    texts = writers[asked.kind]()
+    if ledger.kind != "pure":
+        texts.append(f"zcdp:{to_text(units if ledger.kind == 'zcdp' else units // 2)}")
+    for text in texts:
+        try:
+            yield text, parse_budget(text)
+        except InvalidInput:  # rounded down to nothing
+            continue
+
+
+def _room(state: DatasetState) -> int:
+    """The largest hold for which its part of the failure reserve is left too."""
+    cap, left = state.cap, state.remaining
+    if not cap.delta:
+        return left.main
+    return min(left.main, ((left.delta + 1) * cap.main - 1) // cap.delta)
+
+
+def _pure(units: int, ledger: Budget) -> list[str]:
+    if isinstance(ledger, PureDP):
+        return [f"pure:{to_text(units)}"]
+    room = units / UNIT
+    if isinstance(ledger, ApproximateDP):
+        tail = NormalDist().cdf(-sqrt(room) / 2)
+        guess = log1p(-tail) - log(tail) if tail > 0 else 0.0
+    else:
+        guess = _inverse_rho(room)
+    return [f"pure:{_down(guess * factor)}" for factor in (1, 0.99999, 0.999)]
+
+
+def _inverse_rho(rho: float) -> float:
+    """The epsilon whose epsilon tanh(epsilon / 2) is rho."""
+    low, high = 0.0, 2.0 + rho + sqrt(2 * rho)
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * tanh(middle / 2) <= rho else (low, middle)
+    return low
+
+
+def _approx(asked: Budget, units: int) -> list[str]:
+    """(epsilon, asked delta) worth at most `units` of mu^2; none where that delta alone is worth more."""
+    assert isinstance(asked, ApproximateDP)
+    delta = repr(float(asked.delta))
+    largest = epsilon_gaussian(Fraction(units, UNIT), Fraction(delta) * 99 / 100)
+    return [f"approx:{_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)] if largest else []
+
+
+def _down(value: float) -> str:
+    """Six digits, never more than `value`."""
+    return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(value)):f}"
+
+
+def _delta_text(cause: NoRoom) -> str:
+    """Said only where it is the failure reserve that lacks room."""
+    requested, remaining = cause.requested, cause.remaining
+    if requested is None or remaining is None or requested.delta <= remaining.delta:
+        return ""
+    wanted, left = (to_text(amount.delta, DELTA_UNIT) for amount in (requested, remaining))
+    return f"; the reserve for failure terms lacks room: requested {wanted}, remaining {left} of delta"
+
+
+def written(budget: Mapping[str, str]) -> str:
+    """A budget's JSON as the command line takes it."""
+    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta")}[budget["kind"]]
+    return f"{budget['kind']}:" + ",".join(f"{float(Fraction(budget[name])):g}" for name in names)

@@ -1,0 +1,157 @@
+"""Replay: does every record follow from those before it, at the prices its event has?
+
+Pure, like `records`: it sees rows and no database.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pubpriv.errors import LedgerViolation, PubPrivError
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
+from pubpriv.privacy.events import cap_in, event_from_json, hold_for, price
+from pubpriv.privacy.ledger.records import (
+    DatasetState,
+    Record,
+    RunState,
+    apply,
+    charge_key,
+    facts_of,
+    state_text,
+)
+
+_FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError)
+"""Whatever a record that was changed can bring about while it is read."""
+
+
+def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str | None = None) -> None:
+    """Check the chain, the balances, the prices and the order of a dataset's records.
+
+    Records that are missing at the end leave no trace within the ledger; a chain head kept elsewhere
+    (model files carry one) shows it.
+
+    Args:
+        dataset: whose records they are.
+        rows: all records in order, each with the hash that is stored beside it.
+        expected_head: a hash that the chain must contain.
+
+    Raises:
+        LedgerViolation: naming the first record that does not follow.
+    """
+    books, previous, hashes = _Books(dataset), "", set[str]()
+    for number, (record, stored) in enumerate(rows):
+        where = f"record {record.seq} of dataset {dataset!r}"
+        failure: str | None = None
+        try:
+            if record.seq != number:
+                failure = f"stands where record {number} should be"
+            elif record.previous_hash != previous or stored != record.digest():
+                failure = "breaks the hash chain"
+            else:
+                failure = books.follow(record)
+        except _FAILURES as error:
+            failure = f"does not follow from the records before it: {error or type(error).__name__}"
+        if failure:
+            raise LedgerViolation(f"{where} {failure}")
+        previous = stored
+        hashes.add(stored)
+    if not hashes:
+        raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
+    if expected_head is not None and expected_head not in hashes:
+        raise LedgerViolation(
+            f"dataset {dataset!r} has no record with the hash {expected_head}: records are missing at the end, "
+            "or this is another ledger"
+        )
+
+
+class _Books:
+    """What is known after some records."""
+
+    def __init__(self, dataset: str) -> None:
+        self._dataset = dataset
+        self._registered: Budget | None = None
+        self._state = DatasetState()
+        self._runs: dict[str, tuple[Budget, RunState]] = {}
+        self._charged: dict[str, str] = {}
+        self._answered: set[str] = set()
+        self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
+            "registered": self._register,
+            "raised": self._raise,
+            "opened": self._open,
+            "charged": self._charge,
+            "attempted": self._attempt,
+            "published": self._publish,
+        }
+
+    def follow(self, record: Record) -> str | None:
+        """Take one record; the text says what is wrong with it."""
+        body = record.facts()
+        if (record.kind == "registered") != (self._registered is None):
+            return "does not follow from the records before it: a dataset is registered once, and first"
+        run = self._runs[record.release_id][1] if record.release_id in self._runs else None
+        check = self._checks.get(record.kind)
+        wrong = check(record, body) if check else None
+        if wrong:
+            return wrong
+        self._state, run = apply(record.kind, facts_of(record.kind, body), self._state, run)
+        if record.release_id is not None and run is not None:
+            new = record.kind == "opened"
+            allotment = budget_from_json(body["allotment"]) if new else self._runs[record.release_id][0]
+            self._runs[record.release_id] = allotment, run
+        same = state_text(self._state, run) == record.state
+        return None if same else "does not follow from the records before it: its balance differs"
+
+    def _registered_budget(self) -> Budget:
+        assert self._registered is not None
+        return self._registered
+
+    def _register(self, _: Record, body: dict[str, Any]) -> str | None:
+        self._registered = budget_from_json(body["budget"])
+        return _differs("cap", body, self._registered.cap)
+
+    def _raise(self, _: Record, body: dict[str, Any]) -> str | None:
+        budget = budget_from_json(body["budget"])
+        if budget.kind != self._registered_budget().kind:
+            return "changes the kind of the budget"
+        return _differs("cap", body, cap_in(self._registered_budget(), budget))
+
+    def _open(self, record: Record, body: dict[str, Any]) -> str | None:
+        if record.release_id is None or record.release_id in self._runs:
+            return "opens a run that was opened before, or has no name"
+        allotment, state = budget_from_json(body["allotment"]), self._state
+        hold = hold_for(allotment, self._registered_budget(), state.cap, state.remaining)
+        return _differs("allotted", body, allotment.cap) or _differs("hold", body, hold)
+
+    def _charge(self, record: Record, body: dict[str, Any]) -> str | None:
+        release_id, key = str(record.release_id), str(record.key)
+        if key != charge_key(self._dataset, release_id, body["label"]):
+            return "stands under a key that is not its label's"
+        if key in self._charged:
+            return "charges a key that was charged before"
+        self._charged[key] = release_id
+        event = event_from_json(body["event"])
+        return _differs("price_run", body, price(event, self._runs[release_id][0])) or _differs(
+            "price_ledger", body, price(event, self._registered_budget())
+        )
+
+    def _paid(self, record: Record) -> bool:
+        return record.release_id is not None and self._charged.get(str(record.key)) == record.release_id
+
+    def _attempt(self, record: Record, _: dict[str, Any]) -> str | None:
+        if not self._paid(record) or record.key in self._answered:
+            return "tries a key that was not charged, or has its answer"
+        return None
+
+    def _publish(self, record: Record, _: dict[str, Any]) -> str | None:
+        if not self._paid(record):
+            return "answers a key that was not charged"
+        if record.key in self._answered:
+            return "is a second answer"
+        self._answered.add(str(record.key))
+        return None
+
+
+def _differs(name: str, body: dict[str, Any], right: Amount) -> str | None:
+    found = Amount.from_json(body[name])
+    return (
+        None if found == right else f"has a wrong {name.replace('_', ' ')}: {found}, and it comes to {right}"
+    )
