@@ -25,23 +25,28 @@ GRID = 1 << 16
 @public_value
 @dataclass(frozen=True)
 class Frame:
-    """z = matrix @ (x - center), or scale * (x - center) where matrix is None.
+    """z = matrix @ (x - center), or diagonal * (x - center) where matrix is None.
 
     Attributes:
         center: c, d numbers in the table's own units.
-        matrix: W, ell rows of d numbers, or None for an isotropic map.
-        scale: factor of the isotropic map; 1.0 beside a matrix.
+        matrix: W, ell rows of d numbers, or None.
+        diagonal: d factors where matrix is None; None for all 1.
     """
 
     center: tuple[float, ...]
     matrix: tuple[tuple[float, ...], ...] | None = None
-    scale: float = 1.0
+    diagonal: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, center: np.ndarray, matrix: np.ndarray | None = None, scale: float = 1.0) -> "Frame":
-        """The frame of arrays `center` (d,) and `matrix` (ell, d)."""
-        rows = None if matrix is None else tuple(tuple(row) for row in np.asarray(matrix, float).tolist())
-        return cls(tuple(np.asarray(center, float).tolist()), rows, float(scale))
+    def of(cls, center: np.ndarray, matrix: np.ndarray | None = None) -> "Frame":
+        """The frame of arrays `center` (d,) and `matrix` (ell, d); a diagonal matrix is kept as its diagonal."""
+        origin = tuple(np.asarray(center, float).tolist())
+        if matrix is None:
+            return cls(origin)
+        table = np.asarray(matrix, float)
+        if table.shape[0] == table.shape[1] and not (table - np.diag(np.diag(table))).any():
+            return cls(origin, None, tuple(np.diag(table).tolist()))
+        return cls(origin, tuple(map(tuple, table.tolist())))
 
     @property
     def dimension(self) -> int:
@@ -49,20 +54,30 @@ class Frame:
         return len(self.center) if self.matrix is None else len(self.matrix)
 
     @cached_property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """(c as a column (d, 1), W (ell, d) or None), built once."""
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         matrix = None if self.matrix is None else np.array(self.matrix, dtype=np.float64)
-        return np.array(self.center, dtype=np.float64)[:, None], matrix
+        diagonal = None if self.diagonal is None else np.array(self.diagonal, dtype=np.float64)[:, None]
+        return np.array(self.center, dtype=np.float64)[:, None], matrix, diagonal
 
-    def map(self, block: np.ndarray) -> np.ndarray:
-        """z for a block (d, length): (ell, length). Odd cells give odd columns, silently."""
-        center, matrix = self.arrays
-        moved = block - center
+    def dense(self) -> tuple[np.ndarray, np.ndarray]:
+        """(c (d,), W (ell, d)) as arrays."""
+        center, matrix, diagonal = self._arrays
+        if matrix is None:
+            matrix = np.eye(len(center)) if diagonal is None else np.diag(diagonal[:, 0])
+        return center[:, 0], matrix
+
+    def map(self, block: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> np.ndarray:
+        """z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
+
+        `scratch` has the block's shape and is overwritten.
+        """
+        center, matrix, diagonal = self._arrays
         if matrix is not None:
-            return matrix @ moved
-        if self.scale != 1.0:
-            moved *= self.scale
-        return moved
+            return np.matmul(matrix, np.subtract(block, center, out=scratch), out=out)
+        np.subtract(block, center, out=out)
+        if diagonal is not None:
+            out *= diagonal
+        return out
 
 
 def squared_norms(z: np.ndarray) -> np.ndarray:
@@ -75,25 +90,28 @@ def grid_scale(dimension: int, radius: float) -> float:
     return (GRID - math.sqrt(dimension) / 2 - 1.0) / radius
 
 
-def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Integer vectors (as float64) of the columns of z, clipped to `radius`, and which of them count.
+def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, int]:
+    """Integer vectors (as float64) of the columns of z, clipped to `radius`; zero for those that do not count.
 
     Args:
-        z: (ell, length); overwritten.
+        z: (ell, count); overwritten.
         norms: squared norms of its columns.
         radius: public clip radius, in the units of z.
 
     Returns:
-        q (ell, length), and keep (length,) bool. Where keep holds, q is a vector of integers with |q| <= GRID.
+        q (ell, count) of integers with |q| <= GRID in every column, and how many columns count.
+
+    Every operation on z is a single rounding of one cell, so a column's result does not depend on the others.
 
     Exactness of the check: if every |q_j| <= GRID the sum of squares is an integer below ell * 2^32 < 2^53,
     hence exact; if some |q_j| is larger, or not finite, the float sum is larger than GRID^2, or NaN, since
     adding squares never makes a float sum smaller. So `keep` is the positive condition in exact arithmetic.
     A squared norm that overflowed is not finite, and its record is odd.
     """
-    scale = grid_scale(z.shape[0], radius)
-    factor = scale * np.minimum(1.0, radius / np.sqrt(norms))
-    z *= factor
+    z *= grid_scale(z.shape[0], radius) * np.minimum(1.0, radius / np.sqrt(norms))
     q = np.rint(z, out=z)
     keep = (squared_norms(q) <= float(GRID * GRID)) & np.isfinite(norms)
-    return q, keep
+    counted = int(np.count_nonzero(keep))
+    if counted < len(keep):
+        np.copyto(q, 0.0, where=~keep)
+    return q, counted

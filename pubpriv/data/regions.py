@@ -15,26 +15,49 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame, squared_norms
 
 
+class Workspace:
+    """Arrays that one thread uses again for block after block: fresh ones would cost more than the arithmetic."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[object, np.ndarray] = {}
+
+    def array(self, name: object, shape: tuple[int, ...]) -> np.ndarray:
+        """The array of that name, with whatever it held."""
+        found = self._arrays.get(name)
+        if found is None or found.shape != shape:
+            found = self._arrays[name] = np.empty(shape)
+        return found
+
+
 class View:
     """One block of records and what was computed of it, so that assignment and statistic share a map."""
 
-    def __init__(self, block: np.ndarray) -> None:
+    def __init__(self, block: np.ndarray, workspace: Workspace | None = None) -> None:
         self.block = block
+        self._workspace = workspace or Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
+        self._used = 0
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once."""
         found = self._mapped.get(id(frame))
         if found is None:
-            z = frame.map(self.block)
+            out = self._workspace.array(self._used, (frame.dimension, self.block.shape[1]))
+            z = frame.map(self.block, out, self._workspace.array("moved", self.block.shape))
+            self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
         return found[1], found[2]
 
-    def taken(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """As `mapped`, and z is the caller's to overwrite."""
+    def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
+
+        Map and norms are those of the whole block, of fixed shape: what is picked does not change them.
+        """
         z, norms = self.mapped(frame)
         del self._mapped[id(frame)]
-        return z, norms
+        if wanted.all():
+            return z, norms
+        return np.compress(wanted, z, axis=1), norms[wanted]
 
 
 class Partition(Protocol):
@@ -51,14 +74,13 @@ class Partition(Protocol):
 @public_value
 @dataclass(frozen=True)
 class Everything:
-    """One region: every record whose cells are all finite."""
+    """One region: every record whose cells, and their sum, are finite."""
 
     n_regions = 1
 
     def assign(self, view: View) -> np.ndarray:
-        """0 where all cells are finite."""
-        # a sum of finite cells may overflow, so ask each cell
-        return np.where(np.isfinite(view.block).all(axis=0), 0, -1)
+        """0 where the sum of the cells is finite; no infinite or missing cell has a finite sum."""
+        return np.where(np.isfinite(np.ones(len(view.block)) @ view.block), 0, -1)
 
 
 @public_value

@@ -6,7 +6,7 @@ for any number of threads, any order of blocks, and any distribution of the row 
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.questions.base import Question, Totals
-from pubpriv.data.regions import View
+from pubpriv.data.regions import View, Workspace
 
 
 def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
@@ -40,15 +40,13 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
 
 def scan_chunk(question: Question, chunk: Any) -> Totals:
     """Totals of one chunk; runs in a thread or on another machine."""
-    totals: Totals = {}
+    workspace = Workspace()
     # odd cells must leave no warning behind: a warning would depend on values
     with _single_threaded_blas(), np.errstate(all="ignore"):
-        for block in chunk.blocks():
-            totals = _sum(iter((totals, question.totals(View(block)))))
-    return totals
+        return _sum(question.totals(View(block, workspace)) for block in chunk.blocks())
 
 
-def _sum(pieces: Iterator[Totals]) -> Totals:
+def _sum(pieces: Iterable[Totals]) -> Totals:
     total: Totals = {}
     for piece in pieces:
         for name, values in piece.items():

@@ -14,7 +14,10 @@ QUIET = 0.03
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""
 
 NARROWEST = 4.0
-"""... but at least this many nats."""
+"""... but at least this many nats, and at least one per column."""
+
+CLEARLY = 2.0
+"""A private model replaces the public one only if its score stands out by this many noise sds."""
 
 
 @public_value
@@ -27,8 +30,8 @@ class Preference:
 
     @property
     def clear(self) -> bool:
-        """The first is better by at least one noise sd."""
-        return self.advantage >= self.noise
+        """The first is better beyond the noise."""
+        return self.advantage >= CLEARLY * self.noise
 
 
 def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
@@ -37,7 +40,7 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    bound = max(NARROWEST, QUIET * n * float(ask.price) ** 0.5 / 2)
+    bound = max(NARROWEST, len(scaling.location), QUIET * n * float(ask.price) ** 0.5 / 2)
     question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

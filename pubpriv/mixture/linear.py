@@ -1,8 +1,27 @@
 """Small linear algebra that several steps share."""
 
 import math
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def one_thread(step: Callable[P, R]) -> Callable[P, R]:
+    """Run a step's BLAS and OpenMP on one thread: its problems are small, and threads would only wait for each other."""
+
+    @wraps(step)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits=1):
+            return step(*args, **kwargs)
+
+    return alone
 
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:

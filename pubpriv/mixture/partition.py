@@ -5,7 +5,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
-from pubpriv.mixture.linear import clip_radius, floored
+from pubpriv.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.plan import MOMENT_SHARES, Ask
 from pubpriv.mixture.scaling import FLOOR, Scaling
@@ -17,6 +17,7 @@ ENOUGH = 8.0
 """An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""
 
 
+@one_thread
 def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
     """Spherical seeds of the public points in the released subspaces; post-processing, free.
 

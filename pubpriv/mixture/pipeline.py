@@ -25,6 +25,8 @@ from pubpriv.privacy.budgets import Budget
 
 METHODS = ("auto",)
 MOST_COMPONENTS = 100
+UNTRUSTED = 1.5
+"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
 
 def estimate_mixture(
@@ -135,7 +137,7 @@ def _diagnostics(rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, l
             f"{len(rows.rows)} public rows are few for {k} components: one of them may have been missed "
             f"(about {int(np.ceil(5 * np.log(max(k, 2)) / max(smallest, 1e-9)))} would do)"
         )
-    if loud.max() > 1.5:
+    if loud.max() > UNTRUSTED:
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
@@ -174,7 +176,7 @@ def _estimate(
         mixture=mixture,
         columns=curator.columns,
         method=method if statement.private else f"{method} (simulation: not private)",
-        converged=last is not None,
+        converged=last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED,
         standard_errors=standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen),
         privacy=statement.to_json(),
         provenance={

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.linear import floored
+from pubpriv.mixture.linear import floored, one_thread
 from pubpriv.mixture.plan import STARTS
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.models import Mixture
@@ -26,21 +26,23 @@ MOST_ROWS = 5000
 """Public rows that are fitted; more add nothing that the private rows would not say better."""
 
 
+@one_thread
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
     """The best of `CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
     rows = _rows(public, scaling)
     settings = [s for s in CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
     if len(settings) == 1:
-        return fit(rows, n_components, settings[0], n_init=10)
+        return fit(rows, n_components, settings[0], n_init=20)
     folds = np.random.default_rng(0).permutation(len(rows)) % FOLDS
 
     def held_out(setting: Setting) -> float:
         models = [(fit(rows[folds != f], n_components, setting, n_init=3), rows[folds == f]) for f in range(FOLDS)]
         return sum(float(model.log_density(test).sum()) for model, test in models)
 
-    return fit(rows, n_components, max(settings, key=held_out), n_init=10)
+    return fit(rows, n_components, max(settings, key=held_out), n_init=20)
 
 
+@one_thread
 def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
     """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
     rows = _rows(public, scaling)

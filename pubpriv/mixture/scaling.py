@@ -42,10 +42,9 @@ class Scaling:
 
     def standard(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
-        center, matrix = frame.arrays
-        assert matrix is not None
+        center, matrix = frame.dense()
         scale = np.array(self.scale)
-        return (center[:, 0] - np.array(self.location)) / scale, matrix * scale
+        return (center - np.array(self.location)) / scale, matrix * scale
 
 
 def precondition(public: PublicTable) -> Scaling:

@@ -5,7 +5,7 @@ cannot tell the difference, and the bits are the same.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from pubpriv.mixture.choice import prefer
@@ -36,6 +36,10 @@ class MixtureSteps:
     estimate_components: Step = estimate_components
     count_weights: Step = count_weights
     prefer: Step = prefer
+
+    def wrapped(self, around: Callable[[str, Step], Step]) -> "MixtureSteps":
+        """The same bundle with `around(name, step)` in the place of every step."""
+        return MixtureSteps(**{field.name: around(field.name, getattr(self, field.name)) for field in fields(self)})
 
 
 PLAIN = MixtureSteps()

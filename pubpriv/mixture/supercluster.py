@@ -11,6 +11,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
+from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import seed_group
 
@@ -64,6 +65,7 @@ class Groups:
         return NearestPoint(scaling.frame(np.zeros(d), np.eye(d)), self.points, self.labels)
 
 
+@one_thread
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows = scaling.apply(public.rows)

@@ -101,8 +101,7 @@ class ClippedSums(Additive):
         labels = self.partition.assign(view)
         sums = []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, keep = quantise(*view.taken(frame), radius)
-            np.copyto(q, 0.0, where=~(keep & (labels == region)))
+            q, _ = quantise(*view.picked(frame, labels == region), radius)
             sums.append(q.sum(axis=1))
         return {"sum": np.concatenate(sums).astype(np.int64)}
 

@@ -10,6 +10,7 @@ K(q,q) <= f(R^2) with f(s) = wN^2 + wS^2 s + w2^2 s^2, and only a lower bound of
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class Moments(Additive):
         scales = noise_for(n, COUNT_FACTOR), noise_for(s / ball, SUM_FACTOR), noise_for(q / ball**2, 1)
         return cls(partition, frames, radii, scales)
 
-    @property
+    @cached_property
     def parts(self) -> Mapping[str, Part]:
         """k counts, the concatenated sums, k squared norms."""
         regions, size = len(self.frames), sum(f.dimension for f in self.frames)
@@ -97,10 +98,8 @@ class Moments(Additive):
         labels = self.partition.assign(view)
         count, sums, square = [], [], []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, keep = quantise(*view.taken(frame), radius)
-            keep &= labels == region
-            np.copyto(q, 0.0, where=~keep)
-            count.append(np.count_nonzero(keep))
+            q, counted = quantise(*view.picked(frame, labels == region), radius)
+            count.append(counted)
             sums.append(q.sum(axis=1))
             square.append(squared_norms(q).sum())
         return {
@@ -195,7 +194,7 @@ class LiftedGram(Additive):
         """The sum of q q' alone, at price mu^2 at most `squared_distance`."""
         return cls(partition, frames, radii, (0, 0, noise_for(squared_distance / (2 * GRID**4), 1)))
 
-    @property
+    @cached_property
     def parts(self) -> Mapping[str, Part]:
         """Those asked of: counts, sums, diagonals and upper triangles, each concatenated over regions."""
         k, ell = len(self.frames), self.frames[0].dimension
@@ -219,28 +218,21 @@ class LiftedGram(Additive):
     def totals(self, view: View) -> Totals:
         """Concatenated over regions; integers in float64 products stay below 2^53 and are exact."""
         labels = self.partition.assign(view)
-        alone = len(self.frames) == 1
         pieces: dict[str, list[np.ndarray]] = {"count": [], "sum": [], "diagonal": [], "upper": []}
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, keep = quantise(*view.taken(frame), radius)
-            keep &= labels == region
-            if alone:
-                np.copyto(q, 0.0, where=~keep)
-            else:
-                # each region holds a part of the block, so picking it makes the k products as cheap as one
-                q = np.compress(keep, q, axis=1)
+            q, counted = quantise(*view.picked(frame, labels == region), radius)
             gram = q @ q.T
-            pieces["count"].append(np.array([np.count_nonzero(keep)], dtype=np.float64))
-            pieces["sum"].append(q.sum(axis=1))
+            pieces["count"].append(np.array([counted]))
+            pieces["sum"].append(q @ np.ones(q.shape[1]))
             pieces["diagonal"].append(np.diagonal(gram))
-            pieces["upper"].append(gram[np.triu_indices(len(gram), 1)])
+            pieces["upper"].append(gram[_above(len(gram))])
         return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
 
     def values(self, noisy: Totals) -> Values:
         """Those asked of: counts (k,), sums of z (k, ell), second moments of z (k, ell, ell)."""
         k, ell, steps = len(self.frames), self.frames[0].dimension, self._steps
         moment = np.zeros((k, ell, ell))
-        rows, columns = np.triu_indices(ell, 1)
+        rows, columns = _above(ell)
         if "upper" in noisy:
             moment[:, rows, columns] = moment[:, columns, rows] = noisy["upper"].reshape(k, -1)
         moment[:, range(ell), range(ell)] = noisy["diagonal"].reshape(k, ell)
@@ -269,3 +261,9 @@ class LiftedGram(Additive):
     def _steps(self) -> np.ndarray:
         """Grid steps per unit of z, by region."""
         return np.array([grid_scale(self.frames[0].dimension, radius) for radius in self.radii])
+
+
+@cache
+def _above(ell: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices above the diagonal of an (ell, ell) matrix."""
+    return np.triu_indices(ell, 1)

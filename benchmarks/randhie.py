@@ -1,0 +1,49 @@
+"""RAND Health Insurance Experiment: 20,190 person-years of an open data set that ships with statsmodels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.errors import InvalidInput
+
+COLUMNS = ("log1p(mdvis)", "lpi", "fmde", "log1p(disea)", "lncoins")
+UNITS = {"person": "one person", "person-year": "one person-year"}
+N_PUBLIC = 100
+
+
+@dataclass(frozen=True)
+class Split:
+    """Public, private and held-out rows that share no person: DataFrames with the table's own columns."""
+
+    public: Any
+    private: Any
+    held_out: Any
+
+
+def split(seed: int, unit: str = "person") -> Split:
+    """100 public people, a quarter held out, the rest private.
+
+    A person is a run of consecutive rows that agree in every column but the outcome `mdvis`. With unit
+    `person` each contributes the first row of the run; with `person-year` all rows, and the public people
+    bring all of theirs.
+
+    Raises:
+        InvalidInput: statsmodels is not installed, or an unknown unit.
+    """
+    if unit not in UNITS:
+        raise InvalidInput(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
+    try:
+        from statsmodels.datasets import randhie
+    except ImportError:
+        raise InvalidInput("the demo's data comes with statsmodels: pip install 'pubpriv[demo]'") from None
+    table = randhie.load_pandas().data
+    others = table.drop(columns="mdvis")
+    first = (others != others.shift()).any(axis=1)
+    person = first.cumsum() - 1
+    if unit == "person":
+        table, person = table[first], person[first]
+    people = np.random.default_rng(seed).permutation(person.max() + 1)
+    held_out = N_PUBLIC + len(people) // 4
+    parts = people[:N_PUBLIC], people[held_out:], people[N_PUBLIC:held_out]
+    return Split(*(table[person.isin(part)].reset_index(drop=True) for part in parts))

@@ -1,0 +1,135 @@
+"""Synthetic mixtures of known truth, and how far an estimate lies from it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A family of mixtures.
+
+    Attributes:
+        d: columns.
+        k: components.
+        separation: least distance of two means over the larger top standard deviation.
+        m: public rows.
+        n: private rows.
+        spherical: identity covariances; else a log-uniform spectrum of condition number 10.
+        scales: scale of each component; () for all 1. Scaled components come as two far groups.
+        unequal: weights rise linearly from 1 to 3 instead of being equal.
+    """
+
+    d: int
+    k: int
+    separation: float
+    m: int
+    n: int
+    spherical: bool = False
+    scales: tuple[float, ...] = ()
+    unequal: bool = False
+
+
+SETTINGS = {
+    "S1": Setting(10, 3, 6, 33, 20_000),
+    "S2": Setting(50, 5, 6, 81, 100_000),
+    "S4": Setting(100, 5, 8, 81, 100_000),
+    "S5": Setting(200, 5, 6, 41, 100_000, spherical=True),
+    "S6": Setting(50, 4, 20, 60, 100_000, scales=(1, 1, 100, 100)),
+    "S8": Setting(100, 8, 8, 167, 200_000, unequal=True),
+}
+GROUP_GAP = 1e4
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Weights (k,), means (k, d) and covariances (k, d, d)."""
+
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+
+    def sample(self, n: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Rows (n, d) and their components (n,)."""
+        labels = generator.choice(len(self.weights), size=n, p=self.weights)
+        rows = np.empty((n, self.means.shape[1]))
+        for j, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
+            own = np.flatnonzero(labels == j)
+            noise = generator.standard_normal((len(own), len(mean)))
+            rows[own] = mean + noise @ np.linalg.cholesky(covariance).T
+        return rows, labels
+
+
+def draw(setting: Setting, generator: np.random.Generator) -> Truth:
+    """A mixture of the family: orthogonal means at the wanted distance, about a random origin."""
+    d, k = setting.d, setting.k
+    scales = np.array(setting.scales or (1.0,) * k)
+    weights = np.linspace(1, 3, k) if setting.unequal else np.ones(k)
+    covariances = np.stack([scale**2 * _covariance(setting, generator) for scale in scales])
+    if setting.scales:
+        half = k // 2
+        near = _orthogonal(d, half, generator) * setting.separation * scales[:half].max() / np.sqrt(2)
+        far = _orthogonal(d, k - half, generator) * setting.separation * scales[half:].max() / np.sqrt(2)
+        direction = generator.standard_normal(d)
+        means = np.concatenate([near, far + GROUP_GAP * direction / np.linalg.norm(direction)])
+    else:
+        means = _orthogonal(d, k, generator) * setting.separation / np.sqrt(2)
+    return Truth(weights / weights.sum(), means + 5 * scales.max() * generator.standard_normal(d), covariances)
+
+
+def draw_public(setting: Setting, truth: Truth, generator: np.random.Generator) -> np.ndarray:
+    """m public rows in which every component has at least two."""
+    while True:
+        rows, labels = truth.sample(setting.m, generator)
+        if np.bincount(labels, minlength=setting.k).min() >= 2:
+            return rows
+
+
+def oracle(rows: np.ndarray, labels: np.ndarray, k: int) -> Truth:
+    """The non-private estimate that knows every row's component."""
+    parts = [rows[labels == j] for j in range(k)]
+    return Truth(
+        np.array([len(part) / len(rows) for part in parts]),
+        np.stack([part.mean(axis=0) for part in parts]),
+        np.stack([np.cov(part.T, bias=True) for part in parts]),
+    )
+
+
+@dataclass(frozen=True)
+class Error:
+    """Largest error over matched components: Mahalanobis (mean), relative Frobenius, absolute (weight)."""
+
+    mean: float
+    covariance: float
+    weight: float
+
+
+def error(truth: Truth, estimate: Truth) -> Error:
+    """Errors after the matching of components that makes the mean errors smallest in sum."""
+    from scipy.optimize import linear_sum_assignment
+
+    k, d = truth.means.shape
+    inverse = [np.linalg.inv(np.linalg.cholesky(covariance)) for covariance in truth.covariances]
+    distance = np.array(
+        [[np.linalg.norm(inverse[i] @ (estimate.means[j] - truth.means[i])) for j in range(k)] for i in range(k)]
+    )
+    rows, columns = linear_sum_assignment(distance)
+    relative = [
+        np.linalg.norm(inverse[i] @ estimate.covariances[j] @ inverse[i].T - np.eye(d))
+        for i, j in zip(rows, columns, strict=True)
+    ]
+    weights = np.abs(estimate.weights[columns] - truth.weights[rows])
+    return Error(float(distance[rows, columns].max()), float(max(relative)), float(weights.max()))
+
+
+def _covariance(setting: Setting, generator: np.random.Generator) -> np.ndarray:
+    if setting.spherical:
+        return np.eye(setting.d)
+    values = np.exp(generator.uniform(-np.log(10.0), 0, setting.d))
+    axes = _orthogonal(setting.d, setting.d, generator)
+    return np.asarray((axes * (values / values.max())) @ axes.T)
+
+
+def _orthogonal(d: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """`count` orthonormal rows in R^d."""
+    return np.linalg.qr(generator.standard_normal((d, count)))[0].T
