@@ -1,7 +1,7 @@
 """Table names as the ledger compares them: one table has one budget, however it is written."""
 
 from fnmatch import fnmatch
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 
 def plain(uri: str) -> str:
@@ -9,10 +9,9 @@ def plain(uri: str) -> str:
 
     Symbolic links are resolved by whoever opens the table; the ledger never looks at files.
     """
-    if uri.startswith("file://"):
-        parts = urlsplit(uri)
-        if parts.netloc in ("", "localhost"):
-            uri = unquote(parts.path)
+    local = uri.removeprefix("file://").removeprefix("localhost")
+    if uri.startswith("file://") and local.startswith("/"):
+        uri = unquote(local)
     return uri.rstrip("/") or uri
 
 
