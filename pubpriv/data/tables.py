@@ -22,16 +22,17 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 T = TypeVar("T")
 
-BLOCK = 4096
-"""Records in a block of up to 64 columns; a public constant of the layout, fewer for wider tables."""
+_CELLS = 1 << 16
+"""Cells of a block, at most: half a megabyte, so that a block and its image stay in a processor's cache."""
 
-_BATCH = 16 * BLOCK
+_BATCH = 1 << 16
+"""Rows that are decoded at a time; a whole number of blocks."""
 
 
 def block_length(dimension: int) -> int:
-    """Records per block: keeps a block of `dimension` columns within a processor's cache."""
-    length = BLOCK
-    while length * dimension > BLOCK * 64 and length > 256:
+    """Records in a block of `dimension` columns: a public constant of the layout, a power of two."""
+    length = 4096
+    while length * dimension > _CELLS and length > 256:
         length //= 2
     return length
 
@@ -45,7 +46,7 @@ class Chunk:
     columns: tuple[Column, ...]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length) of float64, columns mapped; the last one is padded with NaN."""
+        """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
         filesystem, path = _locate(self.path)
         sources = sorted({column.source for column in self.columns})
         with filesystem.open_input_file(path) as handle:
@@ -69,12 +70,15 @@ class PrivateTable:
     n_rows: int
 
     @classmethod
-    def open(cls, uri: str | os.PathLike[str], columns: list[str] | tuple[str, ...]) -> "PrivateTable":
+    def open(
+        cls, uri: str | os.PathLike[str], columns: list[str] | tuple[str, ...], exact: bool = False
+    ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
             uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
             columns: names, or `log1p(name)` or `log(name)`.
+            exact: the table may have no other columns.
 
         Raises:
             InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
@@ -88,6 +92,12 @@ class PrivateTable:
         for path in files:
             schema, groups = _footer(path, where)
             _check_schema(schema, declared, where)
+            if exact and set(schema.names) != {column.source for column in declared}:
+                names = ",".join(column.name for column in declared)
+                raise InvalidInput(
+                    f"the private table {where} has columns that the public table has not, or not as numbers. "
+                    f"Say which columns to use: --columns {names}"
+                )
             rows += sum(groups)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
@@ -142,13 +152,14 @@ class ArrayTable:
         ]
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length) of this slice, the last one padded with NaN."""
+        """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
         length = block_length(self.rows.shape[1])
         stop = len(self.rows) if self.stop is None else self.stop
+        block = np.empty((self.rows.shape[1], length))
         for start in range(self.start, stop, length):
-            block = np.full((self.rows.shape[1], length), np.nan)
             rows = self.rows[start : min(start + length, stop)]
             block[:, : len(rows)] = rows.T
+            block[:, len(rows) :] = np.nan
             yield block
 
 
@@ -311,7 +322,7 @@ def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
 
 
 def _reblocked(batches: Any, columns: tuple[Column, ...]) -> Iterator[np.ndarray]:
-    """Blocks of the one public length, whatever the batches' lengths are."""
+    """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
     length = block_length(len(columns))
     block, filled = np.empty((len(columns), length)), 0
     for batch in batches:
@@ -324,7 +335,7 @@ def _reblocked(batches: Any, columns: tuple[Column, ...]) -> Iterator[np.ndarray
             filled, taken = filled + step, taken + step
             if filled == length:
                 yield _mapped(block, columns)
-                block, filled = np.empty((len(columns), length)), 0
+                filled = 0
     if filled:
         block[:, filled:] = np.nan
         yield _mapped(block, columns)
