@@ -10,14 +10,14 @@ import socket
 import sys
 import threading
 
+import uvicorn
+from prefect.server.api.server import create_app
+
 
 def main() -> None:
     """Serve until the parent closes the pipe or sends SIGTERM."""
     listening = socket.socket(fileno=int(sys.argv[1]))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-
-    import uvicorn
-    from prefect.server.api.server import create_app
 
     # what Prefect itself would start without PREFECT_API_URL: no UI, only the services a single run needs
     config = uvicorn.Config(create_app(ephemeral=True, final=True), log_level="error", lifespan="on")

@@ -44,7 +44,7 @@ from pydantic import Field
 import pubpriv
 from pubpriv.curator import Curator, RunHandle, SimulationHandle
 from pubpriv.data.codec import from_json, public_value, to_json
-from pubpriv.data.tables import PublicTable
+from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import (
     BudgetExceeded,
     InvalidInput,
@@ -114,7 +114,7 @@ class PublicHandle:
         where = f"the stored public rows {self.path}"
         try:
             table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped)
-        except (OSError, ValueError) as error:
+        except (OSError, EOFError, ValueError) as error:
             raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error
         if table.sha256 != self.sha256:
             raise InvalidInput(f"{where} are not those stored: delete the file and run the flow again")
@@ -125,12 +125,12 @@ def check_crossing(value: Any, admit_handles: bool = True) -> None:
     """Refuse what may not cross a task boundary.
 
     Admitted are public values of `pubpriv.data.codec` (with `PublicHandle`), text, numbers, booleans, None,
-    tuples of these and, for private tasks, handles of runs.
+    tuples of these and, for private tasks, handles of runs and of private tables.
 
     Raises:
         CrossingError: anything else; its text names the type only.
     """
-    if isinstance(value, RunHandle | SimulationHandle):
+    if isinstance(value, RunHandle | SimulationHandle | PrivateTable):
         if not admit_handles:
             raise CrossingError(f"{type(value).__name__} may not enter or leave a public task")
     elif isinstance(value, tuple):

@@ -1,0 +1,77 @@
+"""Prefect for tests that are marked with it: one server per session, its files in a folder of their own."""
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+# before anything imports Prefect, which reads its settings then
+_HOME = tempfile.TemporaryDirectory(prefix="pubpriv-tests-")
+os.environ.update(
+    {
+        "PREFECT_HOME": _HOME.name,
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",  # some seconds, for nothing that is used here
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    }
+)
+os.environ.pop("PREFECT_API_URL", None)
+
+
+@dataclass(frozen=True)
+class PrefectServer:
+    """A running server; `folders` hold all that Prefect keeps: database, write-ahead log, results."""
+
+    folders: tuple[Path, ...]
+
+    def settle(self) -> None:
+        """Let queued log lines and events reach the server."""
+        from prefect.events.worker import EventsWorker
+        from prefect.logging.handlers import APILogWorker
+
+        APILogWorker.drain_all(timeout=30, at_exit=False)
+        EventsWorker.drain_all(timeout=30, at_exit=False)
+
+
+@pytest.fixture(scope="session")
+def prefect_server():
+    """The session's server, heartbeat off (it costs a second per flow)."""
+    from prefect import settings
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=90):
+        updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+        with settings.temporary_settings(updates):
+            database = str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value())
+            yield PrefectServer((Path(_HOME.name), Path(database.partition("///")[2]).parent))
+
+
+@pytest.fixture(autouse=True)
+def _server_where_marked(request):
+    if request.node.get_closest_marker("prefect"):
+        request.getfixturevalue("prefect_server")
+
+
+@pytest.fixture
+def in_new_process():
+    """Run Python code with other hash seeds in a process of its own, and return what it prints."""
+    import subprocess
+
+    def run(code: str, *arguments: str) -> str:
+        path = os.pathsep.join(["", *sys.path])
+        environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "random"}
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run
