@@ -5,12 +5,10 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 `data.scan` (exact totals) beside it.
 """
 
-import json
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import partial
 from typing import Any, Self
 
@@ -18,14 +16,14 @@ import numpy as np
 
 from pubpriv.data.codec import canonical, from_json, to_json
 from pubpriv.data.columns import parse_columns
-from pubpriv.data.questions.base import Question, Totals, Values
+from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
-from pubpriv.errors import InvalidInput, PrivateStepFailed
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
+from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ class Curator:
             answer = self._books.publish(label, standing.attempt, noisy)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
-        return Release(label, asked, _floats(asked, integers))
+        return Release(label, asked, asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
@@ -239,6 +237,8 @@ class Curator:
     def _check_room(self, question: Question) -> None:
         """|total| + 64 sd < 2^63 for every coordinate, so that no drawn value can fail to be published."""
         for part in question.parts.values():
+            if part.noise_scale > MAX_SD:
+                raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
             if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= 1 << 63:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
@@ -258,9 +258,12 @@ class Curator:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # a failed run stays open, so that running it again resumes it
+        """Close a run that is done, or that was refused before it asked anything; one that broke stays open."""
         if kind is None:
             self.close()
+        elif issubclass(kind, InvalidInput | BudgetExceeded) and not issubclass(kind, SpecMismatch | RunClosed):
+            if not self.statement().charges:
+                self.close("refused before anything was asked")
 
     def __repr__(self) -> str:
         return f"Curator({self._books.describe()})"
@@ -272,6 +275,3 @@ def new_release_id() -> str:
 
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
-
-def _floats(question: Question, integers: Totals) -> Values:
-    return question.values(integers)

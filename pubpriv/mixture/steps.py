@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.mixture.choice import prefer
 from pubpriv.mixture.components import count_weights, estimate_components
 from pubpriv.mixture.partition import locate, seed
@@ -19,6 +20,17 @@ from pubpriv.mixture.supercluster import supercluster
 Step = Callable[..., Any]
 
 
+def ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
+    """The public rows in `path`; `content` is the file's hash, so that nothing stale is taken for it."""
+    del content
+    return PublicTable.open(path, columns)
+
+
+def ingest_private(uri: str, columns: tuple[str, ...], exact: bool) -> PrivateTable:
+    """A handle on the private table: schema and row count are looked at, rows are not."""
+    return PrivateTable.open(uri, columns, exact)
+
+
 @dataclass(frozen=True)
 class MixtureSteps:
     """Steps of `estimate_mixture`, in the order in which they run.
@@ -26,6 +38,8 @@ class MixtureSteps:
     Private steps take a `Curator` first; the others see public values and released answers only.
     """
 
+    ingest_public: Step = ingest_public
+    ingest_private: Step = ingest_private
     precondition: Step = precondition
     supercluster: Step = supercluster
     public_model: Step = public_model

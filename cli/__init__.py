@@ -1,0 +1,1 @@
+"""The command line `pubpriv`: what a person types, and what they read."""

@@ -1,0 +1,124 @@
+"""`pubpriv fit`: estimate, and write a model."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.console import note, out, progress, table
+from cli.options import ColumnsOption, LedgerOption, ledger_url
+from pubpriv.errors import InvalidInput
+
+app = typer.Typer(no_args_is_help=True, help="Estimate from a private table: mixture.")
+
+NOT_CONVERGED = 4
+
+
+@app.callback()
+def group() -> None:
+    """Keeps `mixture` a sub-command although it is the only one."""
+
+
+@app.command()
+def mixture(
+    private: Annotated[str, typer.Option(help="Private Parquet table: file, folder or glob.")],
+    public: Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")],
+    components: Annotated[int, typer.Option(help="Number of components.")],
+    budget: Annotated[str, typer.Option(help="What this run may spend: zcdp:RHO or approx:EPS,DELTA.")],
+    dataset: Annotated[str, typer.Option(help="Name of the dataset in the ledger.")],
+    out_: Annotated[Path, typer.Option("--out", help="Where the model is written, as JSON.")],
+    ledger: LedgerOption = None,
+    columns: ColumnsOption = None,
+    release_id: Annotated[
+        str | None, typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False)
+    ] = None,
+    method: Annotated[str, typer.Option(help="Estimation pipeline.")] = "auto",
+    plain: Annotated[bool, typer.Option("--plain", help="Run without Prefect: same bits, same ledger.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing model file.")] = False,
+) -> None:
+    """Weights, means and covariances of a Gaussian mixture, under differential privacy."""
+    from pubpriv.curator import new_release_id
+    from pubpriv.data.columns import split_columns
+    from pubpriv.mixture.job import MixtureJob
+
+    job = MixtureJob(
+        private=private,
+        public=public,
+        columns=tuple(split_columns(columns)) if columns else None,
+        n_components=components,
+        budget=budget,
+        dataset=dataset,
+        ledger=ledger_url(ledger),
+        release_id=release_id or new_release_id(),
+        method=method,
+    )
+    check_out(out_, job, overwrite)
+    note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
+    estimate = run(job, plain)
+    estimate.save(out_)
+    show(estimate)
+    note(f"model written to {out_}")
+    if not estimate.converged:
+        note("the model did not converge: see its warnings")
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def run(job: Any, plain: bool) -> Any:
+    """The estimate of a job, through Prefect unless `plain`."""
+    with ExitStack() as stack:
+        around = stack.enter_context(progress())
+        if plain:
+            from pubpriv.mixture.job import run_job
+            from tasks.validated import VALIDATED
+
+            return run_job(job, VALIDATED.wrapped(around))
+        from flows.runtime import running
+
+        check_before_prefect(job)
+        stack.enter_context(running(job.ledger))
+        from flows.estimate_mixture import estimate_mixture, parameters_of
+
+        return estimate_mixture(parameters_of(job))
+
+
+def check_before_prefect(job: Any) -> None:
+    """Find bad input before a server is started for it; the flow checks everything again."""
+    from pubpriv.mixture.job import check_job
+    from tasks.validated import VALIDATED
+
+    check_job(job, VALIDATED)
+
+
+def check_out(path: Path, job: Any, overwrite: bool) -> None:
+    """Refuse to lose another model, before anything is spent."""
+    from pubpriv.models import load
+
+    if path.is_dir():
+        raise InvalidInput(f"--out {path} is a folder: name a file")
+    if not path.exists() or overwrite:
+        return
+    try:
+        known = load(path).provenance
+    except InvalidInput:
+        known = {}
+    if (known.get("dataset"), known.get("release_id")) != (job.dataset, job.release_id):
+        raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
+
+
+def show(estimate: Any) -> None:
+    """Privacy statement and components, in the data's own units."""
+    privacy = estimate.privacy
+    out(f"privacy: {privacy['guarantee']['text']}; one record is {privacy['unit']}; neighbours: {privacy['neighbouring']}")
+    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
+    errors = estimate.standard_errors["means"]
+    rows = []
+    for j, weight in enumerate(estimate.weights):
+        cells = [f"{weight:.3f}"]
+        for i in range(len(estimate.columns)):
+            error = (errors["sampling"][j][i] ** 2 + errors["privacy"][j][i] ** 2) ** 0.5
+            cells.append(f"{estimate.means[j, i]:.4g} ±{error:.2g}\n(sd {estimate.covariances[j, i, i] ** 0.5:.3g})")
+        rows.append([str(j + 1), *cells])
+    table("released components: mean ± standard error (sd)", ["", "weight", *estimate.columns], rows)
+    for warning in estimate.diagnostics["warnings"]:
+        note(f"warning: {warning}")

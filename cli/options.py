@@ -1,0 +1,26 @@
+"""Options that several commands share."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from pubpriv.errors import InvalidInput
+
+LedgerOption = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Ledger URL, sqlite:///PATH; or set PUBPRIV_LEDGER.", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(help="Columns to use, for example age,cost,\"log1p(visits)\".", show_default=False),
+]
+
+
+def ledger_url(option: str | None) -> str:
+    """The ledger that was named, one way or the other."""
+    url = option or os.environ.get("PUBPRIV_LEDGER")
+    if not url:
+        raise InvalidInput("no ledger: give --ledger sqlite:///PATH, or set PUBPRIV_LEDGER")
+    return url

@@ -1,0 +1,32 @@
+"""The flow `estimate-mixture`: tables in, a released mixture and its privacy statement out."""
+
+from prefect.settings import get_current_settings
+
+from flows.parameters import MixtureParameters
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.models import MixtureEstimate
+from tasks.guard import safe_flow
+from tasks.mixture import mixture_steps
+from tasks.publish import publish_statement
+
+
+@safe_flow(name="estimate-mixture", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
+    """Estimate a Gaussian mixture of a private table with the help of a public one.
+
+    Ingest and validate both tables, precondition, look for superclusters, find private principal components,
+    partition, estimate each component with its weight, and choose between the private and the public model.
+    Each step that looks at private rows charges the ledger first; public steps are cached across runs.
+    """
+    steps = mixture_steps(get_current_settings().home / "public-tables")
+    estimate = run_job(parameters.job(), steps)
+    publish_statement(
+        estimate.privacy, estimate.provenance["dataset"], estimate.provenance["release_id"]
+    )
+    return estimate
+
+
+def parameters_of(job: MixtureJob) -> MixtureParameters:
+    """The form that asks for `job`."""
+    names = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
+    return MixtureParameters(components=job.n_components, **{name: getattr(job, name) for name in names})
