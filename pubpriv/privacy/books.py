@@ -99,9 +99,7 @@ class LedgerBooks:
         """Bind and set aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
-        given = self._ledger.start(
-            self._dataset, self._release_id, method, configuration, public_sha256, share
-        )
+        given = self._ledger.start(self._dataset, self._release_id, method, configuration, public_sha256, share)
         return Purse(given.main, allotment.kind)
 
     def find(self, label: str) -> Standing | None:
@@ -261,9 +259,7 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     if budget is None:
         return None
     if budget.kind != allotment.kind:
-        raise InvalidInput(
-            f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets"
-        )
+        raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap
 
 

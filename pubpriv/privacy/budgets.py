@@ -4,7 +4,7 @@
 |---|---|---|
 | `PureDP(epsilon)` | sum of epsilon | pure mechanisms |
 | `ZeroConcentratedDP(rho)` | sum of rho | Gaussian at mu^2/2; pure at epsilon tanh(epsilon/2) |
-| `ApproximateDP(epsilon, delta)` | sum of mu^2, and sum of failure terms | Gaussian with sd >= 2^20; pure at its mu^2 |
+| `ApproximateDP(epsilon, delta)` | sums of mu^2 and failure terms | Gaussian, sd >= 2^20; pure at its mu^2 |
 
 Every cap holds although each charge may be chosen after seeing all answers before it; the proofs are in the
 classes. Nothing here is a privacy-loss-distribution figure: those are no guarantee for adaptive charges.
@@ -55,7 +55,7 @@ class PureDP:
 
     Filter: sums of epsilon under fully adaptive choice (basic composition; Rogers, Roth, Ullman, Vadhan 2016,
     theorem 3.6): for any transcript the likelihood ratio is a product of factors at most e^epsilon_i, and the
-    ledger stops before their exponents sum past the cap. A Gaussian event has no finite epsilon and is refused.
+    ledger stops before their exponents sum past the cap. A Gaussian event has no finite epsilon: refused.
     """
 
     kind: ClassVar[str] = "pure"
@@ -109,11 +109,11 @@ class ApproximateDP:
     Cap: sum of mu^2 at most mu*^2, the largest for which a Gaussian mechanism at mu* is
     (epsilon, delta - failure_delta)-DP (Balle and Wang 2018), and sum of failure terms at most failure_delta.
 
-    Filter: (i) if each answer, given the transcript, is mu_i-GDP and the ledger stops before sum mu_i^2 passes
-    mu*^2, the whole is mu*-GDP (Smith and Thakurta 2022: the transcript is a post-processing of a Brownian
-    motion whose clock, sum mu_i^2, is stopped). (ii) A discrete Gaussian is within total variation t_i of a
-    post-processed continuous one. Replace every answer by its continuous twin: both transcripts, on a table
-    and on its neighbour, move by at most sum t_i, so for every set S, P(S) <= e^epsilon Q(S) +
+    Filter: (i) if each answer, given the transcript, is mu_i-GDP and the ledger stops before sum mu_i^2
+    passes mu*^2, the whole is mu*-GDP (Smith and Thakurta 2022: the transcript is a post-processing of a
+    Brownian motion whose clock, sum mu_i^2, is stopped). (ii) A discrete Gaussian is within total variation
+    t_i of a post-processed continuous one. Replace every answer by its continuous twin: both transcripts,
+    on a table and on its neighbour, move by at most sum t_i, so for every set S, P(S) <= e^epsilon Q(S) +
     delta_GDP(epsilon) + (1 + e^epsilon) sum t_i. The ledger charges twice that as the failure term.
 
     Args:
@@ -147,9 +147,7 @@ class ApproximateDP:
     def cap(self) -> Amount:
         """mu*^2 and the failure reserve, both rounded down."""
         delta, failure = Fraction(self.delta), Fraction(self.failure_delta or 0)
-        return Amount(
-            mu_squared_units(Fraction(self.epsilon), delta - failure), floor_units(failure, DELTA_UNIT)
-        )
+        return Amount(mu_squared_units(Fraction(self.epsilon), delta - failure), floor_units(failure, DELTA_UNIT))
 
     def describe(self) -> str:
         """`(4, 1e-06)-DP`."""
@@ -182,9 +180,7 @@ def parse_budget(text: str) -> Budget:
 
 def budget_to_json(budget: Budget) -> dict[str, str]:
     """Exact, with an explicit tag."""
-    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta", "failure_delta")}[
-        budget.kind
-    ]
+    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta", "failure_delta")}[budget.kind]
     return {"kind": budget.kind, **{name: str(Fraction(getattr(budget, name))) for name in names}}
 
 

@@ -5,6 +5,7 @@ Evaluated with 60 digits, so a rounding direction is a fact and not a hope.
 
 from fractions import Fraction
 from functools import lru_cache
+from math import exp, log, log1p
 from typing import Any
 
 from pubpriv.errors import InvalidInput
@@ -16,7 +17,7 @@ _LARGEST_MU_SQUARED = 10**6 * UNIT
 
 
 def _mp() -> Any:
-    import mpmath
+    import mpmath  # noqa: PLC0415 - slow to load
 
     context = mpmath.mp.clone()
     context.dps = 60
@@ -33,7 +34,7 @@ def _delta(mp: Any, mu: Any, epsilon: Any) -> Any:
 
 
 def delta_gaussian(mu_squared: Fraction, epsilon: Fraction) -> float:
-    """delta of mu-GDP at epsilon, as a float for display."""
+    """The delta of mu-GDP at epsilon, as a float for display."""
     mp = _mp()
     return float(_delta(mp, mp.sqrt(_real(mp, mu_squared)), _real(mp, epsilon)))
 
@@ -97,9 +98,7 @@ def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
     """
     if rho == 0:
         return 0.0
-    from math import exp, log, log1p
-
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to load
 
     r, tail = float(rho), -log(delta.numerator) + log(delta.denominator)
 
@@ -109,15 +108,13 @@ def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
 
     grid = [-8 + 0.25 * i for i in range(120)]
     start = min(grid, key=epsilon)
-    found = minimize_scalar(
-        epsilon, bounds=(start - 0.25, start + 0.25), method="bounded", options={"xatol": 1e-12}
-    )
+    found = minimize_scalar(epsilon, bounds=(start - 0.25, start + 0.25), method="bounded", options={"xatol": 1e-12})
     return max(0.0, float(found.fun)) * (1 + 1e-9)
 
 
 @lru_cache(maxsize=256)
 def pure_as_rho(epsilon: Fraction) -> Fraction:
-    """rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
+    """The rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
     mp = _mp()
     e = _real(mp, epsilon)
     return _up(mp, e * mp.tanh(e / 2))

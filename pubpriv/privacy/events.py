@@ -107,9 +107,7 @@ def price(event: Event, budget: Budget) -> Amount:
     if isinstance(budget, ZeroConcentratedDP):
         return Amount(rho)
     if min(sd for sd, _ in event.noise) < SMALLEST_SD:
-        raise InvalidInput(
-            "a step's budget is so large that its noise is below 2^20 grid steps: lower epsilon"
-        )
+        raise InvalidInput("a step's budget is so large that its noise is below 2^20 grid steps: lower epsilon")
     return Amount(2 * rho, ceil_units(_failure_factor(budget) * event.total_variation(), DELTA_UNIT))
 
 
@@ -142,9 +140,9 @@ def _price_pure(epsilon: Fraction, budget: Budget) -> Amount:
 def cap_in(registered: Budget, budget: Budget) -> Amount:
     """The cap of a raised `budget`, its failure reserve told in the terms of the budget first registered.
 
-    Failure terms are 2 (1 + e^epsilon) times total variations, with the epsilon of the guarantee. Charges keep
-    the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the ratio of the
-    factors instead, so charges made before the change are counted at the new epsilon too.
+    Failure terms are 2 (1 + e^epsilon) times total variations, with the epsilon of the guarantee. Charges
+    keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the ratio
+    of the factors instead, so charges made before the change are counted at the new epsilon too.
     """
     cap = budget.cap
     if not (isinstance(registered, ApproximateDP) and isinstance(budget, ApproximateDP)):
@@ -153,24 +151,22 @@ def cap_in(registered: Budget, budget: Budget) -> Amount:
     return Amount(cap.main, int(cap.delta * ratio))
 
 
-def hold_for(
-    allotment: Budget, ledger: Budget, cap: Amount | None = None, room: Amount | None = None
-) -> Amount:
+def hold_for(allotment: Budget, ledger: Budget, cap: Amount | None = None, room: Amount | None = None) -> Amount:
     """The whole allotment in the ledger's currency, so that whatever fits the allotment fits the hold.
 
-    Runs charge Gaussians only, unless their allotment is pure. A Gaussian costs r units of rho and 2 r units of
-    mu^2, r an integer (`price`), so for charges r_1, r_2, ... within an allotment A:
+    Runs charge Gaussians only, unless their allotment is pure. A Gaussian costs r units of rho and 2 r units
+    of mu^2, r an integer (`price`), so for charges r_1, r_2, ... within an allotment A:
 
-    - zcdp on approx: sum r_i <= A, hence sum 2 r_i <= 2 A. The hold is 2 A.
-    - approx on zcdp: sum 2 r_i <= A, hence sum r_i <= A / 2, and being an integer, floor(A / 2). That is the hold.
+    - zcdp on approx: sum r_i <= A, hence sum 2 r_i <= 2 A, which is the hold.
+    - approx on zcdp: sum 2 r_i <= A, hence sum r_i <= A / 2, an integer, at most floor(A / 2).
 
     There is no slack, so a run may take the whole of a ledger of the other kind. Failure terms of a Gaussian
-    shrink with its price, so a run reserves the part of the cap's failure reserve that its mu^2 is of the cap's
-    mu^2, rounded down: parts of a whole, rounded down, never sum to more than the whole.
+    shrink with its price, so a run reserves the part of the cap's failure reserve that its mu^2 is of the
+    cap's mu^2, rounded down: parts of a whole, rounded down, never sum to more than the whole.
 
-    A pure charge of e costs f(e), f superadditive with f(0) = 0, so sum f(e_i) <= f(sum e_i); but each is rounded
-    up by less than two units, so 4096 units are held beside f(A) where `room` has them. Pure charges that round
-    past the hold are refused before they are made.
+    A pure charge of e costs f(e), f superadditive with f(0) = 0, so sum f(e_i) <= f(sum e_i); but each is
+    rounded up by less than two units, so 4096 units are held beside f(A) where `room` has them. Pure charges
+    that round past the hold are refused before they are made.
 
     Args:
         allotment: of the run.
@@ -179,7 +175,7 @@ def hold_for(
         room: what is left of it; default: all of it.
 
     Raises:
-        InvalidInput: an allotment of this kind cannot be charged to this ledger, or it rounds down to nothing.
+        InvalidInput: an allotment of this kind cannot be charged to this ledger, or rounds down to nothing.
     """
     cap = ledger.cap if cap is None else cap
     if isinstance(allotment, PureDP):

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""
 
@@ -23,7 +22,7 @@ class NoiseSource(Protocol):
 
 
 class OperatingSystemNoise:
-    """Exact discrete Gaussians (Canonne, Kamath and Steinke 2020) by OpenDP, entropy from the system per draw."""
+    """Exact discrete Gaussians (Canonne, Kamath and Steinke 2020) by OpenDP, with the system's entropy."""
 
     private = True
 
@@ -58,7 +57,7 @@ def discrete_gaussian(sd: int, size: int) -> np.ndarray:
     """
     if not 1 <= sd <= MAX_SD:
         raise ValueError("sd must be a positive integer that a float holds exactly")
-    import opendp.prelude as dp
+    import opendp.prelude as dp  # noqa: PLC0415 - slow to load
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)

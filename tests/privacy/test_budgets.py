@@ -4,6 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,9 +130,7 @@ def test_epsilon_gaussian_errs_upwards(mu_squared):
     assert told == pytest.approx(1e-6, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    "budget", [PureDP("0.7"), ZeroConcentratedDP("0.5"), ApproximateDP(2, "1e-6", "3e-9")]
-)
+@pytest.mark.parametrize("budget", [PureDP("0.7"), ZeroConcentratedDP("0.5"), ApproximateDP(2, "1e-6", "3e-9")])
 def test_json_keeps_a_budget_exactly(budget):
     """Written and read back, a budget and its cap are the same."""
     again = budget_from_json(budget_to_json(budget))
@@ -163,3 +162,36 @@ def test_a_guarantee_reads_as_words_and_numbers():
     told = guarantee(ZeroConcentratedDP("0.5"))
     assert told["epsilon_all_gaussian"] < told["epsilon"]
     assert "0.5-zCDP" in told["text"]
+
+
+@pytest.mark.parametrize("value", [np.float64("0.1"), np.float32("0.1"), np.longdouble("0.1")])
+def test_numpy_scalars_are_numbers(value):
+    """They mean the decimal that they print; arrays and truth values are no numbers."""
+    assert ZeroConcentratedDP(value) == ZeroConcentratedDP("0.1")
+    assert PureDP(np.int64(3)) == PureDP(3)
+    for nonsense in (np.float64("nan"), np.float64("inf"), np.bool_(True), np.array([0.1]), np.float64(-1)):
+        with pytest.raises(InvalidInput):
+            ZeroConcentratedDP(nonsense)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-13", "5e-324", "1e-30"])
+def test_an_approximate_epsilon_below_one_unit_is_refused(epsilon):
+    """At once, and with its name."""
+    with pytest.raises(InvalidInput, match="epsilon must be at least"):
+        ApproximateDP(epsilon, MILLIONTH)
+
+
+@pytest.mark.parametrize("delta", ["0.999999999999999999999999999999", 1 - Fraction(1, 10**80)])
+def test_a_delta_next_to_one_ends(delta):
+    """Either a cap or a refusal, never a search without end."""
+    try:
+        assert ApproximateDP(1, delta).cap.main > 0
+    except InvalidInput:
+        assert Fraction(delta) > 1 - Fraction(1, 10**50)
+
+
+@pytest.mark.parametrize("text", ["zcdp", "zcdp:", "approx", "approx:1,", "pure:"])
+def test_a_budget_without_its_number_shows_the_grammar(text):
+    """What is missing is shown by example."""
+    with pytest.raises(InvalidInput, match=r"zcdp:RHO.*zcdp:0\.5"):
+        parse_budget(text)

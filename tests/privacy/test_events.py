@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent, PureEvent, event_from_json, hold_for, price
+from pubpriv.privacy.ledger.records import DatasetState, RunState, apply
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 APPROX = ApproximateDP(2, "1e-6")
@@ -50,9 +51,7 @@ def test_small_noise_is_refused_under_approx():
 def test_the_failure_term_covers_twice_the_discretisation(sd, size):
     """delta is at least 2 (1 + e^epsilon) sqrt(N / 1152) / sd^2, and at most 3 % above it."""
     with mpmath.workdps(40):
-        exact = (
-            2 * (1 + mpmath.e**2) * mpmath.sqrt(mpmath.mpf(size) / 1152) / mpmath.mpf(sd) ** 2 * DELTA_UNIT
-        )
+        exact = 2 * (1 + mpmath.e**2) * mpmath.sqrt(mpmath.mpf(size) / 1152) / mpmath.mpf(sd) ** 2 * DELTA_UNIT
         paid = price(gaussian(1, sd, size), APPROX).delta
         assert exact <= paid <= exact * 1.03 + 1
 
@@ -69,9 +68,7 @@ def test_pure_events_convert_upwards(epsilon):
     assert price(event, PureDP(1)) == Amount(int(Fraction(epsilon) * UNIT))
 
 
-@pytest.mark.parametrize(
-    "event", [GaussianEvent(Fraction(1, 3), ((SD, 2), (7, 1))), PureEvent(Fraction(1, 7))]
-)
+@pytest.mark.parametrize("event", [GaussianEvent(Fraction(1, 3), ((SD, 2), (7, 1))), PureEvent(Fraction(1, 7))])
 def test_json_keeps_an_event_exactly(event):
     """Written and read back, an event is the same."""
     assert event_from_json(event.to_json()) == event
@@ -97,9 +94,7 @@ def test_gaussian_runs_are_refused_by_a_pure_ledger(allotment):
 )
 def test_what_fits_the_allotment_fits_the_hold(weights, kind):
     """Charges that fill an allotment never lack hold in the other currency, for all their roundings."""
-    allotment, ledger = (
-        (ZeroConcentratedDP("0.03"), APPROX) if kind == "zcdp" else (APPROX, ZeroConcentratedDP(1))
-    )
+    allotment, ledger = (ZeroConcentratedDP("0.03"), APPROX) if kind == "zcdp" else (APPROX, ZeroConcentratedDP(1))
     room, cap, held = Amount(0), allotment.cap, Amount(0)
     whole = Fraction(cap.main, UNIT) * (2 if kind == "zcdp" else 1)
     for weight in weights:
@@ -127,3 +122,36 @@ def test_the_whole_of_an_approx_ledger_can_be_held_by_a_zcdp_run():
     """An allotment of exactly mu^2 / 2 fits an untouched ledger."""
     allotment = ZeroConcentratedDP(Fraction(APPROX.cap.main, 2 * UNIT))
     assert hold_for(allotment, APPROX).fits(APPROX.cap)
+
+
+BAD_NOISE = [(), ((0, 1),), ((-5, 1),), ((SD, 0),), ((SD, 1), (0, 3))]
+
+
+@pytest.mark.parametrize("noise", BAD_NOISE)
+def test_an_event_needs_noise(noise):
+    """Without noise that spreads there is no event, and none is read from a ledger."""
+    with pytest.raises(InvalidInput, match="noise"):
+        GaussianEvent(Fraction(1), noise)
+    with pytest.raises(InvalidInput):
+        event_from_json({"event": "gaussian", "squared_distance": "1", "noise": [[str(a), b] for a, b in noise]})
+
+
+@pytest.mark.parametrize("value", ["0", "-1/3"])
+def test_an_event_costs_something(value):
+    """Distances and epsilons are positive."""
+    with pytest.raises(InvalidInput):
+        gaussian(value)
+    with pytest.raises(InvalidInput):
+        PureEvent(Fraction(value))
+
+
+@pytest.mark.parametrize("amount", ["cap", "allotted", "hold", "share", "price_run", "price_ledger"])
+def test_no_record_moves_a_negative_amount(amount):
+    """Whatever its kind, and in either part."""
+    kinds = {"cap": "registered", "share": "started", "price_run": "charged", "price_ledger": "charged"}
+    kind = kinds.get(amount, "opened")
+    good = {name: Amount(1) for name in ("cap", "allotted", "hold", "share", "price_run", "price_ledger")}
+    room = DatasetState(Amount(9, 9)), RunState(Amount(9, 9), Amount(9, 9))
+    for bad in (Amount(-1), Amount(0), Amount(1, -1)):
+        with pytest.raises(InvalidInput, match="positive"):
+            apply(kind, {**good, amount: bad, "method": "m"}, *room)

@@ -1,7 +1,6 @@
 """One dataset's records within one transaction: what stands there, and how one more is appended."""
 
 import getpass
-import json
 import os
 import socket
 from collections.abc import Iterator
@@ -141,9 +140,7 @@ class Book:
             return None
         published = self.find("published", key=key)
         facts = charged.facts()
-        return Standing(
-            facts["question"], published.facts()["answer"] if published else None, facts["attempt"]
-        )
+        return Standing(facts["question"], published.facts()["answer"] if published else None, facts["attempt"])
 
     def run(self, release_id: str) -> Run:
         """One run with its bill."""
@@ -159,9 +156,7 @@ class Book:
 
     # -- writing
 
-    def append(
-        self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None
-    ) -> None:
+    def append(self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None) -> None:
         """Apply and store one record; amounts in the body are `Amount`s."""
         facts = {k: v.to_json() if isinstance(v, Amount) else v for k, v in body.items()}
         run = None if release_id is None or kind == "opened" else self.run_state(release_id)
@@ -198,7 +193,8 @@ class Book:
             )
         if not raise_ or not reason:
             raise SpecMismatch(
-                f"dataset {self._dataset!r} has the cap {known.describe()}; to change it to {budget.describe()} "
+                f"dataset {self._dataset!r} has the cap {known.describe()}; "
+                f"to change it to {budget.describe()} "
                 "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
             )
         body = {"budget": budget_to_json(budget), "unit": terms["unit"], "reason": reason}
@@ -225,8 +221,8 @@ class Book:
         declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables)
         raise SpecMismatch(
             f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
-            f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} --private {table.uri} "
-            f"--columns {','.join(table.source_columns)}`"
+            f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} "
+            f"--private {table.uri} --columns {','.join(table.source_columns)}`"
         )
 
     def _declared(self, uri: str) -> dict[str, Any] | None:
@@ -234,19 +230,19 @@ class Book:
 
     def _refuse_foreign(self, uri: str) -> None:
         others = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != self._dataset)
-        query = sa.select(_table.c.dataset, _table.c.body)
-        rows = self._connection.execute(query.where(_table.c.dataset.in_(others), schema.is_kind("declared")))
-        for dataset, body in rows:
-            theirs = str(json.loads(body)["uri"])
+        query = sa.select(_table).where(_table.c.dataset.in_(others), schema.is_kind("declared"))
+        for row in self._connection.execute(query):
+            record = schema.record_of(row)[0]
+            theirs = str(record.facts()["uri"])
             if overlap(plain(uri), theirs):
                 raise SpecMismatch(
-                    f"the table {uri} belongs to dataset {dataset!r} (declared as {theirs}): one table has one "
-                    f"budget, so it cannot be used as {self._dataset!r}"
+                    f"the table {uri} belongs to dataset {record.dataset!r} (declared as {theirs}): "
+                    f"one table has one budget, so it cannot be used as {self._dataset!r}"
                 )
 
     @contextmanager
     def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:
-        """Send out a bare refusal with all that its text needs; `Refusal.error` writes it without the lock."""
+        """Send out a bare refusal with all that its text needs; it is written without the lock."""
         refused: NoRoom | None = None
         try:
             yield
@@ -256,9 +252,7 @@ class Book:
             run = self.run_state(release_id) if refused.of in ("run", "method") else None
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
-            raise Refused(
-                Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last)
-            )
+            raise Refused(Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last))
 
 
 def _charge(record: Record, answered: bool) -> Charge:

@@ -44,9 +44,7 @@ class Reader:
         with self._reading(dataset) as book:
             terms, state = book.terms, book.known_state()
             budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
-            return Balance(
-                dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest()
-            )
+            return Balance(dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest())
 
     def find(self, dataset: str, release_id: str, label: str) -> Standing | None:
         """The charge under this label, with its answer if there is one; None if nothing was charged."""

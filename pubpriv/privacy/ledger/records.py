@@ -16,10 +16,11 @@ write and `replay` calls it again to check.
 | published | the answer | | |
 | closed | the run's end | | the rest of the hold returns |
 
-From `started` on, a record needs its run, and the run open. What `apply` cannot see from two states is checked where keys are known, before writing (`book`, and unique
-indexes of the database) and again on replay: a dataset is registered once and first, an id is opened once, a
-method starts once in a run, a key has at most one charge, attempts and the one answer follow a charge.
-No amount is ever negative, and no price, hold or share is nothing.
+From `started` on, a record needs its run, and the run open. What `apply` cannot see from two states is
+checked where keys are known, before writing (`book`, and unique indexes of the database) and again on
+`replay`: a dataset is registered once and first, an id is opened once, a method starts once in a run, a key
+has at most one charge, and attempts and the one answer follow a charge. No amount is negative; no price, hold
+or share is zero.
 """
 
 import hashlib
@@ -203,9 +204,7 @@ def _apply_to_run(
     kind: str, facts: Mapping[str, Any], dataset: DatasetState, run: RunState
 ) -> tuple[DatasetState, RunState]:
     if run.closed:
-        raise RunClosed(
-            "the run is closed: its answers can be replayed, but nothing new can be charged to it"
-        )
+        raise RunClosed("the run is closed: its answers can be replayed, but nothing new can be charged to it")
     if kind == "closed":
         return replace(dataset, held=dataset.held - (run.hold - run.charged)), replace(run, closed=True)
     if kind == "started":
@@ -238,9 +237,7 @@ def _open(facts: Mapping[str, Any], dataset: DatasetState) -> tuple[DatasetState
     hold: Amount = facts["hold"]
     if not hold.fits(dataset.remaining):
         amounts = {"spent": dataset.spent, "held": dataset.held, "remaining": dataset.remaining}
-        raise NoRoom(
-            "the allotment does not fit what is left of the cap", "dataset", requested=hold, **amounts
-        )
+        raise NoRoom("the allotment does not fit what is left of the cap", "dataset", requested=hold, **amounts)
     return replace(dataset, held=dataset.held + hold), RunState(allotment=facts["allotted"], hold=hold)
 
 
@@ -287,9 +284,7 @@ def _plain(state: DatasetState | RunState | MethodState) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Amount):
             return value.to_json()
-        return (
-            {name: _plain(method) for name, method in value.items()} if isinstance(value, Mapping) else value
-        )
+        return {name: _plain(method) for name, method in value.items()} if isinstance(value, Mapping) else value
 
     return {name: plain(value) for name, value in state.__dict__.items()}
 

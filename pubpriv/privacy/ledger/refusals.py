@@ -77,7 +77,8 @@ class Refusal:
         )
         return (
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
-            f"allotment {amount_text(self.asked, run.allotment)}, spent {amount_text(self.asked, run.spent)}, "
+            f"allotment {amount_text(self.asked, run.allotment)}, "
+            f"spent {amount_text(self.asked, run.spent)}, "
             f"requested {amount_text(self.asked, cause.requested)}, "
             f"remaining {amount_text(self.asked, cause.remaining)}"
             f"{f' (methods: {shared})' if shared else ''}{_delta_text(cause)}. "
@@ -93,21 +94,22 @@ class Refusal:
         )
 
     def _of_cap(self) -> str:
-        budget, state = budget_from_json(self.terms), self.state
+        budget, state, cap = budget_from_json(self.terms), self.state, self.cause.requested
+        why = ""
+        if cap.delta < state.spent.delta + state.held.delta:
+            why = (
+                ". It is the reserve for failure terms that would fall short, since a larger epsilon counts "
+                "them higher: close open runs first, or raise delta too"
+            )
         return (
             f"{self.cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
-            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, self.cause.requested)}"
-            f"{_delta_text(self.cause)}"
+            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cap)}{why}"
         )
 
     def _of_dataset(self) -> str:
         budget, state, cause = budget_from_json(self.terms), self.state, self.cause
         holders = [f"{run} holds {amount_text(budget, amount)}" for run, amount in self.holders.items()]
-        spender = (
-            f"; last spent by {self.last.user} in {self.last.release_id} at {self.last.at}"
-            if self.last
-            else ""
-        )
+        spender = f"; last spent by {self.last.user} in {self.last.release_id} at {self.last.at}" if self.last else ""
         return (
             f"{cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
             f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cause.requested)}, "

@@ -58,8 +58,8 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
         raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
     if expected_head is not None and expected_head not in hashes:
         raise LedgerViolation(
-            f"dataset {dataset!r} has no record with the hash {expected_head}: records are missing at the end, "
-            "or this is another ledger"
+            f"dataset {dataset!r} has no record with the hash {expected_head}: "
+            "records are missing at the end, or this is another ledger"
         )
 
 
@@ -152,6 +152,4 @@ class _Books:
 
 def _differs(name: str, body: dict[str, Any], right: Amount) -> str | None:
     found = Amount.from_json(body[name])
-    return (
-        None if found == right else f"has a wrong {name.replace('_', ' ')}: {found}, and it comes to {right}"
-    )
+    return None if found == right else f"has a wrong {name.replace('_', ' ')}: {found}, and it comes to {right}"

@@ -26,7 +26,8 @@ records = sa.Table(
     *(
         sa.Column(name, sa.Text)
         for name in (
-            "kind", "release_id", "key", "body", "state", "previous_hash", "hash", "at", "user", "host", "version",
+            "kind", "release_id", "key", "body", "state", "previous_hash", "hash", "at", "user", "host",
+            "version",
         )
     ),
 )  # fmt: skip
@@ -86,9 +87,7 @@ def sqlite_path(url: str) -> Path:
     """The file of a `sqlite:///` URL."""
     if not isinstance(url, str) or not url.startswith("sqlite:///") or url == "sqlite:///" or "\0" in url:
         shown = "that one" if isinstance(url, str) and "@" in url else repr(url)
-        raise InvalidInput(
-            f"a ledger URL is sqlite:///PATH (this version keeps ledgers in SQLite), not {shown}"
-        )
+        raise InvalidInput(f"a ledger URL is sqlite:///PATH (this version keeps ledgers in SQLite), not {shown}")
     return Path(os.path.abspath(os.path.expanduser(url.removeprefix("sqlite:///"))))
 
 
@@ -111,7 +110,7 @@ def transaction(engine: sa.Engine, write: bool = True) -> Iterator[sa.Connection
 
 
 def known(connection: sa.Connection, dataset: str) -> bool:
-    """Is there such a dataset? Its row is held for a writing transaction (SQLite holds the whole file already)."""
+    """Is there such a dataset? A writing transaction holds its row (in SQLite it holds the whole file)."""
     query = sa.select(datasets.c.name).where(datasets.c.name == dataset).with_for_update()
     return connection.execute(query).first() is not None
 
@@ -166,8 +165,8 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
 
 def _migrate(engine: sa.Engine) -> None:
     """Run the revisions forwards, in one transaction: of several processes the first does it."""
-    from alembic import command
-    from alembic.config import Config
+    from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
+    from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))

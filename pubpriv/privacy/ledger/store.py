@@ -51,7 +51,7 @@ class Ledger(Reader):
 
     # -- datasets --------------------------------------------------------------------------------------------
 
-    def register(
+    def register(  # noqa: PLR0917
         self,
         dataset: str,
         budget: Budget,
@@ -128,7 +128,7 @@ class Ledger(Reader):
             with book.explaining(allotment):
                 book.append("opened", body, release_id)
 
-    def start(
+    def start(  # noqa: PLR0917
         self,
         dataset: str,
         release_id: str,
@@ -155,8 +155,9 @@ class Ledger(Reader):
                 same = known["configuration"] == configuration and known["public_sha256"] == public_sha256
                 if not same or (share is not None and known["asked"] != share.to_json()):
                     raise SpecMismatch(
-                        f"release id {release_id!r} of dataset {dataset!r} ran {method} with other settings or other "
-                        f"public rows ({_difference(known, configuration, public_sha256)}): use another release id"
+                        f"release id {release_id!r} of dataset {dataset!r} ran {method} with other settings "
+                        f"or other public rows ({_difference(known, configuration, public_sha256)}): "
+                        "use another release id"
                     )
                 return Amount.from_json(known["share"])
             run = book.run_state(release_id)
@@ -231,9 +232,7 @@ class Ledger(Reader):
             if not book.run_state(release_id).closed:
                 book.append("closed", {"reason": reason}, release_id)
 
-    def _priced(
-        self, dataset: str, release_id: str, event: Event
-    ) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
+    def _priced(self, dataset: str, release_id: str, event: Event) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
         """The run's allotment, and both prices or why there are none: worked out before the lock is taken."""
         allotment = self._allotment(dataset, release_id)
         try:
@@ -265,9 +264,7 @@ def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -
         return "the public rows differ"
     old, new = json.loads(known["configuration"]), json.loads(configuration)
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    return (
-        ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names) or "another budget"
-    )
+    return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names) or "another budget"
 
 
 def _check_name(name: str, what: str) -> None:

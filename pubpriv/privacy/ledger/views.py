@@ -98,7 +98,7 @@ class Balance:
         return self.state.remaining
 
     def to_json(self) -> dict[str, Any]:
-        """Floats in the main unit (epsilon, rho or mu^2), `delta_*` beside them, and exact decimals in `exact`."""
+        """Floats in the main unit (epsilon, rho, mu^2), `delta_*` beside them, exact decimals in `exact`."""
         amounts = {"cap": self.cap, "spent": self.spent, "held": self.held, "remaining": self.remaining}
         return {
             "dataset": self.dataset,

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Tables, the indexes that make one charge and one answer per key a fact, and the append-only triggers."""
+    """Tables, indexes that make one charge and one answer per key a fact, and append-only triggers."""
     op.create_table("datasets", sa.Column("name", sa.Text, primary_key=True))
     op.create_table(
         "records",

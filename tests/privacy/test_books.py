@@ -1,0 +1,71 @@
+"""Books: a simulation keeps the ledger's rules; a purse is spent to the last unit."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
+from pubpriv.privacy.books import LedgerBooks, SimulatedBooks
+from pubpriv.privacy.budgets import ApproximateDP, Purse, ZeroConcentratedDP
+from pubpriv.privacy.events import GaussianEvent, price
+from pubpriv.privacy.ledger import Ledger
+
+QUESTION = {"type": "Counts"}
+BUDGET = ZeroConcentratedDP("0.5")
+
+
+def gaussian(rho):
+    """An event that costs `rho`."""
+    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
+
+
+@pytest.fixture(params=["simulated", "ledger"])
+def books(request, tmp_path):
+    """The same run, kept in memory or in a ledger."""
+    if request.param == "simulated":
+        yield SimulatedBooks(BUDGET)
+        return
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.register("visits", budget=BUDGET)
+        ledger.open_run("visits", "r", BUDGET)
+        yield LedgerBooks(ledger, "visits", "r")
+
+
+def test_both_books_keep_the_same_rules(books):
+    """Shares, resumption, one answer, settings, and the end."""
+    purse = books.begin("mean", '{"k":1}', "hash", ZeroConcentratedDP("0.2"))
+    assert books.begin("mean", '{"k":1}', "hash", ZeroConcentratedDP("0.2")) == purse
+    with pytest.raises(SpecMismatch):
+        books.begin("mean", '{"k":2}', "hash", ZeroConcentratedDP("0.2"))
+    standing = books.charge("mean/a", QUESTION, gaussian("0.15"))
+    with pytest.raises(BudgetExceeded, match="share of mean"):
+        books.charge("mean/b", QUESTION, gaussian("0.1"))
+    assert books.charge("mean/a", {"type": "Other"}, gaussian("0.2")).question == QUESTION
+    with pytest.raises(InvalidInput):
+        books.publish("mean/b", standing.attempt, {"x": [1]})
+    assert books.publish("mean/a", standing.attempt, {"x": [1]}) == {"x": [1]}
+    assert books.publish("mean/a", standing.attempt, {"x": [2]}) == {"x": [1]}
+    assert books.begin("mixture", "{}", "hash", None).units == 3 * 10**11
+    with pytest.raises(BudgetExceeded):
+        books.begin("gaussian", "{}", "hash", None)
+    assert books.statement().spent == "0.15 rho"
+    assert [line.label for line in books.statement().charges] == ["mean/a"]
+    books.close("done")
+    with pytest.raises(RunClosed):
+        books.charge("mixture/a", QUESTION, gaussian("0.01"))
+    assert books.find("mean/a").answer == {"x": [1]}
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(
+    st.integers(min_value=10**4, max_value=10**13),
+    st.lists(st.integers(min_value=1, max_value=50), min_size=1, max_size=9),
+    st.sampled_from([ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")]),
+)
+def test_the_steps_of_a_purse_cost_no_more_than_it_holds(units, weights, budget):
+    """Priced one by one, the steps fit, and less than two units are left."""
+    parts = Purse(units, budget.kind).split([Fraction(weight, sum(weights)) for weight in weights])
+    paid = sum(price(GaussianEvent(part, ((1 << 40, 1),)), budget).main for part in parts)
+    assert units - 2 < paid <= units

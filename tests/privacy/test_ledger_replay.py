@@ -1,0 +1,175 @@
+"""Verify: whatever was changed in the books is found, and the record is named."""
+
+import hashlib
+import json
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+
+import pytest
+
+from pubpriv.errors import LedgerViolation
+from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
+from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.records import canonical
+
+QUESTION = {"type": "Counts"}
+COLUMNS = [
+    "dataset",
+    "seq",
+    "kind",
+    "release_id",
+    "key",
+    "body",
+    "state",
+    "previous_hash",
+    "at",
+    "user",
+    "host",
+    "version",
+]
+
+
+def gaussian(rho):
+    """An event that costs `rho`."""
+    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
+
+
+@pytest.fixture
+def url(tmp_path):
+    """A ledger with runs of two kinds: a charge with an answer, one without, and a closed run."""
+    found = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with Ledger.open(found) as ledger:
+        ledger.register("visits", budget=ZeroConcentratedDP(1))
+        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+        ledger.start("visits", "r", "mean", "{}", "hash", None)
+        for label in ("mean/a", "mean/b"):
+            standing = ledger.charge("visits", "r", label, QUESTION, gaussian("0.1"))
+        ledger.publish("visits", "r", "mean/b", standing.attempt, {"x": [1]})
+        ledger.charge("visits", "r", "mean/a", QUESTION, gaussian("0.1"))
+        ledger.open_run("visits", "s", ApproximateDP("0.5", "1e-6"))
+        ledger.charge("visits", "s", "a", QUESTION, gaussian("0.001"))
+        ledger.close_run("visits", "s", "done")
+        ledger.verify("visits", expected_head=ledger.balance("visits").chain_head)
+    return found
+
+
+def rewrite(url, change):
+    """Change rows and chain them anew, as somebody who knows the code could."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as raw, raw:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger')").fetchall():
+            raw.execute(f"DROP TRIGGER {name}")
+        for kind in ("charged", "published", "opened", "closed"):
+            raw.execute(f"DROP INDEX one_{kind}")
+        rows = raw.execute(f"SELECT {', '.join(COLUMNS)} FROM records ORDER BY seq").fetchall()
+        changed = change([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+        raw.execute("DELETE FROM records")
+        previous = ""
+        for seq, row in enumerate(changed):
+            row |= {"seq": seq, "previous_hash": previous}
+            previous = hashlib.sha256(canonical(row).encode()).hexdigest()
+            marks = ", ".join("?" * (len(COLUMNS) + 1))
+            raw.execute(
+                f"INSERT INTO records ({', '.join(COLUMNS)}, hash) VALUES ({marks})",
+                [*row.values(), previous],
+            )
+
+
+def edit(of, /, **values):
+    """Changes fields of the first record of a kind; callables take the old value."""
+
+    def change(rows):
+        row = next(row for row in rows if row["kind"] == of)
+        for name, value in values.items():
+            row[name] = value(row[name]) if callable(value) else value
+        return rows
+
+    return change
+
+
+def in_body(**values):
+    """Changes entries of a body."""
+    return lambda body: canonical(json.loads(body) | values)
+
+
+def again(kind):
+    """Writes the first record of a kind a second time."""
+    return lambda rows: [*rows, dict(next(row for row in rows if row["kind"] == kind))]
+
+
+def without(kind):
+    """Leaves out the records of a kind."""
+    return lambda rows: [row for row in rows if row["kind"] != kind]
+
+
+CHEAP = {"main": "1", "delta": "0"}
+DEAR = {"main": "900000000000", "delta": "0"}
+TWICE = str(gaussian("0.2").squared_distance)
+CHANGES = {
+    "a cheaper price": edit("charged", body=in_body(price_run=CHEAP)),
+    "a cheaper price for the ledger": edit("charged", body=in_body(price_ledger=CHEAP)),
+    "a larger event": edit(
+        "charged",
+        body=in_body(event={"event": "gaussian", "squared_distance": TWICE, "noise": [["1073741824", 1]]}),
+    ),
+    "a price past the share": edit("charged", body=in_body(price_run=DEAR, price_ledger=DEAR)),
+    "an event that is none": edit("charged", body=in_body(event={"event": "os.system"})),
+    "another label": edit("charged", body=in_body(label="mean/c")),
+    "another key": edit("charged", key="0" * 64),
+    "a smaller hold": edit("opened", body=in_body(hold=CHEAP)),
+    "a larger cap": edit("registered", body=in_body(cap=DEAR | {"main": "9000000000000"})),
+    "a body that is not JSON": edit("charged", body="{"),
+    "a body that is a list": edit("charged", body="[]"),
+    "a state that is not JSON": edit("closed", state="{"),
+    "a body without its amounts": edit("charged", body="{}"),
+    "an unknown kind": edit("attempted", kind="refunded"),
+    "an answer without a charge": edit("published", key="0" * 64),
+    "an answer in another run": edit("published", release_id="s"),
+    "two answers": again("published"),
+    "two charges": again("charged"),
+    "opened twice": again("opened"),
+    "registered twice": again("registered"),
+    "closed twice": again("closed"),
+    "started twice": again("started"),
+    "a charge of no run": edit("charged", release_id="nobody"),
+    "no registration": without("registered"),
+    "no opening": without("opened"),
+    "no charges": without("charged"),
+    "a charge after the end": lambda rows: [*rows, dict(rows[-2])],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_rewritten_chain_is_found(url, name):
+    """Even with hashes made anew, contents that do not follow are named by their record."""
+    rewrite(url, CHANGES[name])
+    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match=r"^record \d+ of dataset 'visits'"):
+        ledger.verify("visits")
+
+
+def test_the_fixture_itself_survives_being_rewritten(url):
+    """The rewriting alone changes nothing, so the violations above are those that were put in."""
+    rewrite(url, lambda rows: rows)
+    with Ledger.open(url) as ledger:
+        ledger.verify("visits")
+
+
+def test_missing_last_records_are_found_by_a_head_kept_elsewhere(url):
+    """The books without their end are consistent; a model file's chain head says that they are not whole."""
+    with Ledger.open(url) as ledger:
+        head = ledger.balance("visits").chain_head
+        earlier = ledger.records("visits")[3].digest()
+    rewrite(url, lambda rows: rows[:-3])
+    with Ledger.open(url) as ledger:
+        ledger.verify("visits")
+        ledger.verify("visits", expected_head=earlier)
+        with pytest.raises(LedgerViolation, match="records are missing at the end"):
+            ledger.verify("visits", expected_head=head)
+
+
+def test_a_dataset_without_records_is_a_violation(url):
+    """The name stands, its books are gone."""
+    rewrite(url, lambda rows: [])
+    with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="its records are not"):
+        ledger.verify("visits")
