@@ -1,6 +1,7 @@
 """Prefect for tests that are marked with it: one server per session, its files in a folder of their own."""
 
 import os
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ class PrefectServer:
 
     def settle(self) -> None:
         """Let queued log lines and events reach the server."""
-        from prefect.events.worker import EventsWorker
-        from prefect.logging.handlers import APILogWorker
+        from prefect.events.worker import EventsWorker  # noqa: PLC0415
+        from prefect.logging.handlers import APILogWorker  # noqa: PLC0415
 
         APILogWorker.drain_all(timeout=30, at_exit=False)
         EventsWorker.drain_all(timeout=30, at_exit=False)
@@ -40,8 +41,8 @@ class PrefectServer:
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
-    from prefect import settings
-    from prefect.testing.utilities import prefect_test_harness
+    from prefect import settings  # noqa: PLC0415 - most tests do without Prefect
+    from prefect.testing.utilities import prefect_test_harness  # noqa: PLC0415
 
     with prefect_test_harness(server_startup_timeout=90):
         updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
@@ -59,7 +60,6 @@ def _server_where_marked(request):
 @pytest.fixture
 def in_new_process():
     """Run Python code with other hash seeds in a process of its own, and return what it prints."""
-    import subprocess
 
     def run(code: str, *arguments: str) -> str:
         path = os.pathsep.join(["", *sys.path])

@@ -28,6 +28,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 DEPTH = 3
 FEWEST_DIGITS, ALL_DIGITS, LONG_DIGITS = 6, 9, 12
@@ -83,9 +85,6 @@ def plant(
     Canary strings are also in a text column, in the footer's key-value metadata, and in the name of a
     partition folder.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     rows = np.concatenate([canaries.rows, others])
     names = np.array([*canaries.strings, *["someone"] * len(others)])
     order = np.random.default_rng(seed).permutation(len(rows))

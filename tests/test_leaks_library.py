@@ -13,6 +13,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from leaks import make_canaries, needles, plant, search
+from prefect import flow, task
+from prefect.artifacts import create_table_artifact
 
 from pubpriv.data.tables import PrivateTable
 
@@ -135,7 +137,7 @@ def test_searching_is_fast(tmp_path):
     assert time.perf_counter() - start < 20
 
 
-# --- Prefect: what leaks is found, what is guarded is not -------------------------------------------------------
+# --- Prefect: what leaks is found, what is guarded is not --------------------------------------------------
 
 
 def comes_to_be_found(server, value):
@@ -149,8 +151,6 @@ def comes_to_be_found(server, value):
 
 
 def leak_by_print(value):
-    from prefect import flow, task
-
     @task(log_prints=True)
     def show(path):
         print("first row", value)
@@ -163,8 +163,6 @@ def leak_by_print(value):
 
 
 def leak_by_exception(value):
-    from prefect import flow, task
-
     @task
     def fail():
         raise ValueError(f"could not use {value}")
@@ -178,8 +176,6 @@ def leak_by_exception(value):
 
 
 def leak_by_result(value):
-    from prefect import flow, task
-
     @task(persist_result=True)
     def load():
         return pd.DataFrame({"age": [1.0, value]})
@@ -192,8 +188,6 @@ def leak_by_result(value):
 
 
 def leak_by_parameter(value):
-    from prefect import flow
-
     @flow(name="parameter")
     def run(rows: list):
         pass
@@ -202,9 +196,6 @@ def leak_by_parameter(value):
 
 
 def leak_by_artifact(value):
-    from prefect import flow
-    from prefect.artifacts import create_table_artifact
-
     @flow(name="artifact")
     def run():
         create_table_artifact([{"age": value}], key="rows")
