@@ -17,7 +17,7 @@ _LARGEST_MU_SQUARED = 10**6 * UNIT
 
 
 def _mp() -> Any:
-    import mpmath  # noqa: PLC0415 - slow to load
+    import mpmath
 
     context = mpmath.mp.clone()
     context.dps = 60
@@ -98,7 +98,7 @@ def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
     """
     if rho == 0:
         return 0.0
-    from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to load
+    from scipy.optimize import minimize_scalar
 
     r, tail = float(rho), -log(delta.numerator) + log(delta.denominator)
 

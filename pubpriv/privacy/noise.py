@@ -57,7 +57,7 @@ def discrete_gaussian(sd: int, size: int) -> np.ndarray:
     """
     if not 1 <= sd <= MAX_SD:
         raise ValueError("sd must be a positive integer that a float holds exactly")
-    import opendp.prelude as dp  # noqa: PLC0415 - slow to load
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)

@@ -14,6 +14,6 @@ __all__ = ["Ledger"]
 def __getattr__(name: str) -> Any:
     if name != "Ledger":
         raise AttributeError(f"module 'pubpriv.privacy.ledger' has no attribute {name!r}")
-    from pubpriv.privacy.ledger.store import Ledger  # noqa: PLC0415 - loads SQLAlchemy
+    from pubpriv.privacy.ledger.store import Ledger
 
     return Ledger

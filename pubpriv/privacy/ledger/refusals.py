@@ -27,7 +27,7 @@ from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunStat
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
 
 
-class Refused(Exception):  # noqa: N818 - a messenger through the transaction, never seen by callers
+class Refused(Exception):
     """Carries a `Refusal` out of the transaction, which is rolled back."""
 
     def __init__(self, refusal: "Refusal") -> None:

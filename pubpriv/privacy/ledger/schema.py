@@ -165,8 +165,8 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
 
 def _migrate(engine: sa.Engine) -> None:
     """Run the revisions forwards, in one transaction: of several processes the first does it."""
-    from alembic import command  # noqa: PLC0415 - slow to load, and seldom needed
-    from alembic.config import Config  # noqa: PLC0415
+    from alembic import command
+    from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))

@@ -51,7 +51,7 @@ class Ledger(Reader):
 
     # -- datasets --------------------------------------------------------------------------------------------
 
-    def register(  # noqa: PLR0917
+    def register(
         self,
         dataset: str,
         budget: Budget,
@@ -128,7 +128,7 @@ class Ledger(Reader):
             with book.explaining(allotment):
                 book.append("opened", body, release_id)
 
-    def start(  # noqa: PLR0917
+    def start(
         self,
         dataset: str,
         release_id: str,
