@@ -35,7 +35,13 @@ def demo(
     found = bench(unit, splits)
     if not as_json:
         rows = [
-            [str(i), f"{s['public_only']:.3f}", f"{s['released']:.3f}", f"{s['non_private']:.3f}", f"{s['gap_closed']:.0%}"]
+            [
+                str(i),
+                f"{s['public_only']:.3f}",
+                f"{s['released']:.3f}",
+                f"{s['non_private']:.3f}",
+                f"{s['gap_closed']:.0%}",
+            ]
             for i, s in enumerate(found["splits"])
         ]
         table(
@@ -66,4 +72,8 @@ def _tell(found: dict[str, Any], as_json: bool) -> None:
         return
     for name, value in found.items():
         if not isinstance(value, list):
-            out(f"{name.replace('_', ' ')}: {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')}: {value}")
+            out(
+                f"{name.replace('_', ' ')}: {value:.4g}"
+                if isinstance(value, float)
+                else f"{name.replace('_', ' ')}: {value}"
+            )

@@ -58,9 +58,13 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
     currency = balance.budget.currency
     exact = told["exact"]
     rows = [[name, exact[name], f"{told[f'delta_{name}']:.3g}"] for name in ("cap", "spent", "held", "remaining")]
-    table(f"{dataset}: {balance.budget.describe()}, one record is {balance.unit}", ["", currency, "failure delta"], rows)
+    table(
+        f"{dataset}: {balance.budget.describe()}, one record is {balance.unit}",
+        ["", currency, "failure delta"],
+        rows,
+    )
     for release_id, held in told["open_runs"].items():
-        out(f"open run {release_id} holds {held:g} {currency}: `pubpriv budget recover {release_id} --dataset {dataset}`")
+        out(f"open run {release_id} holds {held:g} {currency}; end it with `pubpriv budget recover {release_id}`")
 
 
 @app.command()

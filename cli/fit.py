@@ -31,7 +31,8 @@ def mixture(
     ledger: LedgerOption = None,
     columns: ColumnsOption = None,
     release_id: Annotated[
-        str | None, typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False)
+        str | None,
+        typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False),
     ] = None,
     method: Annotated[str, typer.Option(help="Estimation pipeline.")] = "auto",
     plain: Annotated[bool, typer.Option("--plain", help="Run without Prefect: same bits, same ledger.")] = False,
@@ -109,7 +110,8 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
 def show(estimate: Any) -> None:
     """Privacy statement and components, in the data's own units."""
     privacy = estimate.privacy
-    out(f"privacy: {privacy['guarantee']['text']}; one record is {privacy['unit']}; neighbours: {privacy['neighbouring']}")
+    out(f"privacy: {privacy['guarantee']['text']}")
+    out(f"one record is {privacy['unit']}; neighbours: {privacy['neighbouring']}")
     out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
     errors = estimate.standard_errors["means"]
     rows = []

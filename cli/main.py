@@ -27,7 +27,7 @@ def main() -> None:
         code = app(standalone_mode=False)
     except typer.Exit as stop:
         code = stop.exit_code
-    except BaseException as error:  # noqa: BLE001 - the boundary: no traceback reaches a console
+    except BaseException as error:
         code = _code(error)
     sys.exit(code if isinstance(code, int) else 0)
 

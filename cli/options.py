@@ -14,7 +14,7 @@ LedgerOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(help="Columns to use, for example age,cost,\"log1p(visits)\".", show_default=False),
+    typer.Option(help='Columns to use, for example age,cost,"log1p(visits)".', show_default=False),
 ]
 
 

@@ -20,9 +20,7 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     """
     steps = mixture_steps(get_current_settings().home / "public-tables")
     estimate = run_job(parameters.job(), steps)
-    publish_statement(
-        estimate.privacy, estimate.provenance["dataset"], estimate.provenance["release_id"]
-    )
+    publish_statement(estimate.privacy, estimate.provenance["dataset"], estimate.provenance["release_id"])
     return estimate
 
 

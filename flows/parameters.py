@@ -21,7 +21,8 @@ class MixtureParameters(BaseModel):
     ledger: str = Field(description="Ledger URL: sqlite:///PATH")
     release_id: str = Field(description="Name of this release; the same name again resumes and costs nothing more")
     columns: tuple[str, ...] | None = Field(
-        default=None, description="Columns, or log1p(column); default: the numeric columns of the public table"
+        default=None,
+        description="Columns, or log1p(column); default: the numeric columns of the public table",
     )
     method: Literal["auto"] = Field(default="auto", description="Estimation pipeline")
 

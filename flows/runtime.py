@@ -122,7 +122,7 @@ def _server(home: Path) -> Iterator[int]:
 @contextmanager
 def _settings(values: dict[str, str]) -> Iterator[None]:
     """Prefect's settings, also where it was imported before; no heartbeat, which costs a second per flow."""
-    from prefect import settings  # noqa: PLC0415 - reads the environment when it is imported
+    from prefect import settings
 
     updates = {getattr(settings, name): value for name, value in values.items()}
     with settings.temporary_settings({**updates, settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
@@ -140,8 +140,8 @@ def _await_health(port: int, home: Path) -> None:
 
 def _send_what_is_queued() -> None:
     """States and log lines travel in the background; the server has to outlive them."""
-    from prefect.events.worker import EventsWorker  # noqa: PLC0415
-    from prefect.logging.handlers import APILogWorker  # noqa: PLC0415
+    from prefect.events.worker import EventsWorker
+    from prefect.logging.handlers import APILogWorker
 
     APILogWorker.drain_all(timeout=SHUTDOWN_SECONDS, at_exit=False)
     EventsWorker.drain_all(timeout=SHUTDOWN_SECONDS, at_exit=False)

@@ -25,6 +25,9 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise
 
+_REFUSALS = (InvalidInput, BudgetExceeded)
+_NAMES_TAKEN = (SpecMismatch, RunClosed)
+
 
 @dataclass(frozen=True)
 class Release:
@@ -119,6 +122,7 @@ class Curator:
             budget: allotment; enforced, and recorded nowhere.
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
             columns: names; default x0, x1, ...
+            executor: where blocks are scanned; default: threads.
         """
         table = np.asarray(rows, dtype=np.float64)
         if table.ndim != 2 or not len(table):
@@ -202,7 +206,8 @@ class Curator:
         """
         # 1 price: exact, from the question's own integers
         event = GaussianEvent(
-            question.squared_distance, tuple((part.noise_scale, part.size) for part in question.parts.values())
+            question.squared_distance,
+            tuple((part.noise_scale, part.size) for part in question.parts.values()),
         )
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
@@ -228,7 +233,7 @@ class Curator:
         try:
             totals = scan(self._table, question, self._executor)
             noisy = question.answer(totals, partial(self._noise.draw, label))
-        except Exception:  # noqa: BLE001, S110 - the cause may quote a row, so it ends here
+        except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         if noisy is None:
             raise PrivateStepFailed
@@ -261,9 +266,8 @@ class Curator:
         """Close a run that is done, or that was refused before it asked anything; one that broke stays open."""
         if kind is None:
             self.close()
-        elif issubclass(kind, InvalidInput | BudgetExceeded) and not issubclass(kind, SpecMismatch | RunClosed):
-            if not self.statement().charges:
-                self.close("refused before anything was asked")
+        elif issubclass(kind, _REFUSALS) and not issubclass(kind, _NAMES_TAKEN) and not self.statement().charges:
+            self.close("refused before anything was asked")
 
     def __repr__(self) -> str:
         return f"Curator({self._books.describe()})"
@@ -274,4 +278,3 @@ def new_release_id() -> str:
     from datetime import UTC, datetime
 
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-

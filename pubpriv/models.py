@@ -47,7 +47,7 @@ class Mixture:
             root = np.linalg.cholesky(covariance)
             z = np.linalg.solve(root, (rows - mean).T)
             joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
-        return np.asarray(logsumexp(joint, axis=1)) - rows.shape[1] / 2 * np.log(2 * np.pi)
+        return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def load(path: str | os.PathLike[str]) -> MixtureEstimate:
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidInput(f"{file} is not a pubpriv model") from None
     if known > FORMAT or kind != MixtureEstimate.kind:
-        raise InvalidInput(f"{file} is a model of format {known} ({kind}), which this version cannot read: upgrade pubpriv")
+        raise InvalidInput(
+            f"{file} is a model of format {known} ({kind}), which this version cannot read: upgrade pubpriv"
+        )
     return MixtureEstimate.from_json(data)
 
 

@@ -20,9 +20,7 @@ def artifact_key(*names: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
 
 
-def publish_statement(
-    statement: Mapping[str, Any], dataset: str | None, release_id: str | None
-) -> tuple[UUID, UUID]:
+def publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
     """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
 
     Args:

@@ -58,6 +58,6 @@ def split_columns(text: str) -> list[str]:
 
 def _parse(name: object) -> Column:
     if not isinstance(name, str) or not name.strip():
-        raise InvalidInput("a column name is empty: write --columns a,b,\"log1p(c)\"")
+        raise InvalidInput('a column name is empty: write --columns a,b,"log1p(c)"')
     match = _EXPRESSION.match(name)
     return Column(match[2].strip(), match[1]) if match else Column(name.strip())

@@ -73,7 +73,8 @@ class Frame:
         """
         center, matrix, diagonal = self._arrays
         if matrix is not None:
-            return np.matmul(matrix, np.subtract(block, center, out=scratch), out=out)
+            np.matmul(matrix, np.subtract(block, center, out=scratch), out=out)
+            return out
         np.subtract(block, center, out=out)
         if diagonal is not None:
             out *= diagonal
@@ -82,7 +83,7 @@ class Frame:
 
 def squared_norms(z: np.ndarray) -> np.ndarray:
     """|z|^2 of each column of z (ell, length)."""
-    return np.einsum("ij,ij->j", z, z)
+    return np.asarray(np.einsum("ij,ij->j", z, z))
 
 
 def grid_scale(dimension: int, radius: float) -> float:

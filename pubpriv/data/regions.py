@@ -149,7 +149,7 @@ class Cells:
         """log sum_j exp(score_j): the log density up to the constant -(d/2) log(2 pi)."""
         scores = self.scores(view)
         top = scores.max(axis=0)
-        return top + np.log(np.exp(scores - top).sum(axis=0))
+        return np.asarray(top + np.log(np.exp(scores - top).sum(axis=0)))
 
 
 @public_value
@@ -158,7 +158,7 @@ class Refined:
     """Each region of `groups` cut further by a partition of its own; regions are numbered through."""
 
     groups: NearestPoint | Everything
-    inner: tuple[Cells | Everything, ...]
+    inner: tuple[Cells, ...]
 
     @property
     def n_regions(self) -> int:

@@ -119,7 +119,9 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened.
         """
-        found = [(path, group, rows) for path in _files(self.uri) for group, rows in enumerate(_footer(path, self.uri)[1])]
+        found = [
+            (path, group, rows) for path in _files(self.uri) for group, rows in enumerate(_footer(path, self.uri)[1])
+        ]
         if sum(rows for _, _, rows in found) != self.n_rows:
             raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
         return [Chunk(path, group, self.columns) for path, group, _ in found]
@@ -260,7 +262,7 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
         failure = error.with_traceback(None)
     except OSError:
         failure = Unavailable(f"the storage of the private table {where} does not answer; try again")
-    except Exception:  # noqa: BLE001 - whatever Arrow says may quote the file
+    except Exception:
         failure = InvalidInput(otherwise)
     # raised out here so that the library's exception is not chained to it
     failure.__context__ = None
@@ -403,7 +405,7 @@ def _public_cells(frame: Any, column: Column) -> np.ndarray:
     series = frame.iloc[:, matches[0]]
     if not _is_numeric(series):
         raise InvalidInput(f"column {column.source!r} of the public table is {series.dtype}, not a number")
-    cells = series.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    cells = np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
     with np.errstate(all="ignore"):
         column.apply(cells)
     return cells

@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def one_thread(step: Callable[P, R]) -> Callable[P, R]:
-    """Run a step's BLAS and OpenMP on one thread: its problems are small, and threads would only wait for each other."""
+    """Run a step's BLAS and OpenMP on one thread: on small problems threads only wait for each other."""
 
     @wraps(step)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:

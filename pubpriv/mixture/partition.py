@@ -1,8 +1,10 @@
 """From seeds in subspaces to a start in R^d: seeding, a private partition, two coarse private answers."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pubpriv.curator import Curator
+from pubpriv.curator import Curator, Release
 from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
 from pubpriv.mixture.linear import clip_radius, floored, one_thread
@@ -37,7 +39,12 @@ def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
 
 
 def locate(
-    curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, asks: tuple[Ask, Ask]
+    curator: Curator,
+    scaling: Scaling,
+    groups: Groups,
+    subspaces: Subspaces,
+    seeds: Seeds,
+    asks: tuple[Ask, Ask],
 ) -> Mixture:
     """Move the seeds to the private rows, first in their subspaces, then in R^d: spherical components.
 
@@ -52,51 +59,58 @@ def locate(
     units = np.array(groups.units)[list(seeds.groups)]
     centers, variances, counts = _public_cells(scaling, groups, subspaces, seeds, partition)
     reach = np.sqrt(variances * (1 + 1 / np.maximum(counts, 1)))
-    frames = tuple(
-        scaling.frame(c, np.diag(1 / (s * u))) for c, s, u in zip(centers, reach, units, strict=True)
-    )
+    frames = tuple(scaling.frame(c, np.diag(1 / (s * u))) for c, s, u in zip(centers, reach, units, strict=True))
     radii = (clip_radius(d, 1.15),) * k
     question = Moments.priced(partition, frames, radii, asks[1].price, MOMENT_SHARES)
     answer = curator.release(question, asks[1].label)
-    seen, sums, squares, enough = _cells(answer, k)
-    shift = sums / seen[:, None]
-    spread = np.clip((squares / seen - (shift**2).sum(axis=1)) / d, 0.1, 2.0)
-    centers = np.where(enough[:, None], centers + reach[:, None] * units * shift, centers)
-    variances = np.where(enough, reach**2 * spread, variances)
-    covariances = [
-        floored(np.diag(v * u**2), FLOOR * u**2) for v, u in zip(variances, units, strict=True)
-    ]
-    return Mixture.of(seen / seen.sum(), centers, covariances)
+    seen = _Cells.of(answer, k)
+    centers = np.where(seen.enough[:, None], centers + reach[:, None] * units * seen.shift, centers)
+    variances = np.where(seen.enough, reach**2 * seen.spread(0.1, 2.0), variances)
+    covariances = [floored(np.diag(v * u**2), FLOOR * u**2) for v, u in zip(variances, units, strict=True)]
+    return Mixture.of(seen.weights, centers, covariances)
 
 
-def _move(
-    curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask
-) -> Seeds:
+def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, ask: Ask) -> Seeds:
     """Centers, variances and weights of the cells in the subspaces, from one release."""
     partition = _partition(scaling, groups, subspaces, seeds)
     k, ell = len(seeds.groups), len(seeds.centers[0])
     radius = clip_radius(ell, 1.3) * (1 + k / len(groups.points)) ** 0.5
     frames = tuple(frame for cells in partition.inner for frame in cells.frames)
     answer = curator.release(Moments.priced(partition, frames, (radius,) * k, ask.price, MOMENT_SHARES), ask.label)
-    seen, sums, squares, enough = _cells(answer, k)
-    shift = sums / seen[:, None]
+    seen = _Cells.of(answer, k)
     centers, variances = np.array(seeds.centers), np.array(seeds.variances)
-    spread = np.clip((squares / seen - (shift**2).sum(axis=1)) / ell, 0.25, 4.0)
-    centers = np.where(enough[:, None], centers + np.sqrt(variances)[:, None] * shift, centers)
-    variances = np.where(enough, variances * spread, variances)
+    centers = np.where(seen.enough[:, None], centers + np.sqrt(variances)[:, None] * seen.shift, centers)
+    variances = np.where(seen.enough, variances * seen.spread(0.25, 4.0), variances)
     return Seeds(
-        seeds.groups,
-        tuple(map(tuple, centers.tolist())),
-        tuple(variances.tolist()),
-        tuple((seen / seen.sum()).tolist()),
+        seeds.groups, tuple(map(tuple, centers.tolist())), tuple(variances.tolist()), tuple(seen.weights.tolist())
     )
 
 
-def _cells(answer, k):  # type: ignore[no-untyped-def]
-    """(counts at least 1, sums (k, ell), squared norms, whether the count stands out of its noise)."""
-    counts, sums = answer.values["count"], answer.values["sum"].reshape(k, -1)
-    sd = answer.question.noise()["count"]
-    return np.maximum(counts, 1.0), sums, answer.values["square"], counts > ENOUGH * sd
+@dataclass(frozen=True)
+class _Cells:
+    """An answer about k cells: counts of at least 1, means and mean squared norms of z, and which stand out."""
+
+    counts: np.ndarray
+    shift: np.ndarray
+    squares: np.ndarray
+    enough: np.ndarray
+
+    @classmethod
+    def of(cls, answer: Release, k: int) -> "_Cells":
+        counts = np.maximum(answer.values["count"], 1.0)
+        shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
+        enough = answer.values["count"] > ENOUGH * answer.question.noise()["count"]
+        return cls(counts, shift, answer.values["square"] / counts, enough)
+
+    def spread(self, low: float, high: float) -> np.ndarray:
+        """Variance of z per coordinate, kept within a factor of what was assumed."""
+        own = (self.squares - (self.shift**2).sum(axis=1)) / self.shift.shape[1]
+        return np.asarray(np.clip(own, low, high))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Shares of the counts."""
+        return np.asarray(self.counts / self.counts.sum())
 
 
 def _project(groups: Groups, subspaces: Subspaces, group: int) -> np.ndarray:
@@ -111,7 +125,9 @@ def _partition(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Se
         unit, basis = np.array(groups.units[group]), np.array(subspaces.bases[group])
         mean = groups.of(group).mean(axis=0)
         frames, offsets = [], []
-        for owner, center, variance, weight in zip(*_fields(seeds), strict=True):
+        for owner, center, variance, weight in zip(
+            seeds.groups, seeds.centers, seeds.variances, seeds.weights, strict=True
+        ):
             if owner == group:
                 origin = mean + unit * (basis.T @ np.array(center))
                 frames.append(scaling.frame(origin, basis / unit / np.sqrt(variance)))
@@ -120,11 +136,9 @@ def _partition(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Se
     return Refined(groups.partition(scaling), tuple(inner))
 
 
-def _fields(seeds: Seeds):  # type: ignore[no-untyped-def]
-    return seeds.groups, seeds.centers, seeds.variances, seeds.weights
-
-
-def _public_cells(scaling, groups, subspaces, seeds, partition):  # type: ignore[no-untyped-def]
+def _public_cells(
+    scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds, partition: Refined
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Public mean, spherical variance and number of public points of each cell, in standard coordinates."""
     points, units = np.array(groups.points), np.array(groups.units)
     raw = points * np.array(scaling.scale) + np.array(scaling.location)

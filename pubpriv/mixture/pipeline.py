@@ -13,13 +13,14 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.mixture.components import Round
+from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.pca import Subspaces
-from pubpriv.mixture.plan import Plan, make_plan
+from pubpriv.mixture.plan import Ask, Plan, make_plan
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
+from pubpriv.mixture.supercluster import Groups
 from pubpriv.models import Mixture, MixtureEstimate
 from pubpriv.privacy.budgets import Budget
 
@@ -64,8 +65,10 @@ def estimate_mixture(
     configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
     purse = curator.begin("mixture", configuration, rows.sha256, budget)
     plan = make_plan(purse, curator.n_rows, len(rows.columns), n_components, groups.overlapping)
-    run = _overlapping if groups.overlapping else _separated
-    last = run(curator, rows, scaling, groups, plan, n_components, steps)
+    if groups.overlapping:
+        last = _overlapping(curator, rows, scaling, plan, steps)
+    else:
+        last = _separated(curator, rows, scaling, groups, plan, steps)
     guard = steps.prefer(curator, scaling, last.mixture, fallback, plan.ask("mixture/guard"))
     weights = steps.count_weights(last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
@@ -91,43 +94,47 @@ def checked_public(public: Any, columns: tuple[str, ...], n_components: int, met
 
 
 def _separated(
-    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, k: int, steps: MixtureSteps
+    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Groups, plan: Plan, steps: MixtureSteps
 ) -> Round:
     """Components stand apart: find them in private subspaces, then measure."""
-    d = len(rows.columns)
-    if d > k:
-        subspaces = steps.private_pca(curator, scaling, groups, k, plan.ask("mixture/pca"))
-    else:
-        subspaces = Subspaces.whole(groups)
-    seeds = steps.seed(groups, subspaces, k)
+    subspaces = Subspaces.whole(groups)
+    if plan.n_components < len(rows.columns):
+        subspaces = steps.private_pca(curator, scaling, groups, plan.n_components, plan.ask("mixture/pca"))
+    seeds = steps.seed(groups, subspaces, plan.n_components)
     asks = plan.ask("mixture/coarse/subspace"), plan.ask("mixture/coarse/space")
-    mixture = steps.locate(curator, scaling, groups, subspaces, seeds, asks)
-    floors = groups.floors(seeds.groups)
-    for ask in plan.starting("mixture/round-"):
-        last = steps.estimate_components(curator, scaling, mixture, floors, ask)
-        mixture = last.mixture
+    start = steps.locate(curator, scaling, groups, subspaces, seeds, asks)
+    return _refine(curator, scaling, start, groups.floors(seeds.groups), plan.starting("mixture/round-"), steps)
+
+
+def _overlapping(curator: Curator, rows: PublicTable, scaling: Scaling, plan: Plan, steps: MixtureSteps) -> Round:
+    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
+    floors = ((FLOOR,) * len(rows.columns),) * plan.n_components
+    starts = steps.public_starts(rows, scaling, plan.n_components)
+    refined = [
+        _refine(curator, scaling, start, floors, plan.starting(f"mixture/start-{number}/"), steps).mixture
+        for number, start in enumerate(starts, start=1)
+    ]
+    scores = [0.0] + [
+        steps.prefer(curator, scaling, other, refined[0], plan.ask(f"mixture/pick-{number}")).advantage
+        for number, other in enumerate(refined[1:], start=2)
+    ]
+    best = refined[int(np.argmax(scores))]
+    return _refine(curator, scaling, best, floors, [plan.ask("mixture/round-3")], steps)
+
+
+def _refine(
+    curator: Curator, scaling: Scaling, start: Mixture, floors: Floors, asks: list[Ask], steps: MixtureSteps
+) -> Round:
+    """One round per ask, each from the estimate before it."""
+    last: Round = steps.estimate_components(curator, scaling, start, floors, asks[0])
+    for ask in asks[1:]:
+        last = steps.estimate_components(curator, scaling, last.mixture, floors, ask)
     return last
 
 
-def _overlapping(
-    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, k: int, steps: MixtureSteps
-) -> Round:
-    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
-    floors = ((FLOOR,) * len(rows.columns),) * k
-    refined: list[Mixture] = []
-    for number, mixture in enumerate(steps.public_starts(rows, scaling, k), start=1):
-        for ask in plan.starting(f"mixture/start-{number}/"):
-            mixture = steps.estimate_components(curator, scaling, mixture, floors, ask).mixture
-        refined.append(mixture)
-    scores = [0.0] + [
-        steps.prefer(curator, scaling, mixture, refined[0], plan.ask(f"mixture/pick-{number}")).advantage
-        for number, mixture in enumerate(refined[1:], start=2)
-    ]
-    best = refined[int(np.argmax(scores))]
-    return steps.estimate_components(curator, scaling, best, floors, plan.ask("mixture/round-3"))
-
-
-def _diagnostics(rows: PublicTable, scaling: Scaling, groups: Any, plan: Plan, last: Round, guard: Any) -> dict[str, Any]:
+def _diagnostics(
+    rows: PublicTable, scaling: Scaling, groups: Groups, plan: Plan, last: Round, guard: Any
+) -> dict[str, Any]:
     d, k = len(rows.columns), len(last.counts)
     loud = last.moment_sd * np.sqrt(2 * d) / np.array(last.counts)
     warnings = list(scaling.notes)
@@ -169,7 +176,9 @@ def _estimate(
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
     mixture = Mixture.of(
-        weights[order] / weights.sum(), location + scale * means[order], covariances[order] * np.outer(scale, scale)
+        weights[order] / weights.sum(),
+        location + scale * means[order],
+        covariances[order] * np.outer(scale, scale),
     )
     statement = curator.statement()
     return MixtureEstimate(

@@ -50,10 +50,12 @@ class Plan:
     Attributes:
         regime: `separated` (scale tree, private PCA, seeding, coarse moments, rounds) or `overlapping`
             (public starts in R^d, two rounds each, the best one refined).
+        n_components: k.
         asks: labels and prices; they add up to the method's share exactly.
     """
 
     regime: str
+    n_components: int
     asks: tuple[Ask, ...]
 
     def ask(self, label: str) -> Ask:
@@ -70,10 +72,9 @@ def make_plan(purse: Purse, n: int, d: int, k: int, overlapping: bool) -> Plan:
     shares = _overlapping() if overlapping else _separated(purse.rho, n, d, k)
     prices = purse.split(list(shares.values()))
     asks = tuple(
-        Ask(f"mixture/{label}", price.numerator, price.denominator)
-        for label, price in zip(shares, prices, strict=True)
+        Ask(f"mixture/{label}", price.numerator, price.denominator) for label, price in zip(shares, prices, strict=True)
     )
-    return Plan("overlapping" if overlapping else "separated", asks)
+    return Plan("overlapping" if overlapping else "separated", k, asks)
 
 
 def _separated(rho: float, n: int, d: int, k: int) -> dict[str, Fraction]:
@@ -82,7 +83,7 @@ def _separated(rho: float, n: int, d: int, k: int) -> dict[str, Fraction]:
     if d > k:
         shares["pca"] = PCA * rest
     shares["coarse/subspace"] = shares["coarse/space"] = COARSE / 2 * rest
-    left = 1 - sum(shares.values())
+    left = 1 - sum(shares.values(), Fraction(0))
     noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, n / k)
     if noise < TWO_ROUNDS_BELOW:
         return shares | {"round-1": FIRST_ROUND * left, "round-2": (1 - FIRST_ROUND) * left}
@@ -97,7 +98,7 @@ def _overlapping() -> dict[str, Fraction]:
             shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (2 * STARTS)
     for start in range(2, STARTS + 1):
         shares[f"pick-{start}"] = PICK * rest
-    return shares | {"round-3": 1 - sum(shares.values())}
+    return shares | {"round-3": 1 - sum(shares.values(), Fraction(0))}
 
 
 def spectral_noise(rho: float, d: int, count: float) -> float:

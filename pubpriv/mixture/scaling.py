@@ -33,7 +33,7 @@ class Scaling:
 
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, d) in standard coordinates."""
-        return (rows - np.array(self.location)) / np.array(self.scale)
+        return np.asarray((rows - np.array(self.location)) / np.array(self.scale))
 
     def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
         """The frame z = matrix (u - center) as a map of the table's own units."""

@@ -127,7 +127,7 @@ def agglomerate(points: np.ndarray, k: int) -> np.ndarray:
         cost = term(scatter + scatter[i] + between, sizes + sizes[i]) - terms - terms[i]
         cost[~active] = np.inf
         cost[i] = np.inf
-        return cost
+        return np.asarray(cost)
 
     table = np.stack([costs(i) for i in range(m)])
     for _ in range(m - k):
@@ -140,4 +140,4 @@ def agglomerate(points: np.ndarray, k: int) -> np.ndarray:
         terms[i] = term(scatter[i], sizes[i])
         table[j], table[:, j] = np.inf, np.inf
         table[i] = table[:, i] = costs(i)
-    return np.unique(labels, return_inverse=True)[1]
+    return np.asarray(np.unique(labels, return_inverse=True)[1])

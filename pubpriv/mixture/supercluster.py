@@ -51,7 +51,7 @@ class Groups:
 
     def of(self, group: int) -> np.ndarray:
         """Points of one group."""
-        return np.array(self.points)[np.array(self.labels) == group]
+        return np.asarray(np.array(self.points)[np.array(self.labels) == group])
 
     def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
         """Covariance floors (k, d) of components that belong to the groups `owners`."""

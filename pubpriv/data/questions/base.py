@@ -76,7 +76,7 @@ class Question(Protocol):
 class Additive:
     """Answers by adding noise to every coordinate of the multiplied totals."""
 
-    def answer(self: Question, totals: Totals, draw: Draw) -> Totals:  # type: ignore[misc]
+    def answer(self: Question, totals: Totals, draw: Draw) -> Totals:
         """factor * total + noise, part by part."""
         return {
             name: totals[name] * part.factor + draw(name, part.noise_scale, part.size)

@@ -81,7 +81,11 @@ class ClippedSums(Additive):
 
     @classmethod
     def priced(
-        cls, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], squared_distance: Fraction
+        cls,
+        partition: Partition,
+        frames: tuple[Frame, ...],
+        radii: tuple[float, ...],
+        squared_distance: Fraction,
     ) -> "ClippedSums":
         """Sums whose price mu^2 is at most `squared_distance`."""
         return cls(partition, frames, radii, noise_for(squared_distance / (4 * GRID * GRID), SUM_FACTOR))

@@ -189,7 +189,11 @@ class LiftedGram(Additive):
 
     @classmethod
     def second_moment(
-        cls, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...], squared_distance: Fraction
+        cls,
+        partition: Partition,
+        frames: tuple[Frame, ...],
+        radii: tuple[float, ...],
+        squared_distance: Fraction,
     ) -> "LiftedGram":
         """The sum of q q' alone, at price mu^2 at most `squared_distance`."""
         return cls(partition, frames, radii, (0, 0, noise_for(squared_distance / (2 * GRID**4), 1)))
