@@ -31,8 +31,8 @@ class PrefectServer:
 
     def settle(self) -> None:
         """Let queued log lines and events reach the server."""
-        from prefect.events.worker import EventsWorker  # noqa: PLC0415
-        from prefect.logging.handlers import APILogWorker  # noqa: PLC0415
+        from prefect.events.worker import EventsWorker
+        from prefect.logging.handlers import APILogWorker
 
         APILogWorker.drain_all(timeout=30, at_exit=False)
         EventsWorker.drain_all(timeout=30, at_exit=False)
@@ -41,8 +41,8 @@ class PrefectServer:
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
-    from prefect import settings  # noqa: PLC0415 - most tests do without Prefect
-    from prefect.testing.utilities import prefect_test_harness  # noqa: PLC0415
+    from prefect import settings
+    from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=90):
         updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
