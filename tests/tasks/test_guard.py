@@ -397,6 +397,23 @@ def test_steps_as_tasks_give_the_same_answers_and_public_ones_are_cached(curator
 
 
 @pytest.mark.prefect
+def test_large_values_cross_as_they_are(tmp_path, prefect_server):
+    large = tuple(map(tuple, np.random.default_rng(0).normal(size=(2000, 50)).tolist()))
+
+    @public_task(name="first row")
+    def first_row(rows: tuple) -> tuple:
+        return rows[0] if isinstance(rows, tuple) and len(rows) == 2000 else ()
+
+    @safe_flow(name="large")
+    def run(n: int) -> tuple:
+        return tuple(crossing(first_row, tmp_path)(rows=large) for _ in range(n))
+
+    assert run(3) == (large[0],) * 3
+    prefect_server.settle()
+    assert states(3, "large") == ["Cached", "Cached", "Completed"]
+
+
+@pytest.mark.prefect
 @pytest.mark.parametrize("kind", ["plain", "chained", "note", "base", "return"])
 def test_private_rows_are_nowhere_in_prefect(kind, curator, tmp_path, prefect_server, capfd, caplog):
     caplog.set_level(logging.DEBUG)
