@@ -1,0 +1,106 @@
+"""Runs of the flow in which something goes wrong, for `test_leaks.py`: a process of its own, so that its whole
+console can be searched. Every exception is printed with its traceback, which is more than the product does.
+
+Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`.
+"""
+
+import logging
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+import pubpriv.curator
+from flows.runtime import running
+from pubpriv.data.tables import PrivateTable
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+COLUMNS = ("age", "cost", "log1p(stay)")
+
+
+def job(folder: Path, private: str, dataset: str, release_id: str, **other: object) -> MixtureJob:
+    settings = {
+        "private": str(folder / private),
+        "public": str(folder / "public.parquet"),
+        "columns": COLUMNS,
+        "n_components": 2,
+        "budget": "zcdp:0.5",
+        "dataset": dataset,
+        "ledger": f"sqlite:///{folder / 'out' / 'ledger.db'}",
+        "release_id": release_id,
+    }
+    return MixtureJob(**settings | other)
+
+
+def attempt(name, run):
+    print("##", name, flush=True)
+    try:
+        run().save(Path(sys.argv[1]) / "out" / f"{name}.json")
+        print("## released", flush=True)
+    except BaseException as error:
+        traceback.print_exc()
+        print("##", type(error).__name__, error, vars(error), getattr(error, "__notes__", None), flush=True)
+
+
+def broken_scan(table, question, executor=None):
+    """Fails as a library would: with rows in the text, in attributes, in a note, in a log line and a warning."""
+    del question, executor
+    block = next(table.chunks()[0].blocks())
+    try:
+        raise KeyError(block[:, 0].tolist())
+    except KeyError:
+        error = ValueError(f"could not use {block.tolist()}")
+        error.rows = block
+        error.add_note(repr(block[:, :9]))
+        raise error  # noqa: B904, TRY301 - chained on purpose
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    with Ledger.open(f"sqlite:///{folder / 'out' / 'ledger.db'}") as ledger:
+        table = PrivateTable.open(folder / "private", COLUMNS)
+        ledger.register("visits", budget=parse_budget("zcdp:3"), table=table)
+        ledger.register("damaged", budget=parse_budget("zcdp:3"))
+        ledger.register("words", budget=parse_budget("zcdp:3"))
+    with running(f"sqlite:///{folder / 'out' / 'ledger.db'}", verbose=True):
+        from flows.estimate_mixture import estimate_mixture, parameters_of
+
+        if len(sys.argv) > 2:
+            leak(folder)
+            return
+        for way, run in (("flow", lambda j: estimate_mixture(parameters_of(j))), ("plain", run_job)):
+            scenarios(folder, way, run)
+
+
+def scenarios(folder, way, run):
+    attempt(f"{way}-normal", lambda: run(job(folder, "private", "visits", f"{way}-1")))
+    attempt(f"{way}-unreadable", lambda: run(job(folder, "damaged", "damaged", f"{way}-2")))
+    attempt(f"{way}-types", lambda: run(job(folder, "words", "words", f"{way}-3")))
+    attempt(f"{way}-refused", lambda: run(job(folder, "private", "visits", f"{way}-4", budget="zcdp:99")))
+    scan, pubpriv.curator.scan = pubpriv.curator.scan, broken_scan
+    attempt(f"{way}-broken", lambda: run(job(folder, "private", "visits", f"{way}-5")))
+    pubpriv.curator.scan = scan
+
+
+def leak(folder: Path) -> None:
+    """What a careless task would do, to show that the search finds it."""
+    from prefect import flow, task
+
+    @task(persist_result=True)
+    def careless():
+        block = next(PrivateTable.open(folder / "private", COLUMNS).chunks()[0].blocks())
+        logging.getLogger().warning("rows %s", block[:, :50].tolist())
+        warnings.warn(str(block[:, 50:60].tolist()), stacklevel=1)
+        return block
+
+    @flow(name="careless")
+    def run():
+        careless()
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""No value of a private row is anywhere but in the private table, however a run ends."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from leaks import Hit, make_canaries, needles, plant, search
+
+pytestmark = [pytest.mark.prefect, pytest.mark.timeout(240)]
+
+CANARIES = make_canaries(500, 3, seed=11)
+WANTED = needles(CANARIES.rows, CANARIES.strings)
+
+
+def private_folders(folder: Path) -> None:
+    """Canaries among other rows; the same with damaged pages; the same with words where numbers are declared."""
+    rng = np.random.default_rng(0)
+    others = np.concatenate([rng.normal(2500, 300, (2000, 3)), rng.normal(7500, 300, (2000, 3))])
+    columns = ["age", "cost", "stay"]
+    plant(folder / "private", CANARIES, columns, others)
+    damaged = next(plant(folder / "damaged", CANARIES, columns, others).rglob("*.parquet"))
+    data = bytearray(damaged.read_bytes())
+    data[4:30_000] = bytes(29_996)
+    damaged.write_bytes(data)
+    words = next(plant(folder / "words", CANARIES, columns, others).rglob("*.parquet"))
+    table = pq.read_table(words)
+    pq.write_table(table.set_column(1, "cost", table["patient"].cast(pa.string())), words)
+    public = np.concatenate([rng.normal(2500, 300, (30, 3)), rng.normal(7500, 300, (30, 3))]).round(1)
+    pd.DataFrame(public, columns=columns).to_parquet(folder / "public.parquet")
+    (folder / "out").mkdir()
+
+
+def run_scenarios(folder: Path, *extra: str) -> str:
+    """Everything the scenarios wrote to the console."""
+    script = Path(__file__).with_name("leak_scenarios.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(folder), *extra], capture_output=True, text=True, check=False, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout + done.stderr
+
+
+def places(hits: list[Hit]) -> set[str]:
+    return {hit.place for hit in hits}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """(folder, console) after all scenarios."""
+    folder = tmp_path_factory.mktemp("leaks")
+    private_folders(folder)
+    return folder, run_scenarios(folder)
+
+
+def test_the_scenarios_end_as_they_should(finished):
+    """Normal runs release; damaged pages and a broken scan give the fixed text; bad types and refusals their own."""
+    _, console = finished
+    endings = dict(zip(*[iter(line[3:] for line in console.splitlines() if line.startswith("## "))] * 2, strict=True))
+    for way in ("flow", "plain"):
+        assert endings[f"{way}-normal"] == "released"
+        assert endings[f"{way}-unreadable"].startswith("PrivateStepFailed a private step failed")
+        assert endings[f"{way}-types"].startswith("InvalidInput")
+        assert endings[f"{way}-refused"].startswith("BudgetExceeded")
+        assert endings[f"{way}-broken"] == endings[f"{way}-unreadable"]
+
+
+def test_nothing_leaks(finished):
+    """No canary is in Prefect's database, storage, logs, artifacts, in the ledger, a model, or on the console."""
+    folder, console = finished
+    kept = folder / "out"
+    names = {path.name for path in kept.rglob("*")}
+    assert {"ledger.db", "prefect.db", "flow-normal.json"} <= names
+    assert not search([kept], {"console": console}, WANTED), places(search([kept], {"console": console}, WANTED))
+
+
+def test_the_search_would_have_found_a_leak(tmp_path):
+    """A careless task on the same table is found in Prefect's database, its storage and the console."""
+    private_folders(tmp_path)
+    console = run_scenarios(tmp_path, "leak")
+    found = places(search([tmp_path / "out"], {"console": console}, WANTED))
+    assert "console" in found
+    assert any("storage" in place for place in found)
