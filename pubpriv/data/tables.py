@@ -199,8 +199,13 @@ class PublicTable:
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
         frame = _public_frame(source, columns)
+        if frame.empty:
+            raise InvalidInput("the public table has no rows")
         if columns is None:
-            columns = [str(name) for name in frame.columns if _is_numeric(frame[name])]
+            numeric = [str(name) for i, name in enumerate(frame.columns) if _is_numeric(frame.iloc[:, i])]
+            if not numeric:
+                raise InvalidInput("the public table has no numeric column")
+            columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
         wanted = parse_columns(columns)
         rows = np.column_stack([_public_cells(frame, column) for column in wanted])
         whole = np.isfinite(rows).all(axis=1)
@@ -382,9 +387,22 @@ def _read_public(path: Path) -> Any:
     if not path.exists():
         raise InvalidInput(f"no public table at {path}: check the path")
     try:
-        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        if path.suffix.lower() == ".csv":
+            return _read_csv(path)
+        return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
     except Exception as error:
         raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {error}") from error
+
+
+def _read_csv(path: Path) -> Any:
+    """The frame, with its column names as they are written: pandas would rename the second of two equal ones."""
+    import pandas as pd
+
+    frame = pd.read_csv(path)
+    written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    if len(set(written)) < len(written) == frame.shape[1]:
+        frame.columns = pd.Index(written)
+    return frame
 
 
 def _is_numeric(series: Any) -> bool:
