@@ -166,14 +166,17 @@ def load(path: str | os.PathLike[str]) -> MixtureEstimate:
         raise InvalidInput(f"no model at {file}")
     try:
         data = json.loads(file.read_text())
-        known, kind = data["format"], data["kind"]
+        known, kind = int(data["format"]), str(data["kind"])
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidInput(f"{file} is not a pubpriv model") from None
     if known > FORMAT or kind != MixtureEstimate.kind:
         raise InvalidInput(
             f"{file} is a model of format {known} ({kind}), which this version cannot read: upgrade pubpriv"
         )
-    return MixtureEstimate.from_json(data)
+    try:
+        return MixtureEstimate.from_json(data)
+    except (ValueError, KeyError, TypeError):
+        raise InvalidInput(f"{file} is damaged: it is not a whole pubpriv model") from None
 
 
 def write_atomically(path: Path, text: str) -> None:
