@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pubpriv.errors import PubPrivError
@@ -50,13 +50,14 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 @contextmanager
-def progress() -> Iterator[Any]:
+def progress() -> Iterator[None]:
     """A spinner that names the step at work; a line per step where there is no terminal.
 
-    Yields a wrapper for `MixtureSteps.wrapped`. It tells names, never durations: how long a private step takes
-    may depend on rows.
+    It tells names, never durations: how long a private step takes may depend on rows.
     """
     from rich.console import Console
+
+    from pubpriv.mixture.steps import watcher
 
     console = Console(stderr=True, highlight=False)
 
@@ -70,17 +71,18 @@ def progress() -> Iterator[Any]:
 
         return told
 
-    if not console.is_terminal:
-        yield around
-        return
-    with console.status("starting ...") as spinner:
-        yield around
+    token = watcher.set(around)
+    try:
+        with console.status("starting ...") if console.is_terminal else nullcontext() as spinner:
+            yield
+    finally:
+        watcher.reset(token)
 
 
 def fail(error: BaseException) -> int:
     """Print an error as one line and return the exit code."""
     if isinstance(error, PubPrivError):
-        note(f"error: {error}")
+        note(f"error: {' '.join(str(error).split())}")  # one line, also where a library's text is quoted
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):
         note("interrupted: answers that were paid for are kept")

@@ -1,5 +1,6 @@
 """`pubpriv fit`: estimate, and write a model."""
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +9,7 @@ import typer
 
 from cli.console import note, out, progress, table
 from cli.options import ColumnsOption, LedgerOption, ledger_url
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, Unavailable
 
 app = typer.Typer(no_args_is_help=True, help="Estimate from a private table: mixture.")
 
@@ -46,18 +47,22 @@ def mixture(
     job = MixtureJob(
         private=private,
         public=public,
-        columns=tuple(split_columns(columns)) if columns else None,
+        columns=None if columns is None else tuple(split_columns(columns)),
         n_components=components,
         budget=budget,
         dataset=dataset,
         ledger=ledger_url(ledger),
-        release_id=release_id or new_release_id(),
+        release_id=new_release_id() if release_id is None else release_id,
         method=method,
     )
     check_out(out_, job, overwrite)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
-    estimate = run(job, plain)
-    estimate.save(out_)
+    try:
+        estimate = run(job, plain)
+    except KeyboardInterrupt:
+        note(f"to resume, run the same command with --release-id {job.release_id}")
+        raise
+    save(estimate, out_)
     show(estimate)
     note(f"model written to {out_}")
     if not estimate.converged:
@@ -68,12 +73,12 @@ def mixture(
 def run(job: Any, plain: bool) -> Any:
     """The estimate of a job, through Prefect unless `plain`."""
     with ExitStack() as stack:
-        around = stack.enter_context(progress())
+        stack.enter_context(progress())
         if plain:
             from pubpriv.mixture.job import run_job
             from tasks.validated import VALIDATED
 
-            return run_job(job, VALIDATED.wrapped(around))
+            return run_job(job, VALIDATED)
         from flows.runtime import running
 
         check_before_prefect(job)
@@ -97,6 +102,9 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
 
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"--out {path} cannot be written: {folder} is no folder that this user may write to")
     if not path.exists() or overwrite:
         return
     try:
@@ -105,6 +113,20 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
         known = {}
     if (known.get("dataset"), known.get("release_id")) != (job.dataset, job.release_id):
         raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
+
+
+def save(estimate: Any, path: Path) -> None:
+    """Write the model; a disk that refuses it costs nothing but another try."""
+    refused = None
+    try:
+        estimate.save(path)
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(
+            f"the model cannot be written to {path} ({refused}); its answers are kept: run the same command with "
+            f"--release-id {estimate.provenance['release_id']}, which spends nothing"
+        )
 
 
 def show(estimate: Any) -> None:

@@ -1,11 +1,13 @@
 """The program `pubpriv`: commands, and what becomes of their errors."""
 
 import sys
+from typing import Any
 
 import typer
 
 from cli import bench, budget, demo, fit
 from cli.console import fail
+from pubpriv.errors import InvalidInput
 
 app = typer.Typer(
     name="pubpriv",
@@ -21,6 +23,10 @@ app.add_typer(bench.app, name="bench")
 app.command(name="demo")(demo.demo)
 
 
+# old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either
+USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
     try:
@@ -33,13 +39,19 @@ def main() -> None:
 
 
 def _code(error: BaseException) -> int:
-    import click
-
-    if isinstance(error, click.exceptions.Abort):
+    if isinstance(error, typer.Abort):
         return fail(KeyboardInterrupt())
-    if isinstance(error, click.ClickException):
-        error.show()
-        return error.exit_code
+    if isinstance(error, USAGE):
+        return _usage(error)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     return fail(error)
+
+
+def _usage(error: Any) -> int:
+    """A command line that cannot be understood: what is wrong, and where to look it up."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return error.exit_code
+    where = error.ctx.command_path if getattr(error, "ctx", None) else "pubpriv"
+    return fail(InvalidInput(f"{error.format_message().rstrip('.')}: see `{where} --help`"))

@@ -100,7 +100,7 @@ class Curator:
         release_id: str | None = None,
         executor: Executor | None = None,
     ) -> None:
-        release_id = release_id or new_release_id()
+        release_id = new_release_id() if release_id is None else release_id
         ledger.bind(dataset, private)
         ledger.open_run(dataset, release_id, budget)
         self._assemble(private, LedgerBooks(ledger, dataset, release_id), OperatingSystemNoise(), executor)
