@@ -1,0 +1,46 @@
+"""What the tests of the command line share: what a command told, tables of two groups, a whole `fit` line."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+URL = "sqlite:///ledger.db"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.err.splitlines()
+
+
+def two_groups(n: int, seed: int, distance: float = 8.0) -> pd.DataFrame:
+    """Rows of columns a and b from two unit Gaussians in shares 0.6 and 0.4."""
+    generator = np.random.default_rng(seed)
+    second = np.arange(n) % 5 >= 3
+    return pd.DataFrame(generator.standard_normal((n, 2)) + distance * second[:, None], columns=["a", "b"])
+
+
+FIT = {
+    "--private": "private.parquet",
+    "--public": "public.parquet",
+    "--components": 2,
+    "--budget": "zcdp:0.5",
+    "--dataset": "visits",
+    "--ledger": URL,
+    "--out": "model.json",
+}
+
+
+def fit_arguments(*flags: str, **changed: object) -> list[object]:
+    """`fit mixture` with the options of `FIT`, some of them changed, added, or (with None) left out."""
+    options = FIT | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
+    pairs = [part for name, value in options.items() if value is not None for part in (name, value)]
+    return ["fit", "mixture", *pairs, *flags]
