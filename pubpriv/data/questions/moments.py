@@ -70,10 +70,7 @@ class Moments(Additive):
         shares: Shares,
     ) -> "Moments":
         """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, squared norm)."""
-        shares_of("Moments", shares)
-        n, s, q = (share * squared_distance / 2 for share in shares)
-        ball = GRID * GRID
-        scales = noise_for(n, COUNT_FACTOR), noise_for(s / ball, SUM_FACTOR), noise_for(q / ball**2, 1)
+        scales = _noise_of("Moments", squared_distance, shares)
         return cls(partition, frames, radii, scales)
 
     @cached_property
@@ -179,12 +176,7 @@ class LiftedGram(Additive):
 
         The shares must satisfy 4 share_N share_M >= share_S^2, so that nothing is lost to the last term.
         """
-        shares_of("LiftedGram", shares)
-        if 4 * shares[0] * shares[2] < shares[1] ** 2:
-            raise ValueError("LiftedGram shares need 4 N M >= S^2: give the sum a smaller share")
-        n, s, m = (share * squared_distance / 2 for share in shares)
-        ball = GRID * GRID
-        scales = noise_for(n, COUNT_FACTOR), noise_for(s / ball, SUM_FACTOR), noise_for(m / ball**2, 1)
+        scales = _noise_of("LiftedGram", squared_distance, shares)
         return cls(partition, frames, radii, scales)
 
     @classmethod
@@ -265,6 +257,20 @@ class LiftedGram(Additive):
     def _steps(self) -> np.ndarray:
         """Grid steps per unit of z, by region."""
         return np.array([grid_scale(self.frames[0].dimension, radius) for radius in self.radii])
+
+
+def _noise_of(name: str, squared_distance: Fraction, shares: Shares) -> tuple[int, int, int]:
+    """Smallest integer sds of (count, sum, second part) within their shares of the price and 2 wN w2 >= wS^2.
+
+    Rounding sds up to integers may tip shares that are balanced to a hair; the sum's sd then gives way.
+    """
+    shares_of(name, shares)
+    if 4 * shares[0] * shares[2] < shares[1] ** 2:
+        raise ValueError(f"the shares of {name} need 4 N M >= S^2: give the sum a smaller share of the price")
+    n, s, m = (share * squared_distance / 2 for share in shares)
+    count, second = noise_for(n, COUNT_FACTOR), noise_for(m / GRID**4, 1)
+    least = root_up(Fraction(SUM_FACTOR**2 * count * second, 2 * COUNT_FACTOR))
+    return count, max(noise_for(s / GRID**2, SUM_FACTOR), least), second
 
 
 @cache
