@@ -1,7 +1,7 @@
 """`pubpriv budget`: give a dataset its budget, look at it, end runs that were left open."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -71,21 +71,41 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
 def history(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
     """Every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.privacy.units import to_text
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
         runs = books.history(dataset)
-    rows = [
-        [run.release_id, charge.label, charge.question, to_text(charge.price_ledger.main), charge.at[:19], charge.user,
-         "answered" if charge.answered else "not answered"]
+    if as_json:
+        rows = [dict(zip(CHARGE, row, strict=True)) for row in charges(runs)]
+        out(json.dumps(rows, indent=1))
+    else:
+        show_charges(dataset, runs)
+
+
+CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
+
+
+def charges(runs: list[Any]) -> list[list[str]]:
+    """Every charge of some runs as text, in the order of `CHARGE`; costs in the ledger's unit."""
+    from pubpriv.privacy.units import to_text
+
+    return [
+        [
+            run.release_id,
+            charge.label,
+            charge.question,
+            to_text(charge.price_ledger.main),
+            charge.at[:19],
+            charge.user,
+            "answered" if charge.answered else "not answered",
+        ]
         for run in runs
         for charge in run.charges
-    ]  # fmt: skip
-    if as_json:
-        names = ["release_id", "label", "question", "cost", "at", "user", "state"]
-        out(json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=1))
-        return
-    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], rows)
+    ]
+
+
+def show_charges(dataset: str, runs: list[Any]) -> None:
+    """A table of charges, and a line a run."""
+    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], charges(runs))
     for run in runs:
         state = "closed" if run.state.closed else "open"
         out(f"run {run.release_id}: {run.allotment.describe()}, {len(run.charges)} charges, {state}")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cli.budget import show_charges
 from cli.console import note, out
 from cli.fit import run, show
 
@@ -53,7 +54,8 @@ def demo(
     out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
     with Ledger.open(url) as ledger:
         spent = ledger.balance(dataset).state.spent.main - before
-        charges = ledger.run(dataset, RELEASE_ID).charges
-    out(f"model: {model.relative_to(Path.cwd())}, ledger: {len(charges)} charges of release {RELEASE_ID}")
+        runs = ledger.history(dataset)
+    show_charges(dataset, runs)
+    out(f"model: {model.relative_to(Path.cwd())}")
     note(f"this run spent {spent / 1e12:g} mu^2" + (": all answers were replayed" if spent == 0 else ""))
-    note(f"look at every charge: pubpriv budget history {dataset} --ledger sqlite:///{OUTPUT / 'ledger.db'}")
+    note(f"look at its budget: pubpriv budget show {dataset} --ledger sqlite:///{OUTPUT / 'ledger.db'}")

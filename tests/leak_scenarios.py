@@ -48,13 +48,10 @@ def broken_scan(table, question, executor=None):
     """Fails as a library would: with rows in the text, in attributes, in a note, in a log line and a warning."""
     del question, executor
     block = next(table.chunks()[0].blocks())
-    try:
-        raise KeyError(block[:, 0].tolist())
-    except KeyError:
-        error = ValueError(f"could not use {block.tolist()}")
-        error.rows = block
-        error.add_note(repr(block[:, :9]))
-        raise error  # noqa: B904, TRY301 - chained on purpose
+    error = ValueError(f"could not use {block.tolist()}")
+    error.rows = block
+    error.add_note(repr(block[:, :9]))
+    raise error from KeyError(block[:, 0].tolist())
 
 
 def main() -> None:

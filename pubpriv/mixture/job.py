@@ -8,7 +8,7 @@ from pathlib import Path
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.mixture.pipeline import checked_public, estimate_mixture
-from pubpriv.mixture.steps import PLAIN, MixtureSteps
+from pubpriv.mixture.steps import PLAIN, MixtureSteps, watcher
 from pubpriv.models import MixtureEstimate
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -51,6 +51,8 @@ def run_job(job: MixtureJob, steps: MixtureSteps = PLAIN, executor: Executor | N
         PubPrivError: see `Curator` and `estimate_mixture`.
     """
     budget = parse_budget(job.budget)
+    watch = watcher.get()
+    steps = steps.wrapped(watch) if watch else steps
     public, private = _ingested(job, steps)
     with (
         Ledger.open(job.ledger, create=False) as ledger,

@@ -5,6 +5,7 @@ cannot tell the difference, and the bits are the same.
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -57,3 +58,6 @@ class MixtureSteps:
 
 
 PLAIN = MixtureSteps()
+
+watcher: ContextVar[Callable[[str, Step], Step] | None] = ContextVar("watcher", default=None)
+"""Wrapped around every step of a job if it is set: how a console follows a run that a flow makes."""
