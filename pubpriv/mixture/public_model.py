@@ -58,11 +58,12 @@ def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
         # few public rows: not converging, or repeated points, is expected and judged by likelihood
         warnings.simplefilter("ignore")
         fitted = GaussianMixture(k, covariance_type=kind, reg_covar=floor, n_init=n_init, random_state=0).fit(rows)
-    d = rows.shape[1]
-    full = fitted.covariances_
-    if kind != "full":
-        full = np.array([np.diag(np.broadcast_to(values, d)) for values in fitted.covariances_])
-    return Mixture.of(fitted.weights_, fitted.means_, [floored(c, FLOOR) for c in full])
+    if kind == "full":
+        covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
+    else:
+        variances = np.maximum(fitted.covariances_, FLOOR)
+        covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
+    return Mixture.of(fitted.weights_, fitted.means_, covariances)
 
 
 def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
