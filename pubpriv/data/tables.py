@@ -113,6 +113,10 @@ class PrivateTable:
         """Columns of the estimate, as written."""
         return tuple(column.name for column in self.columns)
 
+    def covers(self, path: str) -> bool:
+        """Whether `path` is one of this table's files."""
+        return _canonical(path) in {_canonical(file) for file in _files(self.uri)}
+
     def chunks(self) -> list[Chunk]:
         """The units of a scan, after a check that n is what it was.
 
@@ -191,7 +195,7 @@ class PublicTable:
         Args:
             source: path, `pandas.DataFrame`, array, or a `PublicTable` (returned with `columns` chosen).
             columns: names or expressions; default: all numeric columns in their order (an array's columns
-                are taken to be `columns`, or x0, x1, ...).
+                are the sources of `columns`, in order, or x0, x1, ...).
 
         Raises:
             InvalidInput: missing or unreadable file, missing, duplicated or non-numeric column, no usable row.
@@ -214,9 +218,12 @@ class PublicTable:
         return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()))
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
-        """The same rows with `columns`, which may be expressions of this table's columns."""
+        """The same rows with `columns`: names of this table's columns, or expressions of them."""
         import pandas as pd
 
+        if set(columns) <= set(self.columns):
+            chosen = [self.columns.index(name) for name in columns]
+            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped)
         return PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
 
 
@@ -238,11 +245,18 @@ def _canonical(uri: str) -> str:
     elif "://" in uri:
         return uri.rstrip("/")
     path = os.path.expanduser(uri)
-    wildcard = next((i for i, char in enumerate(path) if char in "*?["), None)
+    wildcard = _wildcard(path)
     if wildcard is None:
         return os.path.realpath(path)
     root = os.path.dirname(path[:wildcard])
     return os.path.join(os.path.realpath(root), path[len(root) :].lstrip("/"))
+
+
+def _wildcard(uri: str) -> int | None:
+    """Where the first wildcard of a glob is; None for a plain path, and for a local one that has such a character."""
+    if "://" not in uri and os.path.exists(uri):
+        return None
+    return next((i for i, char in enumerate(uri) if char in "*?["), None)
 
 
 def _locate(uri: str) -> tuple[Any, str]:
@@ -265,8 +279,14 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
         failure = Unavailable(f"the private table {where} may not be read by this user")
     except PubPrivError as error:
         failure = error.with_traceback(None)
-    except OSError:
-        failure = Unavailable(f"the storage of the private table {where} does not answer; try again")
+    except OSError as error:
+        # Arrow calls a footer that it cannot decode an OSError, without a number
+        damaged = error.errno is None and "://" not in where
+        failure = (
+            InvalidInput(otherwise)
+            if damaged
+            else Unavailable(f"the storage of the private table {where} does not answer; try again")
+        )
     except Exception:
         failure = InvalidInput(otherwise)
     # raised out here so that the library's exception is not chained to it
@@ -282,7 +302,7 @@ def _files(uri: str) -> list[str]:
 def _list_files(uri: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
-    wildcard = next((i for i, char in enumerate(uri) if char in "*?["), None)
+    wildcard = _wildcard(uri)
     root = uri if wildcard is None else uri[: uri.rfind("/", 0, wildcard)]
     filesystem, path = _locate(root)
     scheme = root[: len(root) - len(path)]
@@ -292,14 +312,29 @@ def _list_files(uri: str) -> list[str]:
     if info.type == FileType.File:
         return [uri]
     names = [f.path for f in filesystem.get_file_info(FileSelector(path, recursive=True)) if f.type == FileType.File]
-    names = [name for name in names if not Path(name).name.startswith((".", "_"))]
-    if wildcard is None:
-        names = [name for name in names if name.endswith((".parquet", ".pq"))]
-    else:
-        names = [name for name in names if fnmatch.fnmatch(scheme + name, uri)]
+    inside = len(path.rstrip("/").split("/"))
+    pattern = [] if wildcard is None else uri[len(root) :].strip("/").split("/")
+    names = [name for name in names if _wanted(name.split("/")[inside:], pattern)]
     if not names:
         raise InvalidInput(f"no Parquet file under {uri}")
     return sorted(scheme + name for name in names)
+
+
+def _wanted(parts: list[str], pattern: list[str]) -> bool:
+    """Whether a file belongs to a folder or glob, by its path below the folder.
+
+    Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
+    or folders of Parquet files; `*` stays inside one folder and `**` does not.
+    """
+    return not any(part.startswith((".", "_")) for part in parts) and _matches(parts, pattern, parts[-1])
+
+
+def _matches(parts: list[str], pattern: list[str], name: str) -> bool:
+    if not pattern:
+        return not parts or name.endswith((".parquet", ".pq"))
+    if pattern[0] == "**":
+        return any(_matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:], name)
 
 
 def _footer(path: str, where: str) -> tuple[Any, list[int]]:
@@ -372,10 +407,13 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
         return _read_public(Path(os.fspath(source)).expanduser())
     if isinstance(source, pd.DataFrame):
         return source
-    rows = np.asarray(source)
+    try:
+        rows = np.asarray(source)
+    except ValueError:  # lists of unequal length
+        rows = np.empty(0)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
         raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet or CSV file")
-    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(columns)
+    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
     return pd.DataFrame(rows, columns=names)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.mixture.pipeline import checked_public, estimate_mixture
 from pubpriv.mixture.steps import PLAIN, MixtureSteps, watcher
 from pubpriv.models import MixtureEstimate
@@ -72,7 +73,10 @@ def check_job(job: MixtureJob, steps: MixtureSteps = PLAIN) -> None:
 def _ingested(job: MixtureJob, steps: MixtureSteps) -> tuple[PublicTable, PrivateTable]:
     public = steps.ingest_public(job.public, content_hash(job.public), job.columns)
     public = checked_public(public, public.columns, job.n_components, job.method)
-    return public, steps.ingest_private(job.private, public.columns, job.columns is None)
+    private = steps.ingest_private(job.private, public.columns, job.columns is None)
+    if private.covers(job.public):
+        raise InvalidInput(f"the public table {job.public} is part of the private table: rows cannot be both")
+    return public, private
 
 
 def content_hash(path: str) -> str:
