@@ -64,7 +64,8 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
         rows,
     )
     for release_id, held in told["open_runs"].items():
-        out(f"open run {release_id} holds {held:g} {currency}; end it with `pubpriv budget recover {release_id}`")
+        line = f"pubpriv budget recover {release_id} --dataset {dataset}"
+        out(f"open run {release_id} holds {held:g} {currency}; end it with `{line}`")
 
 
 @app.command()

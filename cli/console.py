@@ -22,6 +22,9 @@ STEP_NAMES = {
     "prefer": "comparing models on the private rows",
 }
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 
 def out(text: str = "") -> None:
     """A line of a result."""
@@ -86,6 +89,6 @@ def fail(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):
         note("interrupted: answers that were paid for are kept")
-        return 130
+        return INTERRUPTED
     note(f"error: a defect in pubpriv ({type(error).__name__}); nothing private is in this line. Please report it")
     return 1

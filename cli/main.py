@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from cli import bench, budget, demo, fit
-from cli.console import fail
+from cli.console import INTERRUPTED, fail
 from pubpriv.errors import InvalidInput
 
 app = typer.Typer(
@@ -30,7 +30,9 @@ USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "Cl
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="pubpriv", standalone_mode=False)
+        if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+            code = fail(KeyboardInterrupt())
     except typer.Exit as stop:
         code = stop.exit_code
     except BaseException as error:
