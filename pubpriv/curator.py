@@ -121,13 +121,18 @@ class Curator:
             rows: (n, d) array.
             budget: allotment; enforced, and recorded nowhere.
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
-            columns: names; default x0, x1, ...
+            columns: names, or `log1p(name)` or `log(name)` to map a column; default x0, x1, ...
             executor: where blocks are scanned; default: threads.
         """
-        table = np.asarray(rows, dtype=np.float64)
+        try:
+            table = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.empty(0)
         if table.ndim != 2 or not len(table):
-            raise InvalidInput("simulated rows must be a non-empty (n, d) array")
-        names = columns or [f"x{i}" for i in range(table.shape[1])]
+            raise InvalidInput("simulated rows must be a non-empty (n, d) array of numbers")
+        names = [f"x{i}" for i in range(table.shape[1])] if columns is None else columns
+        if len(names) != table.shape[1]:
+            raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
         curator = cls.__new__(cls)
         array = ArrayTable(table, parse_columns(list(names)))
         curator._assemble(array, SimulatedBooks(budget), SimulatedNoise(seed), executor)

@@ -166,7 +166,7 @@ class ArrayTable:
             rows = self.rows[start : min(start + length, stop)]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
-            yield block
+            yield _mapped(block, self.columns)
 
 
 class PublicTable:
@@ -429,7 +429,8 @@ def _read_public(path: Path) -> Any:
             return _read_csv(path)
         return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
     except Exception as error:
-        raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {error}") from error
+        reason = " ".join(str(error).split())
+        raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error
 
 
 def _read_csv(path: Path) -> Any:
@@ -453,6 +454,9 @@ def _is_numeric(series: Any) -> bool:
 
 
 def _public_cells(frame: Any, column: Column) -> np.ndarray:
+    """One column as float64; where the table has a column called `log(x)`, it is that, and not mapped again."""
+    if column.name in map(str, frame.columns):
+        column = Column(column.name)
     matches = [i for i, name in enumerate(frame.columns) if str(name) == column.source]
     if len(matches) != 1:
         problem = "is missing from" if not matches else "appears more than once in"

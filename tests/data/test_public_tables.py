@@ -1,0 +1,197 @@
+"""Public rows come from files, frames and arrays, all finite, and anyone may see what is wrong with them."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pubpriv.data.columns import split_columns
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+
+FRAME = pd.DataFrame({"a": [1.0, 2.5, -3.0], "b": [4, 5, 6], "name": ["x", "y", "z"], "flag": [True, False, True]})
+
+
+def _sources(tmp_path):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    return {
+        "parquet": tmp_path / "t.parquet",
+        "parquet, as text": str(tmp_path / "t.parquet"),
+        "csv": tmp_path / "t.csv",
+        "frame": FRAME,
+        "table": PublicTable.open(FRAME),
+    }
+
+
+def test_all_sources_give_one_table(tmp_path):
+    """Numeric columns in their order, the same rows and the same hash, from every kind of source."""
+    tables = [PublicTable.open(source) for source in _sources(tmp_path).values()]
+    assert {table.columns for table in tables} == {("a", "b")}
+    assert len({table.sha256 for table in tables}) == 1
+    assert np.array_equal(tables[0].rows, [[1, 4], [2.5, 5], [-3, 6]])
+    assert not tables[0].rows.flags.writeable
+
+
+def test_arrays_have_named_columns():
+    """x0, x1, ... unless names are given; lists of rows and integers are arrays too."""
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert PublicTable.open(rows).columns == ("x0", "x1")
+    assert PublicTable.open(rows, ["u", "v"]).columns == ("u", "v")
+    assert PublicTable.open([[1, 2], [3, 4]]).sha256 == PublicTable.open(rows).sha256
+    assert PublicTable.open(rows, ["u", "v"]).sha256 != PublicTable.open(rows).sha256
+
+
+def test_a_table_does_not_follow_the_array_it_came_from():
+    """Changing the caller's array afterwards changes neither rows nor hash."""
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+    table = PublicTable.open(rows)
+    rows[0, 0] = 9.0
+    assert table.rows[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.zeros(3), "numeric"),
+        (np.zeros((2, 2, 2)), "numeric"),
+        (np.array([["a"]]), "numeric"),
+        (np.array([[True]]), "numeric"),
+        (np.array([[None]]), "numeric"),
+        ([[1, 2], [3]], "numeric"),
+        (np.zeros((3, 2), complex), "numeric"),
+        (np.zeros((0, 2)), "no row"),
+        (np.zeros((2, 0)), "no "),
+        (np.full((2, 2), np.nan), "no row"),
+        (None, "numeric"),
+        (7, "numeric"),
+    ],
+)
+def test_what_is_not_a_table_of_numbers_is_refused(rows, message):
+    """Shapes, types and emptiness, in one line."""
+    with pytest.raises(InvalidInput, match=message) as caught:
+        PublicTable.open(rows)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_number_of_names_is_the_number_of_columns():
+    """An array of two columns has two names."""
+    with pytest.raises(InvalidInput, match="2 columns, but 1"):
+        PublicTable.open(np.zeros((2, 2)), ["a"])
+
+
+BAD_FILES = {
+    "no.csv": None,
+    "no.parquet": None,
+    "text.parquet": b"a,b\n1,2\n",
+    "empty.csv": b"",
+    "header.csv": b"a,b\n",
+    "ragged.csv": b"a,b\n1,2\n1,2,3\n",
+    "quotes.csv": b'a,b\n"1,2\n',
+    "bytes.csv": b"a\n\xff\xfe\xff\n",
+    "words.csv": b"a,b\nx,y\n",
+    "twice.csv": b"a,b,a\n1,2,3\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_file_is_one_clear_line(name, tmp_path):
+    """Missing, unreadable, empty, without numbers, or with one name for two columns."""
+    path = tmp_path / name
+    if BAD_FILES[name] is not None:
+        path.write_bytes(BAD_FILES[name])
+    with pytest.raises(InvalidInput) as caught:
+        PublicTable.open(path)
+    assert "public table" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["a", "c"], "'c' is missing"),
+        (["name"], "not a number"),
+        (["flag"], "not a number"),
+        (["log(name)"], "not a number"),
+        (["a", "a"], "named twice"),
+        ([], "no columns"),
+        ([" "], "empty"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(columns, message):
+    """Missing, not numeric, named twice, not named at all."""
+    with pytest.raises(InvalidInput, match=message):
+        PublicTable.open(FRAME, columns)
+
+
+def test_a_column_that_is_there_twice_is_named(tmp_path):
+    """In a frame and in a Parquet file."""
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    for source in (tmp_path / "t.parquet", pd.DataFrame([[1.0, 2.0]], columns=["a", "a"])):
+        for columns in (None, ["a"]):
+            with pytest.raises(InvalidInput, match="more than once"):
+                PublicTable.open(source, columns)
+
+
+def test_decimals_and_nullable_columns_are_numbers(tmp_path):
+    """Decimal, nullable integers and small types become float64; a null drops its row, and is counted."""
+    table = pa.table(
+        {
+            "d": pa.array([Decimal("1.5"), None, Decimal("-2.25"), Decimal("1e20")], pa.decimal128(38, 4)),
+            "i": pa.array([1, 2, None, 4], pa.int8()),
+            "f": pa.array([0.5, 1.5, 2.5, 3.5], pa.float32()),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    found = PublicTable.open(tmp_path / "t.parquet")
+    assert found.columns == ("d", "i", "f")
+    assert found.rows.tolist() == [[1.5, 1.0, 0.5], [1e20, 4.0, 3.5]]
+    assert found.dropped == 2
+    nullable = pd.DataFrame({"i": pd.array([1, None, 3], dtype="Int64")})
+    assert PublicTable.open(nullable).rows.tolist() == [[1.0], [3.0]]
+
+
+def test_rows_with_odd_cells_are_dropped_and_counted(tmp_path):
+    """NaN, infinities, and what a map makes of negative numbers."""
+    rows = np.array([[1.0, 0.0], [np.nan, 1.0], [2.0, np.inf], [-5.0, 1.0], [3.0, 2.0]])
+    assert PublicTable.open(rows).dropped == 2
+    mapped = PublicTable.open(pd.DataFrame(rows, columns=["a", "b"]), ["log1p(a)", "b", "a"])
+    assert mapped.dropped == 3
+    assert np.array_equal(mapped.rows, [[np.log1p(1), 0, 1], [np.log1p(3), 2, 3]])
+
+
+def test_expressions_and_selection():
+    """Maps of one column, in any order; a table's own expression columns are not mapped again."""
+    table = PublicTable.open(FRAME, ["log(b)", "a"])
+    assert np.array_equal(table.rows[:, 0], np.log([4, 5, 6]))
+    assert PublicTable.open(table, ["log(b)", "a"]) is table
+    chosen = table.select(["log(b)"])
+    assert chosen.columns == ("log(b)",)
+    assert np.array_equal(chosen.rows[:, 0], table.rows[:, 0])
+    assert PublicTable.open(np.array([[2.0]]), ["log(b)"]).rows.tolist() == [[np.log(2.0)]]
+
+
+def test_columns_are_split_outside_parentheses():
+    """As the command line takes them."""
+    assert split_columns("a, b ,log1p(c)") == ["a", "b", "log1p(c)"]
+    assert split_columns("log(x,y),z") == ["log(x,y)", "z"]
+
+
+def test_the_hash_tells_tables_apart():
+    """Columns, shape and every bit of the rows enter it."""
+    rows = np.arange(6.0).reshape(3, 2)
+    hashes = {
+        PublicTable.open(r, c).sha256
+        for r, c in [
+            (rows, ["a", "b"]),
+            (rows, ["a", "c"]),
+            (rows.reshape(2, 3), ["a", "b", "c"]),
+            (rows[::-1], ["a", "b"]),
+            (np.nextafter(rows, 9), ["a", "b"]),
+        ]
+    }
+    assert len(hashes) == 5
