@@ -1,0 +1,145 @@
+"""Questions are stored as canonical text and come back bit for bit."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from neighbours import QUESTIONS
+
+from pubpriv.data.codec import canonical, from_json, public_value, to_json
+from pubpriv.data.columns import Column
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Everything
+from pubpriv.models import Mixture
+
+
+def through_text(value):
+    return from_json(json.loads(canonical(to_json(value))))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_survives_its_text(name):
+    """Equal, of the same type, with the same price and parts, and with the same text again."""
+    question = QUESTIONS[name]
+    back = through_text(question)
+    assert type(back) is type(question)
+    assert back == question
+    assert hash(back) == hash(question)
+    assert back.squared_distance == question.squared_distance
+    assert dict(back.parts) == dict(question.parts)
+    assert canonical(to_json(back)) == canonical(to_json(question))
+
+
+@settings(derandomize=True, deadline=None, database=None, max_examples=200)
+@given(
+    center=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=4),
+    sd=st.integers(1, 10**40),
+)
+def test_floats_and_large_integers_keep_their_bits(center, sd):
+    """Denormals, negative zeros, seventeen digits and integers beyond 2^64."""
+    frame = through_text(Frame(tuple(center)))
+    assert [math.copysign(1, x) for x in frame.center] == [math.copysign(1, x) for x in center]
+    assert np.array(frame.center).tobytes() == np.array(center).tobytes()
+    assert through_text(Counts(Everything(), sd)).noise_scale == sd
+
+
+def test_the_text_does_not_depend_on_how_arrays_were_laid_out():
+    """Fortran order, strides and NumPy scalars give the text of plain lists."""
+    matrix = np.array([[1.0, 0.5], [0.25, 2.0]])
+    texts = {
+        canonical(to_json(Frame.of(center, table)))
+        for center in (np.array([1.0, 2.0]), np.array([1, 2]), np.array([1.0, 9.0, 2.0])[::2])
+        for table in (matrix, np.asfortranarray(matrix), matrix[::-1][::-1])
+    }
+    assert texts == {
+        '{"center":[1.0,2.0],"diagonal":null,"matrix":[[1.0,0.5],[0.25,2.0]],"type":"Frame"}',
+    }
+
+
+def test_the_text_of_a_question_is_what_ledgers_hold():
+    """A stored question of today is read tomorrow: this text never changes its meaning."""
+    text = '{"noise_scale":3,"partition":{"type":"Everything"},"type":"Counts"}'
+    assert canonical(to_json(Counts(Everything(), 3))) == text
+    assert from_json(json.loads(text)) == Counts(Everything(), 3)
+
+
+def test_the_text_is_the_same_in_another_process(in_new_process):
+    """Hash seeds do not matter."""
+    code = """
+import sys; sys.path.insert(0, sys.argv[1])
+from neighbours import QUESTIONS
+from pubpriv.data.codec import canonical, to_json
+print(canonical([to_json(q) for q in QUESTIONS.values()]))
+"""
+    found = in_new_process(code, str(__file__).rsplit("/", 1)[0])
+    assert found == canonical([to_json(question) for question in QUESTIONS.values()])
+
+
+@pytest.mark.parametrize(
+    "data", [{"type": "Ledger"}, {"type": "os.system"}, {"type": ""}, {}, {"a": 1}, {"type": "int"}]
+)
+def test_an_unknown_tag_is_refused(data):
+    """Reading a ledger runs nothing that is not on the closed list, at any depth."""
+    with pytest.raises(ValueError, match="unknown type tag"):
+        from_json(data)
+    with pytest.raises(ValueError, match="unknown type tag"):
+        from_json({"type": "Counts", "noise_scale": 1, "partition": data})
+
+
+def test_fields_that_a_type_does_not_have_are_refused():
+    """A tag with other fields than its own is not silently read."""
+    with pytest.raises(TypeError):
+        from_json({"type": "Column", "source": "a", "bomb": 1})
+    with pytest.raises(TypeError):
+        from_json({"type": "Counts", "noise_scale": 1})
+
+
+@pytest.mark.parametrize(
+    "value", [np.zeros(2), np.float32(1), np.int64(3), {"a": 1}, {1}, b"a", 1j, object(), Frame], ids=str
+)
+def test_what_is_not_a_public_value_is_refused(value):
+    """Arrays and their scalars, dictionaries, bytes, foreign objects and classes, alone or inside a tuple."""
+    for wrapped in (value, (1.0, value), Column(value)):
+        with pytest.raises(TypeError, match="not a public value"):
+            to_json(wrapped)
+
+
+def test_an_array_in_a_field_is_refused():
+    """A registered dataclass that holds an array is not stored half."""
+
+    @public_value
+    @dataclass(frozen=True)
+    class HoldsAnArray:
+        values: np.ndarray
+
+    with pytest.raises(TypeError, match="ndarray is not a public value"):
+        to_json(HoldsAnArray(np.zeros(2)))
+
+
+def test_a_dataclass_that_is_not_registered_is_refused():
+    """The list is closed: being a dataclass is not enough."""
+
+    @dataclass(frozen=True)
+    class Stranger:
+        number: int
+
+    with pytest.raises(TypeError, match="Stranger is not a public value"):
+        to_json(Stranger(1))
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf])
+def test_numbers_that_json_has_not_are_refused(odd):
+    """No text is written that another reader would refuse."""
+    with pytest.raises(ValueError, match="JSON"):
+        canonical(to_json(replace(QUESTIONS["score"], bound=odd)))
+
+
+def test_a_mixture_is_a_public_value():
+    """Models of steps travel as the questions do."""
+    mixture = Mixture.of([0.25, 0.75], np.eye(2), np.stack([np.eye(2), 2 * np.eye(2)]))
+    assert through_text(mixture) == mixture

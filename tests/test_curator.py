@@ -1,0 +1,414 @@
+"""The door: paid before it looks, one answer for one charge, one text for every failure behind it."""
+
+import pickle
+import traceback
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pubpriv as pp
+from pubpriv import curator as door
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
+from pubpriv.data.regions import Everything, NearestPoint
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+
+CANARY = 73921.46508
+HALF, ONE, TWO = (pp.ZeroConcentratedDP(rho) for rho in (0.5, 1.0, 2.0))
+TENTH = Fraction(2, 10)
+"""mu^2 of a question that costs rho = 0.1."""
+
+COUNTS = Counts.priced(NearestPoint(Frame.of(np.zeros(1)), ((0.0,), (10.0,)), (0, 1)), TENTH)
+
+
+@pytest.fixture
+def table(tmp_path):
+    cells = np.r_[np.zeros(60), np.full(40, 10.0), np.nan, CANARY]
+    pq.write_table(pa.table({"a": cells}), tmp_path / "private.parquet")
+    return pp.PrivateTable.open(tmp_path / "private.parquet", ["a"])
+
+
+@pytest.fixture
+def ledger(tmp_path, table):
+    with pp.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.register("visits", budget=TWO, table=table, unit="one patient")
+        yield ledger
+
+
+@pytest.fixture(params=["private", "simulation"])
+def curator(request):
+    """A run of rho = 0.5 on the same 102 rows, of either kind."""
+    if request.param == "simulation":
+        cells = np.r_[np.zeros(60), np.full(40, 10.0), np.nan, CANARY]
+        return pp.Curator.simulation(cells[:, None], HALF, seed=3, columns=["a"])
+    return pp.Curator(request.getfixturevalue("table"), request.getfixturevalue("ledger"), "visits", HALF, "r1")
+
+
+def run(table, ledger, budget=HALF, release_id="r1"):
+    return pp.Curator(table, ledger, "visits", budget, release_id)
+
+
+def spent(ledger):
+    return ledger.balance("visits").spent.main / 1e12
+
+
+# -- both kinds of run ----------------------------------------------------------------------------------------
+
+
+def test_answers_are_the_totals_and_the_noise_that_was_told(curator):
+    """Counts of 60 and 41 within six noise sds, in the question's units."""
+    release = curator.release(COUNTS, "counts")
+    assert release.label == "counts"
+    assert release.question == COUNTS
+    sd = COUNTS.noise()["count"][0]
+    assert 2 < sd < 5
+    assert np.abs(release.values["count"] - [60, 41]).max() < 6 * sd
+    assert not np.array_equal(release.values["count"], [60, 41])
+
+
+def test_a_replay_is_the_same_answer_at_no_cost(curator, monkeypatch):
+    """The same label gives identical values without opening the table, even for another question."""
+    first = curator.release(COUNTS, "counts")
+    before = curator.statement()
+    monkeypatch.setattr(door, "scan", _must_not_run)
+    monkeypatch.setattr(type(curator._table), "chunks", _must_not_run)
+    for question in (COUNTS, Counts.priced(Everything(), TENTH)):
+        again = curator.release(question, "counts")
+        assert again.question == first.question
+        assert again.values["count"].tobytes() == first.values["count"].tobytes()
+    assert curator.statement() == before
+
+
+def _must_not_run(*args, **kwargs):
+    raise AssertionError("this run had no reason to look")
+
+
+def test_an_overrun_is_refused_and_costs_nothing(curator):
+    """Five questions of a fifth fit, a sixth does not; the five can still be replayed."""
+    for number in range(5):
+        curator.release(COUNTS, f"counts-{number}")
+    before = curator.statement()
+    with pytest.raises(BudgetExceeded) as caught:
+        curator.release(COUNTS, "counts-5")
+    assert "\n" not in str(caught.value)
+    assert caught.value.remaining.main < 10**11
+    assert curator.statement() == before
+    assert curator.release(COUNTS, "counts-4").label == "counts-4"
+
+
+def test_two_estimators_share_a_run(curator):
+    """Each takes its own budget; the rest is what is left; no more than the allotment is given."""
+    fifth = pp.ZeroConcentratedDP(0.1)
+    assert curator.begin("mean", {"a": 1}, "f00", fifth).units == 10**11
+    assert curator.begin("mean", {"a": 1}, "f00", fifth).units == 10**11
+    assert curator.begin("mixture", {}, "f00").units == 4 * 10**11
+    with pytest.raises(BudgetExceeded):
+        curator.begin("gaussian", {}, "f00", fifth)
+    with pytest.raises(BudgetExceeded):
+        curator.begin("gaussian", {}, "f00")
+    with pytest.raises(InvalidInput, match="zcdp"):
+        curator.begin("third", {}, "f00", pp.ApproximateDP(1.0, 1e-6))
+
+
+@pytest.mark.parametrize(("configuration", "sha"), [({"a": 2}, "f00"), ({"a": 1}, "f01")])
+def test_a_method_begins_with_one_configuration(configuration, sha, curator):
+    """Other settings, or other public rows, are another release."""
+    curator.begin("mean", {"a": 1}, "f00")
+    with pytest.raises(SpecMismatch):
+        curator.begin("mean", configuration, sha)
+
+
+def test_a_closed_run_replays_and_charges_no_more(curator):
+    """Closing ends charges, not answers."""
+    first = curator.release(COUNTS, "counts")
+    curator.close()
+    with pytest.raises(RunClosed):
+        curator.release(COUNTS, "more")
+    again = curator.release(COUNTS, "counts")
+    assert np.array_equal(again.values["count"], first.values["count"])
+
+
+def test_room_for_every_draw_is_proven_before_the_charge(curator):
+    """A question whose noise, or whose total, would not fit in 64 bits is refused before it is paid."""
+    frame = Frame.of(np.zeros(1))
+    for question in (
+        ClippedSums(Everything(), (frame,), (1.0,), 1 << 54),
+        LiftedGram(Everything(), (frame,), (1.0,), (0, 0, 1 << 62)),
+    ):
+        with pytest.raises(InvalidInput, match="64"):
+            curator.release(question, "sums")
+    assert not curator.statement().charges
+
+
+def test_a_bisection_answers_through_the_door(curator):
+    """An adaptive question is one charge, and its quantile is where the records are."""
+    frame = Frame.of(np.zeros(1))
+    question = Bisection(frame, -2.0, 14.0, 4, 80.0, Bisection.noise_for(4, Fraction(9, 10)), signed=True)
+    release = curator.release(question, "quantile")
+    assert release.values["count"].shape == (4,)
+    assert 9 <= release.values["quantile"][0] <= 11
+    assert len(curator.statement().charges) == 1
+
+
+def test_a_run_shows_no_values(curator):
+    """Neither in its representation nor in its statement."""
+    curator.release(COUNTS, "counts")
+    told = repr(curator) + str(curator) + repr(curator.statement()) + repr(curator.statement().to_json())
+    assert str(CANARY)[:6] not in told
+
+
+# -- simulation -----------------------------------------------------------------------------------------------
+
+
+def simulate(seed=3, budget=HALF, **options):
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    return pp.Curator.simulation(rows, budget, seed=seed, **options)
+
+
+def test_a_simulation_says_that_it_is_not_private():
+    """In its representation and in its statement, whatever the budget's kind."""
+    for budget in (HALF, pp.ApproximateDP(1.0, 1e-6)):
+        curator = simulate(budget=budget)
+        statement = curator.statement()
+        assert "NOT private" in repr(curator)
+        assert statement.private is False
+        assert statement.to_json()["guarantee"]["text"] == "none (simulation)"
+        assert statement.to_json()["unit"] == "none (simulation)"
+
+
+def test_simulated_noise_depends_on_seed_and_label_alone():
+    """Not on the order of the questions, not on the run."""
+    question = Counts.priced(Everything(), TENTH)
+
+    def answer(seed, *labels):
+        curator = simulate(seed)
+        return {label: float(curator.release(question, label).values["count"][0]) for label in labels}
+
+    assert answer(1, "a", "b") == answer(1, "b", "a")
+    assert answer(1, "a") != answer(2, "a")
+    assert len(set(answer(1, "a", "b").values())) == 2
+
+
+def test_simulated_columns_are_named_and_mapped():
+    """As a table's are: one name a column, expressions applied, odd rows nobody."""
+    rows = np.array([[1.0, 2.0], [-3.0, 1.0], [0.5, np.nan]])
+    curator = pp.Curator.simulation(rows, HALF, seed=1, columns=["log1p(a)", "b"])
+    assert curator.columns == ("log1p(a)", "b")
+    frame = Frame.of(np.zeros(2))
+    sharp = ClippedSums(Everything(), (frame,), (8.0,), 1)
+    found = sharp.values({"sum": 256 * door.scan(curator._table, sharp)["sum"]})["sum"]
+    assert np.allclose(found, [np.log1p(1.0), 2.0], atol=1e-3)
+    assert simulate().columns == ("x0", "x1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (np.zeros(3), None),
+        (np.zeros((0, 2)), None),
+        ([["a"]], None),
+        ([[1, 2], [3]], None),
+        (None, None),
+        (np.zeros((3, 2)), ["a"]),
+        (np.zeros((3, 2)), ["a", "a"]),
+        (np.zeros((3, 2)), []),
+    ],
+)
+def test_bad_simulated_rows_are_refused(rows, columns):
+    """One clear error for what is not a table of numbers with one name a column."""
+    with pytest.raises(InvalidInput):
+        pp.Curator.simulation(rows, HALF, seed=1, columns=columns)
+
+
+def test_a_real_run_takes_no_seed(table, ledger):
+    """A seed exists in simulations only."""
+    with pytest.raises(TypeError, match="seed"):
+        pp.Curator(table, ledger, dataset="visits", budget=HALF, seed=7)
+    assert ledger.balance("visits").held.main == 0
+
+
+# -- with a ledger ----------------------------------------------------------------------------------------------
+
+
+def test_the_charge_is_committed_before_the_scan(table, ledger, tmp_path, monkeypatch):
+    """When rows are looked at, another connection already sees the charge, without an answer."""
+    seen = []
+
+    def looking(*args):
+        with pp.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as other:
+            (charge,) = other.run("visits", "r1").charges
+            seen.append((charge.label, charge.answered, spent(other)))
+        return real(*args)
+
+    real = door.scan
+    monkeypatch.setattr(door, "scan", looking)
+    run(table, ledger).release(COUNTS, "counts")
+    assert seen == [("counts", False, pytest.approx(0.1, rel=1e-5))]
+    (charge,) = ledger.run("visits", "r1").charges
+    assert charge.answered
+
+
+@pytest.mark.parametrize("cause", [ValueError(CANARY), OSError(CANARY), MemoryError(), pa.ArrowInvalid(str(CANARY))])
+@pytest.mark.parametrize("place", ["scan", "noise"])
+def test_a_failure_behind_the_door_has_one_text(place, cause, table, ledger, monkeypatch):
+    """Fixed text, nothing chained; the charge stays; the same label then resumes at no further cost."""
+    curator = run(table, ledger)
+
+    def fail(*args):
+        raise cause
+
+    with monkeypatch.context() as broken:
+        if place == "scan":
+            broken.setattr(door, "scan", fail)
+        else:
+            broken.setattr(type(curator._noise), "draw", fail)
+        with pytest.raises(PrivateStepFailed) as caught:
+            curator.release(COUNTS, "counts")
+    assert str(caught.value) == PrivateStepFailed.TEXT
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert caught.value.args == (PrivateStepFailed.TEXT,)
+    assert str(CANARY) not in "".join(traceback.format_exception(caught.value))
+    paid = spent(ledger)
+    assert paid == pytest.approx(0.1, rel=1e-5)
+
+    other = Counts.priced(Everything(), TENTH)
+    resumed = run(table, ledger).release(other, "counts")
+    assert resumed.question == COUNTS  # as it was paid for, not as it is asked now
+    assert spent(ledger) == paid
+    again = run(table, ledger).release(COUNTS, "counts")
+    assert np.array_equal(again.values["count"], resumed.values["count"])
+    kinds = [record.kind for record in ledger.records("visits")]
+    assert (kinds.count("charged"), kinds.count("published")) == (1, 1)
+    ledger.verify("visits")
+
+
+def test_an_interrupt_is_not_swallowed(table, ledger, monkeypatch):
+    """Ctrl-C during a scan stops the program; what was paid is resumed."""
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(door, "scan", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(table, ledger).release(COUNTS, "counts")
+    paid = spent(ledger)
+    run(table, ledger).release(COUNTS, "counts")
+    assert spent(ledger) == paid > 0
+
+
+def test_a_replay_needs_no_table(table, ledger, tmp_path):
+    """With the file gone, what was answered is still there, and what was not is refused before a charge."""
+    curator = run(table, ledger)
+    first = curator.release(COUNTS, "counts")
+    paid = spent(ledger)
+    (tmp_path / "private.parquet").unlink()
+    assert np.array_equal(curator.release(COUNTS, "counts").values["count"], first.values["count"])
+    with pytest.raises(InvalidInput, match="no private table"):
+        curator.release(COUNTS, "more")
+    assert spent(ledger) == paid
+
+
+def test_a_changed_row_count_is_refused_before_a_charge(table, ledger, tmp_path):
+    """n is public and was used to plan; another n is another table."""
+    pq.write_table(pa.table({"a": np.zeros(7)}), tmp_path / "private.parquet")
+    with pytest.raises(InvalidInput, match="number of rows"):
+        run(table, ledger).release(COUNTS, "counts")
+    assert spent(ledger) == 0
+    assert not ledger.run("visits", "r1").charges
+
+
+def test_the_hold_is_taken_before_anything_is_read(table, ledger):
+    """Opening holds the allotment; a second run that does not fit is refused; closing returns the rest."""
+    curator = run(table, ledger, ONE, "first")
+    curator.release(COUNTS, "counts")
+    with pytest.raises(BudgetExceeded) as caught:
+        run(table, ledger, pp.ZeroConcentratedDP(1.5), "second")
+    assert "first" in str(caught.value)
+    curator.close()
+    assert ledger.balance("visits").held.main == 0
+    run(table, ledger, pp.ZeroConcentratedDP(1.5), "second")
+
+
+def test_a_release_id_is_one_budget(table, ledger):
+    """Opened again with the same budget it is the same run; with another it is refused."""
+    run(table, ledger).release(COUNTS, "counts")
+    assert len(run(table, ledger).statement().charges) == 1
+    with pytest.raises(SpecMismatch, match="another release id"):
+        run(table, ledger, ONE)
+
+
+def test_a_release_id_is_one_number_of_components(table, ledger):
+    """Used with another k, or with other public rows, it is refused before anything more is spent."""
+    public = np.r_[np.linspace(-1, 1, 20), np.linspace(9, 11, 20)][:, None]
+    first = pp.estimate_mixture(public, run(table, ledger), n_components=2)
+    paid = spent(ledger)
+    again = pp.estimate_mixture(public, run(table, ledger), n_components=2)
+    assert np.array_equal(again.means, first.means)
+    for rows, k in ((public, 3), (public[1:], 2)):
+        with pytest.raises(SpecMismatch):
+            pp.estimate_mixture(rows, run(table, ledger), n_components=k)
+    assert spent(ledger) == paid
+
+
+@pytest.mark.parametrize("dataset", ["other", "", "no such"])
+def test_an_unregistered_dataset_is_refused(dataset, table, ledger):
+    """Nothing is registered on first use."""
+    with pytest.raises(InvalidInput):
+        pp.Curator(table, ledger, dataset, HALF)
+    assert ledger.datasets() == ["visits"]
+
+
+def test_a_table_of_another_dataset_or_other_columns_is_refused(table, ledger, tmp_path):
+    """A table has one dataset, and its declared columns."""
+    ledger.register("others", budget=ONE)
+    with pytest.raises(SpecMismatch):
+        pp.Curator(table, ledger, "others", HALF)
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "second.parquet")
+    with pytest.raises(SpecMismatch):
+        run(pp.PrivateTable.open(tmp_path / "second.parquet", ["a"]), ledger)
+
+
+def test_a_task_finds_the_run_by_its_handle(table, ledger):
+    """The handle pickles, holds no rows, and opens the same run: one charge, one answer."""
+    curator = run(table, ledger)
+    first = curator.release(COUNTS, "counts")
+    handle = pickle.loads(pickle.dumps(curator.handle))
+    assert np.float64(CANARY).tobytes() not in pickle.dumps(handle)
+    inside = handle.open()
+    again = inside.release(COUNTS, "counts")
+    inside.leave()
+    assert np.array_equal(again.values["count"], first.values["count"])
+    assert len(ledger.run("visits", "r1").charges) == 1
+    assert not ledger.run("visits", "r1").state.closed
+
+
+def test_two_real_runs_draw_different_noise(table, ledger):
+    """No seed, no label and no release id enters real noise."""
+    answers = {float(run(table, ledger, HALF, name).release(COUNTS, "counts").values["count"][0]) for name in "abc"}
+    assert len(answers) == 3
+
+
+def test_leaving_the_with_block(table, ledger):
+    """A run that ends is closed; one refused before it asked is closed too; one that broke stays open."""
+
+    def leave(release_id, error=None, ask=False):
+        try:
+            with run(table, ledger, pp.ZeroConcentratedDP(0.2), release_id) as curator:
+                if ask:
+                    curator.release(COUNTS, "counts")
+                if error:
+                    raise error
+        except (RuntimeError, InvalidInput, SpecMismatch):
+            pass
+        return ledger.run("visits", release_id).state.closed
+
+    assert leave("done", ask=True)
+    assert leave("refused", InvalidInput("bad"))
+    assert not leave("refused-later", InvalidInput("bad"), ask=True)
+    assert not leave("mismatch", SpecMismatch("bad"))
+    assert not leave("broke", RuntimeError("bad"))
