@@ -109,7 +109,10 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
     adding squares never makes a float sum smaller. So `keep` is the positive condition in exact arithmetic.
     A squared norm that overflowed is not finite, and its record is odd.
     """
-    z *= grid_scale(z.shape[0], radius) * np.minimum(1.0, radius / np.sqrt(norms))
+    z *= grid_scale(z.shape[0], radius)
+    beyond = norms > radius * radius
+    if beyond.any():
+        z[:, beyond] *= radius / np.sqrt(norms[beyond])
     q = np.rint(z, out=z)
     keep = (squared_norms(q) <= float(GRID * GRID)) & np.isfinite(norms)
     counted = int(np.count_nonzero(keep))

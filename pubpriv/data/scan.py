@@ -50,7 +50,10 @@ def _sum(pieces: Iterable[Totals]) -> Totals:
     total: Totals = {}
     for piece in pieces:
         for name, values in piece.items():
-            total[name] = total[name] + values if name in total else values
+            if name in total:
+                total[name] += values
+            else:
+                total[name] = values
     return total
 
 

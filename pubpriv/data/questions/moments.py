@@ -220,8 +220,8 @@ class LiftedGram(Additive):
             gram = q @ q.T
             pieces["count"].append(np.array([counted]))
             pieces["sum"].append(q @ np.ones(q.shape[1]))
-            pieces["diagonal"].append(np.diagonal(gram))
-            pieces["upper"].append(gram[_above(len(gram))])
+            pieces["diagonal"].append(gram.diagonal())
+            pieces["upper"].append(gram.ravel()[_flat(len(gram))])
         return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}
 
     def values(self, noisy: Totals) -> Values:
@@ -277,3 +277,9 @@ def _noise_of(name: str, squared_distance: Fraction, shares: Shares) -> tuple[in
 def _above(ell: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices above the diagonal of an (ell, ell) matrix."""
     return np.triu_indices(ell, 1)
+
+
+@cache
+def _flat(ell: int) -> np.ndarray:
+    """The same, into the flattened matrix."""
+    return np.ravel_multi_index(_above(ell), (ell, ell))
