@@ -1,0 +1,213 @@
+"""The main flow: the same bits with and without Prefect, named tasks, cached public steps, a statement to read."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pubpriv.curator import Curator
+from pubpriv.errors import SpecMismatch
+from pubpriv.mixture import pipeline
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+pytestmark = pytest.mark.prefect
+
+ANY_REGIME = {"ingest public table", "precondition", "superclustering", "public model"}
+"""Public tasks that depend on public rows and settings alone."""
+
+PRIVATE = {"ingest private table", "private PCA", "partition", "per-component estimation", "model choice"}
+AFTER_RELEASES = {"seeding", "weight counting"}
+"""Public tasks whose inputs are released answers."""
+
+
+def groups(n: int, seed: int, d: int, distance: float) -> np.ndarray:
+    """Rows of two unit Gaussians in shares 2/3 and 1/3, `distance` apart in every column."""
+    rows = np.random.default_rng(seed).standard_normal((n, d))
+    return rows + distance * (np.arange(n) % 3 == 2)[:, None]
+
+
+# --- the same bits -----------------------------------------------------------------------------------------
+
+CASES = {
+    # regime: (columns, distance, public rows, questions that only this regime asks)
+    "separated": (4, 8.0, 12, {"mixture/pca", "mixture/coarse/subspace"}),
+    "overlapping": (2, 1.5, 40, {"mixture/start-1/round-1", "mixture/pick-2"}),
+}
+
+
+@pytest.mark.parametrize("regime", CASES)
+def test_plain_and_prefect_bundles_give_the_same_bits(tmp_path, regime):
+    """In simulation a flow's estimate is the plain driver's, bit for bit, in both regimes."""
+    from tasks.guard import safe_flow
+    from tasks.mixture import mixture_steps
+
+    d, distance, m, asked = CASES[regime]
+    private, public = groups(1500, 1, d, distance), groups(m, 2, d, distance)
+
+    def estimate(**steps):
+        curator = Curator.simulation(private, budget=parse_budget("zcdp:0.5"), seed=7)
+        return pipeline.estimate_mixture(public, curator, n_components=2, **steps)
+
+    @safe_flow(name=f"simulation, {regime}")
+    def simulate():
+        return estimate(steps=mixture_steps(tmp_path / "public-tables"))
+
+    plain, flown = estimate(), simulate()
+    assert plain.diagnostics["regime"] == regime
+    assert asked <= {charge["label"] for charge in plain.privacy["charges"]}
+    for part in ("weights", "means", "covariances"):
+        assert getattr(plain, part).tobytes() == getattr(flown, part).tobytes()
+    for one, other in zip(_without_time(plain), _without_time(flown), strict=True):
+        assert one == other
+
+
+def _without_time(estimate) -> list[tuple[str, object]]:
+    told = estimate.to_json()
+    del told["provenance"]["created"]
+    return list(told.items())
+
+
+# --- the flow on a ledger ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A flow run: its estimate, and what Prefect has of it."""
+
+    estimate: object
+    run_id: UUID
+
+    def tasks(self, server) -> dict[str, list[str]]:
+        """State names of the tasks, by task name, once all of them are final."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+        server.settle()
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[self.run_id]))
+        with get_client(sync_client=True) as client:
+            for _ in range(100):
+                runs = client.read_task_runs(flow_run_filter=mine)
+                if "weight counting" in {_task_name(run) for run in runs} and all(
+                    run.state and run.state.is_final() for run in runs
+                ):
+                    break
+                time.sleep(0.1)
+        found: dict[str, list[str]] = {}
+        for run in runs:
+            found.setdefault(_task_name(run), []).append(run.state.name)
+        return found
+
+    def artifacts(self) -> dict[str, object]:
+        """Artifacts by type."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[self.run_id]))
+        with get_client(sync_client=True) as client:
+            return {artifact.type: artifact for artifact in client.read_artifacts(flow_run_filter=mine)}
+
+
+def _task_name(run) -> str:
+    """`private PCA` of the run `private PCA-0` or `private PCA-3f2`."""
+    return run.name.rpartition("-")[0]
+
+
+@dataclass(frozen=True)
+class World:
+    """A registered table, and the job that estimates it."""
+
+    url: str
+    job: Callable[..., MixtureJob]
+    fly: Callable[[MixtureJob], Flown]
+    first: Flown
+    second: Flown
+
+    def spent(self) -> int:
+        with Ledger.open(self.url) as ledger:
+            return ledger.balance("visits").spent.main
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, prefect_server) -> World:
+    """Two releases of one private table through the flow, of which the second can reuse public results."""
+    from flows.estimate_mixture import estimate_mixture, parameters_of
+
+    folder: Path = tmp_path_factory.mktemp("world")
+    for name, n in (("private", 1500), ("public", 12)):
+        pd.DataFrame(groups(n, n, 4, 8.0), columns=list("abcd")).to_parquet(folder / f"{name}.parquet")
+    url = f"sqlite:///{folder}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", budget=parse_budget("zcdp:1"), unit="one patient")
+
+    def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> MixtureJob:
+        tables = str(folder / "private.parquet"), str(folder / "public.parquet")
+        return MixtureJob(*tables, None, n_components, budget, "visits", url, release_id)
+
+    def fly(wanted: MixtureJob) -> Flown:
+        state = estimate_mixture(parameters_of(wanted), return_state=True)
+        return Flown(state.result(), state.state_details.flow_run_id)
+
+    return World(url, job, fly, fly(job("r1")), fly(job("r2")))
+
+
+def test_every_step_is_a_named_task(world, prefect_server):
+    """Prefect shows ingestion, preconditioning, superclustering, private PCA and so on, each as a task of its own."""
+    tasks = world.first.tasks(prefect_server)
+    assert set(tasks) == ANY_REGIME | PRIVATE | AFTER_RELEASES
+    assert {state for states in tasks.values() for state in states} == {"Completed"}
+    rounds = [charge["label"] for charge in world.first.estimate.privacy["charges"] if "round" in charge["label"]]
+    assert len(tasks["per-component estimation"]) == len(rounds)
+
+
+def test_a_second_release_reuses_public_results_and_never_a_private_one(world, prefect_server):
+    """Under a new release id public steps are `Cached`; private ones, and what follows from releases, are run again."""
+    tasks = world.second.tasks(prefect_server)
+    assert {name: set(tasks[name]) for name in ANY_REGIME} == {name: {"Cached"} for name in ANY_REGIME}
+    assert {name: set(tasks[name]) for name in PRIVATE} == {name: {"Completed"} for name in PRIVATE}
+    assert {name: set(tasks[name]) for name in AFTER_RELEASES} == {name: {"Completed"} for name in AFTER_RELEASES}
+    first, second = world.first.estimate, world.second.estimate
+    assert first.means.tobytes() != second.means.tobytes()
+
+
+def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(world):
+    """The table artifact lists label, question and cost of every charge; the page tells guarantee and unit."""
+    with Ledger.open(world.url) as ledger:
+        charges = ledger.run("visits", "r1").charges
+    artifacts = world.first.artifacts()
+    assert set(artifacts) == {"table", "markdown"}
+    table, page = artifacts["table"], artifacts["markdown"]
+    assert (table.key, page.key) == ("visits-charges", "visits-privacy")
+    rows = json.loads(table.data)
+    assert [(row["label"], row["question"]) for row in rows] == [(c.label, c.question) for c in charges]
+    paid = [round(float(row["cost"].split()[0]) * 10**12) for row in rows]
+    assert paid == [charge.price_run.main for charge in charges]
+    for words in ("one patient", "0.5-zCDP", "replace one record", "release r1"):
+        assert words in page.data
+
+
+def test_a_replay_spends_nothing_and_gives_the_same_numbers(world):
+    """The same release id again, as a flow or plainly, charges nothing and returns the same model."""
+    before = world.spent()
+    expected = world.first.estimate
+    for again in (world.fly(world.job("r1")).estimate, run_job(world.job("r1"))):
+        for part in ("weights", "means", "covariances"):
+            assert getattr(again, part).tobytes() == getattr(expected, part).tobytes()
+    assert world.spent() == before
+    with Ledger.open(world.url) as ledger:
+        ledger.verify("visits")
+
+
+def test_a_refusal_leaves_the_flow_as_it_is_and_spends_nothing(world):
+    """A release id with other settings fails the flow with the ledger's own words."""
+    before = world.spent()
+    with pytest.raises(SpecMismatch, match="n_components: 2 then, 1 now"):
+        world.fly(world.job("r1", n_components=1))
+    assert world.spent() == before
