@@ -25,6 +25,8 @@ STARTUP_SECONDS = 90
 
 SHUTDOWN_SECONDS = 10
 
+CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
+
 
 def prefect_home(ledger_url: str) -> Path:
     """The folder of Prefect's own files: `.pubpriv/prefect` beside an SQLite ledger, else here."""
@@ -41,13 +43,16 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
 
     Args:
         ledger_url: tells where Prefect's files go.
-        verbose: Prefect's own log lines from INFO on; otherwise warnings only.
+        verbose: Prefect's own log lines on the console, from INFO on; otherwise none.
 
     Raises:
         Unavailable: the private server did not start; its log is in `server.log` of `prefect_home`.
     """
     level = os.environ.get("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "WARNING")
     shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": level}
+    if not verbose:
+        # a refusal is one line of ours; Prefect would put a traceback before it (its own log keeps that)
+        shared[CONSOLE_LEVEL] = os.environ.get(CONSOLE_LEVEL, "CRITICAL")
     if os.environ.get("PREFECT_API_URL"):
         with _environment(shared):
             yield
