@@ -13,6 +13,7 @@ import pubpriv as pp
 from pubpriv import curator as door
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
+from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
 
@@ -199,7 +200,7 @@ def test_simulated_columns_are_named_and_mapped():
     assert curator.columns == ("log1p(a)", "b")
     frame = Frame.of(np.zeros(2))
     sharp = ClippedSums(Everything(), (frame,), (8.0,), 1)
-    found = sharp.values({"sum": 256 * door.scan(curator._table, sharp)["sum"]})["sum"]
+    found = sharp.values({"sum": SUM_FACTOR * door.scan(curator._table, sharp)["sum"]})["sum"]
     assert np.allclose(found, [np.log1p(1.0), 2.0], atol=1e-3)
     assert simulate().columns == ("x0", "x1")
 

@@ -85,6 +85,8 @@ def checked_public(public: Any, columns: tuple[str, ...], n_components: int, met
     if n_components > MOST_COMPONENTS:
         raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {n_components}")
     table = PublicTable.open(public, list(columns))
+    if len(table.rows) < 2:
+        raise InvalidInput("one public row has no spread to scale columns by: give at least two")
     if len(table.rows) < n_components:
         raise InvalidInput(
             f"{len(table.rows)} public rows cannot seed {n_components} components: "

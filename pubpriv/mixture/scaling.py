@@ -11,6 +11,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 
 FLOOR = 0.0025
 """Every covariance is regularised to at least this many public variances of each column."""
@@ -50,7 +51,12 @@ class Scaling:
 def precondition(public: PublicTable) -> Scaling:
     """The scaling of public rows (m, d), with a note on every constant or collinear column."""
     rows = public.rows
-    location, scale = rows.mean(axis=0), rows.std(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        location, scale = rows.mean(axis=0), rows.std(axis=0)
+        wild = ~np.isfinite(location + scale**2)
+    if wild.any():
+        named = ", ".join(name for name, far in zip(public.columns, wild, strict=True) if far)
+        raise InvalidInput(f"the public values of {named} are too large for a covariance: use other units")
     tiny = scale <= 1e-12 * np.maximum(np.abs(location), 1e-300)
     scale = np.where(tiny, 1.0, scale)
     notes = [

@@ -1,5 +1,6 @@
 """Seeds: k spherical clusters of public points in a released subspace, by likelihood. Post-processing, free."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,10 +47,12 @@ def seed_group(points: np.ndarray, k: int) -> Spherical | None:
         return None
     if k == 1:
         return spherical_em(points, np.zeros(len(points), dtype=int), 1)
-    starts = [
-        AgglomerativeClustering(k).fit_predict(points),
-        KMeans(k, n_init=10, random_state=0).fit_predict(points),
-    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
+        starts = [
+            AgglomerativeClustering(k).fit_predict(points),
+            KMeans(k, n_init=10, random_state=0).fit_predict(points),
+        ]
     if len(points) <= MOST_AGGLOMERATED:
         starts.append(agglomerate(points, k))
     return max((spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)

@@ -21,6 +21,9 @@ CUT = 2.0
 SEPARATED = 4.0
 """Components at least this many standard deviations apart can be told apart by their own geometry."""
 
+POINTLIKE = 1e-9
+"""A spread below this many public standard deviations is none: the rows are repeated."""
+
 MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
 
@@ -114,8 +117,9 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     own = np.array([rows[labels == group].std(axis=0) for group in range(count)])
     sizes = np.bincount(labels, minlength=count)[:, None]
     pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
-    pooled = np.where(pooled > 0, pooled, 1.0)
-    return np.where((own > 0) & (sizes >= 5), own, pooled)
+    # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
+    pooled = np.where(pooled > POINTLIKE, pooled, 1.0)
+    return np.where((own > POINTLIKE) & (sizes >= 5), own, pooled)
 
 
 def _separation(rows: np.ndarray, k: int) -> float | None:

@@ -27,7 +27,7 @@ from neighbours import (
 
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
-from pubpriv.data.questions.base import squared_weight
+from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
 
 AWKWARD = [None, math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, -1.7e308, 1e154, -1.4e154, 5e-324, -1e-310]
 # log1p: -1 gives -inf, below it NaN, and its rounding matters close to both -1 and 0
@@ -431,7 +431,7 @@ def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
     """Every part of a joint release spends its own share to the last integer."""
     shares = Fraction(30, 100), Fraction(40, 100), Fraction(30, 100)
     question = kind.priced(PARTITIONS["cells"], frames_of("cells"), radii_of("cells"), PRICE, shares)
-    factor = (1 << 24, 1 << 8, 1)[index]
+    factor = (COUNT_FACTOR, SUM_FACTOR, 1)[index]
     reach = Fraction(GRID) ** index * factor
     sd = question.noise_scales[index]
     assert 2 * (reach / sd) ** 2 <= shares[index] * PRICE < 2 * (reach / (sd - 1)) ** 2

@@ -2,7 +2,9 @@
 
 Discrete Gaussian noise may be priced as a continuous Gaussian only where its standard deviation is at least
 2^20 on the integers. Small statistics are therefore multiplied by a public integer before noise is added
-(counts by 2^24, sums by 2^8): the ratio of sensitivity to noise, and so the price, stays what it was.
+(counts by 2^28, sums by 2^12): the ratio of sensitivity to noise, and so the price, stays what it was. What
+is above 2^20 keeps the failure terms of a large epsilon small: they grow with e^epsilon and fall with the
+square of the standard deviation.
 """
 
 import math
@@ -15,11 +17,11 @@ import numpy as np
 
 from pubpriv.data.regions import View
 
-COUNT_FACTOR = 1 << 24
-"""Counts are released as multiples of 2^-24 of a record."""
+COUNT_FACTOR = 1 << 28
+"""Counts are released as multiples of 2^-28 of a record."""
 
-SUM_FACTOR = 1 << 8
-"""Sums of grid vectors are released as multiples of 2^-8 of a grid step."""
+SUM_FACTOR = 1 << 12
+"""Sums of grid vectors are released as multiples of 2^-12 of a grid step."""
 
 Totals = dict[str, np.ndarray]
 """Exact int64 totals of a question, by part."""
