@@ -311,13 +311,46 @@ def test_help_loads_nothing_heavy():
     assert min(took) < 0.6
 
 
+# --- with Prefect --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server_url(prefect_server) -> str:
+    """The API of the session's server, so that a command does not start its own."""
+    from prefect.settings import PREFECT_API_URL
+
+    return str(PREFECT_API_URL.value())
+
+
+@pytest.mark.prefect
+def test_a_refusal_inside_a_flow_is_one_line_too(folder, balance, server_url):
+    """A budget that has no room is refused with exit code 3 and one line, with Prefect as without it."""
+    command = [*PUBPRIV, *map(str, fit_arguments(budget="zcdp:2.5", release_id="r1"))]
+    environment = {**os.environ, "PREFECT_API_URL": server_url}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    first, *steps, last = done.stderr.splitlines()
+    assert first.startswith("release id r1 ")
+    assert all(line.startswith("  ") for line in steps)
+    assert last.startswith("error: the allotment does not fit")
+    assert (balance()["spent"], balance()["held"]) == (0, 0)
+    assert not (folder / ".pubpriv").exists()
+
+
 # --- Ctrl-C ------------------------------------------------------------------------------------------------
 
 
-def interrupted(folder: Path, *arguments: object, at: str) -> subprocess.CompletedProcess:
+def interrupted(folder: Path, *arguments: object, at: str, **environment: str) -> subprocess.CompletedProcess:
     """A fit as a process of its own that gets SIGINT when it says `at`."""
     command = [*PUBPRIV, *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     heard = []
     for line in process.stderr:
         heard.append(line)
@@ -328,16 +361,17 @@ def interrupted(folder: Path, *arguments: object, at: str) -> subprocess.Complet
     return subprocess.CompletedProcess(command, process.returncode, out, "".join(heard) + rest)
 
 
-def test_an_interrupted_fit_says_how_to_resume_and_resumes(fit, balance, folder):
-    """Ctrl-C leaves with 130 and the option that resumes; the rerun finishes with one charge per label."""
+def check_interruption_and_resume(folder, fit, balance, arguments, **environment):
+    """Interrupt a fit of a large table at its first estimate, look, and run it to its end."""
     two_groups(400_000, seed=1).to_parquet(folder / "private.parquet", row_group_size=50_000)
-    arguments = fit_arguments("--plain", release_id="r1")
-    done = interrupted(folder, *arguments, at="estimating components")
+    done = interrupted(folder, *arguments, at="estimating components", **environment)
     assert done.returncode == 130
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
-    assert done.stderr.count("--release-id r1") == 2
-    assert "answers that were paid for are kept" in done.stderr
+    assert done.stderr.splitlines()[-2:] == [
+        "to resume, run the same command with --release-id r1",
+        "interrupted: answers that were paid for are kept",
+    ]
     assert not (folder / "model.json").exists()
     before = balance()
     assert 0 < before["spent"] < 0.5
@@ -352,6 +386,19 @@ def test_an_interrupted_fit_says_how_to_resume_and_resumes(fit, balance, folder)
     assert kinds.count("published") == len(charges)
     assert balance()["held"] == 0
     assert balance()["spent"] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_an_interrupted_fit_says_how_to_resume_and_resumes(fit, balance, folder):
+    """Ctrl-C leaves with 130 and the option that resumes; the rerun finishes with one charge per label."""
+    check_interruption_and_resume(folder, fit, balance, fit_arguments("--plain", release_id="r1"))
+
+
+@pytest.mark.slow
+@pytest.mark.prefect
+def test_an_interrupted_flow_says_how_to_resume_and_resumes_without_prefect(fit, balance, folder, server_url):
+    """The same with Prefect, and the rerun without it: one ledger, one run."""
+    arguments = fit_arguments(release_id="r1")
+    check_interruption_and_resume(folder, fit, balance, arguments, PREFECT_API_URL=server_url)
 
 
 def _umask() -> int:
