@@ -177,10 +177,11 @@ def _estimate(
     weights, means, covariances = chosen.arrays
     order = np.argsort(-weights, kind="stable")
     location, scale = np.array(scaling.location), np.array(scaling.scale)
+    released = covariances[order] * np.outer(scale, scale)
     mixture = Mixture.of(
         weights[order] / weights.sum(),
         location + scale * means[order],
-        covariances[order] * np.outer(scale, scale),
+        (released + released.transpose(0, 2, 1)) / 2,  # symmetric to the last bit
     )
     statement = curator.statement()
     return MixtureEstimate(
