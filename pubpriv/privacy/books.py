@@ -17,11 +17,15 @@ NEIGHBOURING = "replace one record; the number of records is public"
 
 @dataclass(frozen=True)
 class Line:
-    """One charge, told: squared sensitivity is in units of the noise, so it is mu^2 of the release."""
+    """One charge, told.
+
+    `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
+    a pure mechanism); `noise_scale` the integer standard deviations of its parts.
+    """
 
     label: str
     question: str
-    sensitivity: str
+    sensitivity: float
     noise_scale: tuple[int, ...]
     cost: str
 
@@ -269,7 +273,6 @@ def _line(charge: Charge, allotment: Budget) -> Line:
 
 def _told(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> Line:
     if isinstance(event, PureEvent):
-        return Line(label, question, f"{float(event.epsilon):.12g}", (), amount_text(allotment, cost))
+        return Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
     scales = tuple(sd for sd, _ in event.noise)
-    sensitivity = f"{float(event.squared_distance):.12g}"
-    return Line(label, question, sensitivity, scales, amount_text(allotment, cost))
+    return Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))
