@@ -5,6 +5,8 @@ import multiprocessing
 import os
 import signal
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +21,12 @@ from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.views import Balance
 
 # children are forked from a process that has the libraries and no threads; what they patch dies with them
 processes = multiprocessing.get_context("forkserver")
 _LIBRARIES = (
-    "mpmath opendp.prelude pandas pyarrow.parquet scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
+    "mpmath opendp.prelude pandas pyarrow.parquet pytest scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
 )
 processes.set_forkserver_preload(["pubpriv.mixture.job", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
 
@@ -152,43 +155,67 @@ def make_ledger(folder: Path) -> None:
 
 
 def test_the_questions_at_which_runs_are_killed_are_the_first_and_a_later_one(clean):
+    """A run that nobody kills charges and answers each question once, in turn; the two chosen ones are among them."""
     assert clean.labels[0] == FIRST
     assert LATER in clean.labels[2:-1]
-    assert records_of(clean.folder / "clean") == [
-        (kind, label) for label in clean.labels for kind in ("charged", "published")
-    ]
+    assert records_of(clean.folder / "clean") == answered(clean.labels)
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A run that was killed, what it left, and how the two runs after it ended."""
+
+    exit_codes: tuple[int | None, int | None]
+    left: list[tuple[str, str]]
+    balance: Balance
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def killed(clean) -> dict[tuple[str, str], Killed]:
+    """Every case, two at a time."""
+
+    def case(kill: tuple[str, str], folder: Path) -> Killed:
+        first = in_child(folder, "never.json", kill=kill)
+        left = records_of(folder)
+        with ledger_at(folder) as ledger:
+            ledger.verify(DATASET)
+            balance = ledger.balance(DATASET)
+        second = in_child(folder, "resumed.json", "replayed.json")
+        return Killed((first, second), left, balance, folder)
+
+    cases = [(point, label) for point in POINTS for label in (FIRST, LATER)]
+    folders = [clean.folder / str(number) for number in range(len(cases))]
+    for folder in folders:
+        make_ledger(folder)
+    with ThreadPoolExecutor(2) as workers:
+        return dict(zip(cases, workers.map(case, cases, folders), strict=True))
 
 
 @pytest.mark.parametrize("label", [FIRST, LATER])
 @pytest.mark.parametrize("point", POINTS)
-def test_a_killed_run_is_resumed_with_one_charge_and_one_answer_each(clean, point, label):
-    folder = clean.folder / f"{point} of {label.replace('/', ' ')}"
-    make_ledger(folder)
+def test_a_killed_run_is_resumed_with_one_charge_and_one_answer_each(clean, killed, point, label):
+    """After kill -9 anywhere the same release id ends with one charge and answer per label, at a clean run's cost."""
+    case = killed[point, label]
+    assert case.exit_codes == (-signal.SIGKILL, 0)
+    assert not (case.folder / "never.json").exists()
+    assert [kind for kind, name in case.left if name == label] == POINTS[point]
+    before = clean.labels[: clean.labels.index(label)]
+    assert [entry for entry in case.left if entry[1] != label] == answered(before)
+    assert case.balance.open_runs.keys() == {RELEASE_ID}
+    assert case.balance.spent.main + case.balance.held.main == parse_budget("zcdp:0.5").cap.main
 
-    assert in_child(folder, "never.json", kill=(point, label)) == -signal.SIGKILL
-    assert not (folder / "never.json").exists()
-    before = [("charged", name) for name in clean.labels[: clean.labels.index(label)]]
-    left = records_of(folder)
-    assert [kind for kind, name in left if name == label] == POINTS[point]
-    assert [entry for entry in left if entry[1] != label and entry[0] == "charged"] == before
-    with ledger_at(folder) as ledger:
-        killed = ledger.balance(DATASET)
-        assert killed.open_runs.keys() == {RELEASE_ID}
-        assert killed.spent.main + killed.held.main == parse_budget("zcdp:0.5").cap.main
-        ledger.verify(DATASET)
-
-    assert in_child(folder, "resumed.json", "replayed.json") == 0
-    counted = Counter(records_of(folder))
-    drawn_again = POINTS[point] == ["charged"]
-    assert counted == {
-        **{(kind, name): 1 for name in clean.labels for kind in ("charged", "published")},
-        **({("attempted", label): 1} if drawn_again else {}),
-    }
-    with ledger_at(folder) as ledger:
+    drawn_again = {("attempted", label): 1} if POINTS[point] == ["charged"] else {}
+    assert Counter(records_of(case.folder)) == Counter(answered(clean.labels)) + Counter(drawn_again)
+    (resumed, head), (replayed, _) = model_at(case.folder / "resumed.json"), model_at(case.folder / "replayed.json")
+    with ledger_at(case.folder) as ledger:
         balance = ledger.balance(DATASET)
-        assert balance.spent.main == clean.spent
-        assert balance.held.main == 0
-        (resumed, head), (replayed, _) = model_at(folder / "resumed.json"), model_at(folder / "replayed.json")
         ledger.verify(DATASET, expected_head=head)
+    assert (balance.spent.main, balance.held.main) == (clean.spent, 0)
     assert resumed == replayed
     assert [charge["label"] for charge in resumed["privacy"]["charges"]] == list(clean.labels)
+
+
+def answered(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Records of questions that were charged and answered in turn."""
+    return [(kind, label) for label in labels for kind in ("charged", "published")]

@@ -22,9 +22,9 @@ class Told:
 
 
 def two_groups(n: int, seed: int, distance: float = 8.0) -> pd.DataFrame:
-    """Rows of columns a and b from two unit Gaussians in shares 0.6 and 0.4."""
+    """Rows of columns a and b from two unit Gaussians in shares 0.6 and 0.4; the second row is of the second."""
     generator = np.random.default_rng(seed)
-    second = np.arange(n) % 5 >= 3
+    second = np.arange(n) % 5 % 3 == 1
     return pd.DataFrame(generator.standard_normal((n, 2)) + distance * second[:, None], columns=["a", "b"])
 
 
