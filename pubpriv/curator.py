@@ -6,7 +6,7 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -195,6 +195,19 @@ class Curator:
         """
         return self._books.begin(method, canonical(configuration), public_sha256, budget)
 
+    def rehearse(self, questions: Sequence[Question]) -> None:
+        """Check a whole plan before its first charge: every question can be answered, and together they fit.
+
+        Args:
+            questions: of the sizes and prices to come; what they ask about does not matter here.
+
+        Raises:
+            InvalidInput, BudgetExceeded: nothing was charged.
+        """
+        for question in questions:
+            self._check_room(question)
+        self._books.afford([_event(question) for question in questions])
+
     def release(self, question: Question, label: str) -> Release:
         """Ask one question of the private rows, once, and return its published answer.
 
@@ -210,10 +223,7 @@ class Curator:
         before rows are opened; the charge is never returned, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers
-        event = GaussianEvent(
-            question.squared_distance,
-            tuple((part.noise_scale, part.size) for part in question.parts.values()),
-        )
+        event = _event(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
         if standing is None or standing.answer is None:
@@ -276,6 +286,12 @@ class Curator:
 
     def __repr__(self) -> str:
         return f"Curator({self._books.describe()})"
+
+
+def _event(question: Question) -> GaussianEvent:
+    """What a question costs, as data: its distance of neighbours, and its noise."""
+    noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
+    return GaussianEvent(question.squared_distance, noise)
 
 
 def new_release_id() -> str:

@@ -17,7 +17,7 @@ from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.pca import Subspaces
-from pubpriv.mixture.plan import Ask, Plan, make_plan
+from pubpriv.mixture.plan import Ask, Plan, make_plan, rehearsal
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
@@ -65,6 +65,7 @@ def estimate_mixture(
     configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
     purse = curator.begin("mixture", configuration, rows.sha256, budget)
     plan = make_plan(purse, curator.n_rows, len(rows.columns), n_components, groups.overlapping)
+    curator.rehearse(rehearsal(plan, len(rows.columns), groups.count))
     if groups.overlapping:
         last = _overlapping(curator, rows, scaling, plan, steps)
     else:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import BoundedScore, LiftedGram, Moments, Question
+from pubpriv.data.regions import Cells, Everything
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.privacy.budgets import Purse
 
@@ -105,3 +108,25 @@ def spectral_noise(rho: float, d: int, count: float) -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * math.sqrt(2 * d) / count
+
+
+def rehearsal(plan: Plan, d: int, groups: int) -> list[Question]:
+    """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
+    k = plan.n_components
+
+    def frames(count: int, dimension: int) -> tuple[tuple[Frame, ...], tuple[float, ...]]:
+        return (Frame((0.0,) * dimension),) * count, (1.0,) * count
+
+    def blank(ask: Ask) -> Question:
+        step = ask.label.removeprefix("mixture/")
+        if step == "pca":
+            return LiftedGram.second_moment(Everything(), *frames(groups, d), ask.price)
+        if step.startswith("coarse/"):
+            ell = min(k, d) if step == "coarse/subspace" else d
+            return Moments.priced(Everything(), *frames(k, ell), ask.price, MOMENT_SHARES)
+        if step == "guard" or step.startswith("pick-"):
+            one = Cells(frames(1, d)[0], (0.0,))
+            return BoundedScore.priced(one, one, 1.0, ask.price)
+        return LiftedGram.priced(Everything(), *frames(k, d), ask.price, GRAM_SHARES)
+
+    return [blank(ask) for ask in plan.asks]

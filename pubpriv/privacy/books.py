@@ -1,5 +1,6 @@
 """The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps none."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -66,6 +67,9 @@ class Books(Protocol):
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
+    def afford(self, events: Sequence[GaussianEvent]) -> None:
+        """Refuse events that together do not fit the run, before the first of them is charged."""
+
     def find(self, label: str) -> Standing | None:
         """The charge under a label, with its answer if there is one."""
 
@@ -105,6 +109,12 @@ class LedgerBooks:
         share = _share(budget, allotment)
         given = self._ledger.start(self._dataset, self._release_id, method, configuration, public_sha256, share)
         return Purse(given.main, allotment.kind)
+
+    def afford(self, events: Sequence[GaussianEvent]) -> None:
+        """In the run's currency, and in the ledger's."""
+        run = self._ledger.run(self._dataset, self._release_id)
+        _afford(events, run.allotment, run.state.allotment)
+        _afford(events, self._ledger.balance(self._dataset).budget, run.state.hold)
 
     def find(self, label: str) -> Standing | None:
         """Without a charge."""
@@ -189,6 +199,10 @@ class SimulatedBooks:
         self._methods[method] = (configuration, public_sha256, purse)
         return purse
 
+    def afford(self, events: Sequence[GaussianEvent]) -> None:
+        """As a ledger would."""
+        _afford(events, self._budget, self._budget.cap)
+
     def find(self, label: str) -> Standing | None:
         """From memory."""
         line = self._lines.get(label)
@@ -265,6 +279,17 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     if budget.kind != allotment.kind:
         raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap
+
+
+def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
+    total = sum((price(event, budget) for event in events), Amount(0))
+    if total.main > room.main:
+        raise BudgetExceeded("the steps of this method cost more than its run may spend")
+    if total.delta > room.delta:
+        raise InvalidInput(
+            f"{budget.describe()} leaves too little room for the failure terms of this method: "
+            "choose a larger delta or a smaller epsilon"
+        )
 
 
 def _line(charge: Charge, allotment: Budget) -> Line:
