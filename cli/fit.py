@@ -102,6 +102,9 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
 
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
+    inputs = (job.private, job.public, job.ledger.removeprefix("sqlite:///"))
+    if path.resolve() in {Path(name).expanduser().resolve() for name in inputs}:
+        raise InvalidInput(f"--out {path} is one of this run's inputs: choose another file")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"--out {path} cannot be written: {folder} is no folder that this user may write to")

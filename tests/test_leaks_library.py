@@ -48,9 +48,7 @@ FORMS = {
     "url-safe base64": base64.urlsafe_b64encode(pickle.dumps(ROW)),
     "zlib": b"head" + zlib.compress(repr(VALUE).encode()) + b"tail",
     "gzip": gzip.compress(pickle.dumps(VALUE)),
-    "json of base64 of zlib": json.dumps(
-        {"result": base64.encodebytes(zlib.compress(pickle.dumps(ROW))).decode()}
-    ),
+    "json of base64 of zlib": json.dumps({"result": base64.encodebytes(zlib.compress(pickle.dumps(ROW))).decode()}),
     "string": f"no such patient: {WORD!r}",
     "base64 of a string": base64.b64encode(f"id {WORD}".encode()),
 }
@@ -101,9 +99,7 @@ def test_databases_are_searched_cell_by_cell_and_in_their_logs(tmp_path):
     connection.close()
     assert any(hit.place.endswith("some.db-wal") for hit in hits)
     assert any(hit.place.endswith("kept.x") and hit.canary == repr(VALUE) for hit in hits)
-    assert any(
-        hit.place.endswith("kept.note") and hit.canary == repr(float(CANARIES.rows[0, 0])) for hit in hits
-    )
+    assert any(hit.place.endswith("kept.note") and hit.canary == repr(float(CANARIES.rows[0, 0])) for hit in hits)
 
 
 def test_deleted_rows_are_found_in_free_pages(tmp_path):

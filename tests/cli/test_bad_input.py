@@ -312,6 +312,15 @@ def test_a_file_that_is_not_this_release_is_replaced_on_request_only(fit, refuse
     assert fit("--overwrite").code == 0
 
 
+@pytest.mark.parametrize("out", ["private.parquet", "public.parquet", "ledger.db"])
+def test_an_input_is_never_overwritten(fit, folder, out):
+    """--out that names the private table, the public one or the ledger is refused, whatever is said."""
+    before = (folder / out).read_bytes()
+    refused = fit("--overwrite", out=out)
+    assert (refused.code, (folder / out).read_bytes()) == (2, before)
+    assert "inputs" in refused.err
+
+
 def test_another_releases_model_is_replaced_on_request_only(fit, refused_fit, folder):
     """Another release's model is replaced only with --overwrite."""
     assert fit(release_id="r1").code == 0

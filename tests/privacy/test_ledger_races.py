@@ -1,6 +1,7 @@
 """Several processes on one ledger: exactly as many runs as there is room for, and one answer."""
 
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 from pubpriv.errors import BudgetExceeded
@@ -58,3 +59,11 @@ def test_six_processes_publish_one_answer(tmp_path):
         kinds = [record.kind for record in ledger.records("visits")]
         assert (kinds.count("charged"), kinds.count("published")) == (1, 1)
         ledger.verify("visits")
+
+
+def test_threads_make_one_ledger(tmp_path):
+    """Several threads of one process may open a ledger that does not exist yet."""
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    with ThreadPoolExecutor(4) as threads:
+        opened = list(threads.map(Ledger.open, [url] * 4))
+    assert [ledger.datasets() for ledger in opened] == [[]] * 4

@@ -38,9 +38,7 @@ from tasks.guard import (
     safe_flow,
 )
 
-MIXTURE = Mixture.of(
-    np.array([0.25, 0.75]), [np.zeros(2), np.array([1 / 3, 1e-300])], [np.eye(2), 2 * np.eye(2)]
-)
+MIXTURE = Mixture.of(np.array([0.25, 0.75]), [np.zeros(2), np.array([1 / 3, 1e-300])], [np.eye(2), 2 * np.eye(2)])
 ROWS = np.random.default_rng(0).normal(size=(20, 2))
 RUN = RunHandle("PUBPRIV_LEDGER", "visits", "2026-11", PrivateTable("visits", parse_columns(["age"]), 10))
 CANARIES = make_canaries(50, 2, seed=5)

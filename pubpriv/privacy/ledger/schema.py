@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -163,6 +164,9 @@ def _revision(connection: sa.Connection, path: Path) -> str | None:
     return HEAD
 
 
+_alembic = threading.Lock()
+
+
 def _migrate(engine: sa.Engine) -> None:
     """Run the revisions forwards, in one transaction: of several processes the first does it."""
     from alembic import command
@@ -170,6 +174,7 @@ def _migrate(engine: sa.Engine) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
-    with transaction(engine) as connection:
+    # Alembic's context is global to a process
+    with _alembic, transaction(engine) as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "head")

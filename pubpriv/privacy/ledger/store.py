@@ -260,11 +260,11 @@ class Ledger(Reader):
 
 
 def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:
-    if known["public_sha256"] != public_sha256:
-        return "the public rows differ"
     old, new = json.loads(known["configuration"]), json.loads(configuration)
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names) or "another budget"
+    if names:  # first, for other columns are also other public rows
+        return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names)
+    return "another budget" if known["public_sha256"] == public_sha256 else "the public rows differ"
 
 
 def _check_name(name: str, what: str) -> None:
