@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 T = TypeVar("T", bound=type)
 
 _TYPES: dict[str, type] = {}
+_SCALARS = frozenset((float, int, str, bool, type(None)))
 
 
 def public_value(cls: T) -> T:
@@ -22,6 +23,8 @@ def public_value(cls: T) -> T:
 
 def to_json(value: Any) -> Any:
     """Plain JSON data for a public value; `from_json` inverts it exactly."""
+    if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
+        return list(value)  # a row of numbers: most of what is written
     if dataclasses.is_dataclass(value) and type(value).__name__ in _TYPES:
         fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
@@ -39,6 +42,8 @@ def from_json(data: Any) -> Any:
         if cls is None:
             raise ValueError("unknown type tag in a stored public value")
         return cls(**{name: from_json(item) for name, item in data.items() if name != "type"})
+    if isinstance(data, list) and _SCALARS.issuperset(map(type, data)):
+        return tuple(data)
     if isinstance(data, list):
         return tuple(from_json(item) for item in data)
     return data

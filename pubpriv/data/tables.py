@@ -22,8 +22,8 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 T = TypeVar("T")
 
-_CELLS = 1 << 16
-"""Cells of a block, at most: half a megabyte, so that a block and its image stay in a processor's cache."""
+_CELLS = 1 << 17
+"""Cells of a block, at most: one megabyte, so that blocks and their images stay in a processor's cache."""
 
 _BATCH = 1 << 16
 """Rows that are decoded at a time; a whole number of blocks."""

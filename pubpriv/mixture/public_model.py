@@ -71,8 +71,12 @@ def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
     return rows[:: -(-len(rows) // MOST_ROWS)]
 
 
+FEW: tuple[Setting, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
+"""What remains of the candidates where there are fewer rows than half the means have coordinates."""
+
+
 def _estimable(setting: Setting, m: int, d: int, k: int) -> bool:
     """Whether four fifths of the rows can hold k components of this shape at all."""
     if m * (FOLDS - 1) // FOLDS <= k:
         return setting[0] == "spherical"
-    return setting[0] != "full" or m >= k * d / 2
+    return m >= k * d / 2 or setting in FEW
