@@ -142,7 +142,7 @@ def test_layout_in_files_does_not_change_a_bit(layout, pieces, expected, tmp_pat
 
 
 def test_a_wide_table_uses_one_blas_thread(tmp_path):
-    """Matrix products of 40 columns over blocks of 1,024 give the same bits under any executor, and in memory."""
+    """Matrix products of 40 columns over blocks of 2,048 give the same bits under any executor, and in memory."""
     generator = np.random.default_rng(1)
     rows = generator.normal(size=(6 * 1024 + 77, 40))
     names = [f"x{i}" for i in range(40)]
@@ -152,7 +152,7 @@ def test_a_wide_table_uses_one_blas_thread(tmp_path):
     shares = Fraction(3, 100), Fraction(12, 100), Fraction(85, 100)
     question = LiftedGram.priced(cells, cells.frames, (7.0,) * 3, PRICE, shares)
     table = PrivateTable.open(tmp_path / "w.parquet", names)
-    assert block_length(40) == 1024
+    assert block_length(40) == 2048
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(4) as four:
         expected = scan(table, question, one)
         assert same(scan(table, question, four), expected)
