@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -70,7 +71,8 @@ class SimulationHandle:
         return _SIMULATIONS[self.token]
 
 
-_SIMULATIONS: dict[str, "Curator"] = {}
+# weak, so that a simulation's rows go when its curator does
+_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
 
 
 class Curator:
