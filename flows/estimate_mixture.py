@@ -7,7 +7,7 @@ from pubpriv.mixture.job import MixtureJob, run_job
 from pubpriv.models import MixtureEstimate
 from tasks.guard import safe_flow
 from tasks.mixture import mixture_steps
-from tasks.publish import publish_statement
+from tasks.publish import publish_components, publish_statement
 
 
 @safe_flow(name="estimate-mixture", flow_run_name="{parameters.dataset}-{parameters.release_id}")
@@ -20,7 +20,9 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     """
     steps = mixture_steps(get_current_settings().home / "public-tables")
     estimate = run_job(parameters.job(), steps)
-    publish_statement(estimate.privacy, estimate.provenance["dataset"], estimate.provenance["release_id"])
+    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
+    publish_statement(estimate.privacy, *release)
+    publish_components(estimate.weights, estimate.means, estimate.columns, *release)
     return estimate
 
 

@@ -1,11 +1,14 @@
-"""Artifacts: what Prefect's UI shows of a run. All of it is the privacy statement, so public."""
+"""Artifacts: what Prefect's UI shows of a run: the privacy statement and the released model, so all of it is public."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from schemas.released import released_table, validate_released
 
 WHAT_IS_PUBLIC = (
     "Public are the number of rows, the declared columns, the public table, the settings and every answer "
@@ -49,6 +52,25 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
         table=[{part: _told(charge[part]) for part in CHARGE} for charge in statement["charges"]],
     )
     return _identity(page), _identity(charges)
+
+
+def publish_components(
+    weights: np.ndarray, means: np.ndarray, columns: Sequence[str], dataset: str | None, release_id: str | None
+) -> UUID:
+    """Show a released mixture: one row per component, after a check that it is one.
+
+    Raises:
+        InvalidInput: weights that do not sum to one, or a mean that is not finite.
+    """
+    frame = released_table(weights, means, columns)
+    validate_released(frame)
+    name = dataset or "simulation"
+    components = create_table_artifact(
+        key=artifact_key(name, "components"),
+        description=f"Released mixture of {name}, release {release_id or 'none'}",
+        table=frame.to_dict("records"),
+    )
+    return _identity(components)
 
 
 def _told(value: Any) -> str:

@@ -106,13 +106,13 @@ class Flown:
         return found
 
     def artifacts(self) -> dict[str, object]:
-        """Artifacts by type."""
+        """Artifacts by key."""
         from prefect.client.orchestration import get_client
         from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
         mine = FlowRunFilter(id=FlowRunFilterId(any_=[self.run_id]))
         with get_client(sync_client=True) as client:
-            return {artifact.type: artifact for artifact in client.read_artifacts(flow_run_filter=mine)}
+            return {artifact.key: artifact for artifact in client.read_artifacts(flow_run_filter=mine)}
 
 
 def _task_name(run) -> str:
@@ -182,15 +182,24 @@ def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(worl
     with Ledger.open(world.url) as ledger:
         charges = ledger.run("visits", "r1").charges
     artifacts = world.first.artifacts()
-    assert set(artifacts) == {"table", "markdown"}
-    table, page = artifacts["table"], artifacts["markdown"]
-    assert (table.key, page.key) == ("visits-charges", "visits-privacy")
+    assert set(artifacts) == {"visits-charges", "visits-privacy", "visits-components"}
+    table, page = artifacts["visits-charges"], artifacts["visits-privacy"]
+    assert (table.type, page.type) == ("table", "markdown")
     rows = json.loads(table.data)
     assert [(row["label"], row["question"]) for row in rows] == [(c.label, c.question) for c in charges]
     paid = [round(float(row["cost"].split()[0]) * 10**12) for row in rows]
     assert paid == [charge.price_run.main for charge in charges]
     for words in ("one patient", "0.5-zCDP", "replace one record", "release r1"):
         assert words in page.data
+
+
+def test_the_released_components_are_an_artifact(world):
+    """A table lists each component with its weight and means, as the model has them."""
+    estimate = world.first.estimate
+    rows = json.loads(world.first.artifacts()["visits-components"].data)
+    assert [row["weight"] for row in rows] == estimate.weights.tolist()
+    means = [[row[f"mean of {name}"] for name in estimate.columns] for row in rows]
+    assert means == estimate.means.tolist()
 
 
 def test_a_replay_spends_nothing_and_gives_the_same_numbers(world):
