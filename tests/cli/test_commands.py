@@ -186,6 +186,7 @@ def test_a_model_file_reads_back_as_it_was(fit, folder):
 
 def test_two_far_groups_are_found(fit, folder):
     """The released model has the shares and places of the two groups in the table."""
+    two_groups(30, seed=2).to_parquet(folder / "public.parquet")  # three rows find the groups, not their shapes
     assert fit(budget="zcdp:1").code == 0
     model = load(folder / "model.json")
     assert model.weights == pytest.approx([0.6, 0.4], abs=0.1)
