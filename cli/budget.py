@@ -59,7 +59,7 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
     exact = told["exact"]
     rows = [[name, exact[name], f"{told[f'delta_{name}']:.3g}"] for name in ("cap", "spent", "held", "remaining")]
     table(
-        f"{dataset}: {balance.budget.describe()}, one record is {balance.unit}",
+        f"{dataset}: {balance.budget.describe()}, unit: {balance.unit}",
         ["", currency, "failure delta"],
         rows,
     )

@@ -41,7 +41,7 @@ def demo(
         table = PrivateTable.open(private, list(COLUMNS))
         ledger.register(dataset, budget=parse_budget(BUDGET), table=table, unit=UNITS[unit])
         before = ledger.balance(dataset).state.spent.main
-    note(f"{table.n_rows} private rows, {len(parts.public)} public ones; one record is {UNITS[unit]}")
+    note(f"{table.n_rows} private rows, {len(parts.public)} public ones; unit: {UNITS[unit]}")
     job = MixtureJob(str(private), str(public), COLUMNS, K, BUDGET, dataset, url, RELEASE_ID)
     estimate = run(job, plain)
     model = folder / f"model-{unit}.json"

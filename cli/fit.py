@@ -136,7 +136,7 @@ def show(estimate: Any) -> None:
     """Privacy statement and components, in the data's own units."""
     privacy = estimate.privacy
     out(f"privacy: {privacy['guarantee']['text']}")
-    out(f"one record is {privacy['unit']}; neighbours: {privacy['neighbouring']}")
+    out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
     out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
     errors = estimate.standard_errors["means"]
     rows = []
