@@ -2,7 +2,7 @@
 
 from prefect.settings import get_current_settings
 
-from flows.parameters import MixtureParameters
+from flows.parameters import SAME, MixtureParameters
 from pubpriv.mixture.job import MixtureJob, run_job
 from pubpriv.models import MixtureEstimate
 from tasks.guard import safe_flow
@@ -28,5 +28,4 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
 
 def parameters_of(job: MixtureJob) -> MixtureParameters:
     """The form that asks for `job`."""
-    names = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
-    return MixtureParameters(components=job.n_components, **{name: getattr(job, name) for name in names})
+    return MixtureParameters(components=job.n_components, **{name: getattr(job, name) for name in SAME})

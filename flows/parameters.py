@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from pubpriv.mixture.job import MixtureJob
 from pubpriv.mixture.pipeline import MOST_COMPONENTS
 
+SAME = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
+"""Fields that the form and the job have under one name."""
+
 
 class MixtureParameters(BaseModel):
     """A Gaussian mixture of a private table. Nothing in here is private: parameters are kept by Prefect."""
@@ -28,5 +31,4 @@ class MixtureParameters(BaseModel):
 
     def job(self) -> MixtureJob:
         """What to run."""
-        names = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
-        return MixtureJob(n_components=self.components, **{name: getattr(self, name) for name in names})
+        return MixtureJob(n_components=self.components, **{name: getattr(self, name) for name in SAME})
