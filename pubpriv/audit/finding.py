@@ -1,0 +1,35 @@
+"""What an audit says: one line per promise that was tried."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One promise that was tried.
+
+    Attributes:
+        check: module of `pubpriv.audit` (`sensitivity`, `canary`, ...).
+        mechanism: what was tried, in words (`LiftedGram over 3 regions`).
+        claimed: what the product says: mu of the release, or another figure named in `detail`.
+        found: the lower bound that the attack reached; above `claimed` is a violation. None where a check has
+            no figure.
+        holds: the promise stands.
+        detail: how it was tried, or what broke it; from public and synthetic data only.
+    """
+
+    check: str
+    mechanism: str
+    claimed: float | None
+    found: float | None
+    holds: bool
+    detail: str
+
+    @property
+    def verdict(self) -> str:
+        """`ok` or `VIOLATION`."""
+        return "ok" if self.holds else "VIOLATION"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with the verdict."""
+        return asdict(self) | {"verdict": self.verdict}
