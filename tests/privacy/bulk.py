@@ -1,0 +1,123 @@
+"""Ledgers of many charges, made quickly: the records are those a `Book` writes, stored in one transaction."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, budget_to_json
+from pubpriv.privacy.events import GaussianEvent, hold_for, price
+from pubpriv.privacy.ledger import Ledger, schema
+from pubpriv.privacy.ledger.records import (
+    DatasetState,
+    Record,
+    RunState,
+    apply,
+    canonical,
+    charge_key,
+    facts_of,
+    state_text,
+)
+
+DATASET = "visits"
+START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+LEASE = timedelta(minutes=10)
+QUESTION = {"type": "Counts", "radius": "1"}
+ANSWER = {"count": [12345]}
+PEOPLE = ("ada", "grace", "emmy")
+_RHO = Fraction(1, 1000)
+_CHUNK = 5000
+
+
+def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1) -> str:
+    """Make a ledger at `path` with dataset `visits` (zcdp): every run has its charges, each with an answer.
+
+    Args:
+        path: of a file that is not there yet.
+        runs: how many.
+        charges_per_run: each of rho 1/1000; a run's allotment has room for one more.
+        leave_open: so many of the newest runs stay open, the very last of their charges without an answer.
+
+    Returns:
+        The URL of the ledger; `Ledger.verify` finds nothing wrong with it. 100,000 charges take about 15 s.
+    """
+    url = f"sqlite:///{path}"
+    Ledger.open(url).close()
+    engine = sa.create_engine(url)
+    try:
+        with engine.begin() as connection:
+            connection.execute(sa.insert(schema.datasets).values(name=DATASET))
+            chunk = []
+            for row in _Writer().rows(runs, charges_per_run, leave_open):
+                chunk.append(row)
+                if len(chunk) == _CHUNK:
+                    connection.execute(sa.insert(schema.records), chunk)
+                    chunk = []
+            if chunk:
+                connection.execute(sa.insert(schema.records), chunk)
+    finally:
+        engine.dispose()
+    return url
+
+
+class _Writer:
+    """Appends as `Book.append` does, without a database between the records."""
+
+    def __init__(self) -> None:
+        self._seq, self._previous = 0, ""
+        self._state, self._run = DatasetState(), RunState()
+
+    def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict]:
+        per_run = _RHO * (charges_per_run + 1)
+        budget, allotment = ZeroConcentratedDP(per_run * (runs + 3)), ZeroConcentratedDP(per_run)
+        yield self._row("registered", {"budget": budget_to_json(budget), "unit": "one patient", "cap": budget.cap})
+        for number in range(runs):
+            left_open = number >= runs - leave_open
+            yield from self._run_rows(f"run-{number:05d}", allotment, budget, charges_per_run, left_open)
+
+    def _run_rows(
+        self, release_id: str, allotment: Budget, budget: Budget, charges: int, left_open: bool
+    ) -> Iterator[dict]:
+        event = GaussianEvent(2 * _RHO, ((1 << 30, 1),))
+        paid = {"price_run": price(event, allotment), "price_ledger": price(event, budget)}
+        hold = hold_for(allotment, budget, self._state.cap, self._state.remaining)
+        opened = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
+        yield self._row("opened", opened, release_id)
+        for number in range(charges):
+            label, attempt = f"mean/step-{number}", f"{self._seq:032x}"
+            key = charge_key(DATASET, release_id, label)
+            lease = {"attempt": attempt, "lease_until": (self._now() + LEASE).isoformat()}
+            body = {"label": label, "question": QUESTION, "event": event.to_json(), **lease, **paid}
+            yield self._row("charged", body, release_id, key)
+            if not (left_open and number == charges - 1):
+                yield self._row("published", {"attempt": attempt, "answer": ANSWER}, release_id, key)
+        if not left_open:
+            yield self._row("closed", {"reason": "finished"}, release_id)
+
+    def _now(self) -> datetime:
+        return START + timedelta(seconds=20 * self._seq)
+
+    def _row(self, kind: str, body: dict, release_id: str | None = None, key: str | None = None) -> dict:
+        facts = {name: value.to_json() if isinstance(value, Amount) else value for name, value in body.items()}
+        run = None if release_id is None or kind == "opened" else self._run
+        self._state, run = apply(kind, facts_of(kind, facts), self._state, run)
+        self._run = run or self._run
+        person = PEOPLE[int(release_id[-5:]) % len(PEOPLE)] if release_id else PEOPLE[0]
+        record = Record(
+            dataset=DATASET,
+            seq=self._seq,
+            kind=kind,
+            release_id=release_id,
+            key=key,
+            body=canonical(facts),
+            state=state_text(self._state, run),
+            previous_hash=self._previous,
+            at=self._now().isoformat(timespec="milliseconds"),
+            user=person,
+            host="desk-1",
+            version="test",
+        )
+        self._seq, self._previous = self._seq + 1, record.digest()
+        return {**record.__dict__, "hash": self._previous}
