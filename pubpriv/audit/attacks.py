@@ -1,0 +1,129 @@
+"""Neighbouring tables that differ as much as a question lets them, for every kind of question.
+
+Records have two columns; regions are cut at x0 = 0, about a western and an eastern point, with radius 1. A record
+two radii from its region's point is clipped onto the ball's surface, where it adds the most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions.base import squared_weight
+from pubpriv.data.regions import Cells, Everything, NearestPoint
+
+CLAIM = Fraction(4)
+"""mu^2 of every question that is attacked: at mu = 2 as many runs bound mu most closely in proportion."""
+
+WEST, EAST = (-4.0, 0.0), (4.0, 0.0)
+GROUND = Frame((0.0, 0.0))
+HALVES = NearestPoint(GROUND, (WEST, EAST), (0, 1))
+FRAMES = Frame(WEST), Frame(EAST)
+RADII = 1.0, 1.0
+ONE = Everything(), (GROUND,), (1.0,)
+BOTH = HALVES, FRAMES, RADII
+SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+NOWHERE = (float("nan"), 0.0)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A question and two neighbours: `old` in one table is replaced by `new` in the other."""
+
+    name: str
+    question: Question
+    old: tuple[float, float]
+    new: tuple[float, float]
+
+    def tables(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """The neighbours, (n, 2) each: forty bystanders, and the one record in which they differ."""
+        bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
+        return np.vstack([bystanders, self.old]), np.vstack([bystanders, self.new])
+
+
+def attacks() -> list[Attack]:
+    """One or more attacks on every kind of question, built by the product as it stands now."""
+    return [make() for make in _MAKERS]
+
+
+def _counts_of_one() -> Attack:
+    return Attack("Counts, one region", Counts.priced(Everything(), CLAIM), (0.0, 0.0), NOWHERE)
+
+
+def _counts() -> Attack:
+    return Attack("Counts over a partition", Counts.priced(HALVES, CLAIM), WEST, EAST)
+
+
+def _sums() -> Attack:
+    return Attack("ClippedSums over a partition", ClippedSums.priced(*BOTH, CLAIM), (-4.0, 2.0), (-4.0, -2.0))
+
+
+def _moments() -> Attack:
+    return Attack("Moments over a partition", Moments.priced(*BOTH, CLAIM, SHARES), (-4.0, 2.0), (4.0, 2.0))
+
+
+def _gram() -> Attack:
+    question = LiftedGram.priced(*BOTH, CLAIM, SHARES)
+    return Attack("LiftedGram over a partition", question, (-4.0, 2.0), (4.0, 2.0))
+
+
+def _gram_of_one() -> Attack:
+    question = LiftedGram.priced(*ONE, CLAIM, SHARES)
+    return Attack("LiftedGram, one region", question, *_apart(question))
+
+
+def _gram_without_count() -> Attack:
+    _, total, moment = LiftedGram.priced(*ONE, CLAIM, SHARES).noise_scales
+    question = LiftedGram(*ONE, (0, total, moment))
+    return Attack("LiftedGram without its count", question, *_apart(question))
+
+
+def _second_moment() -> Attack:
+    question = LiftedGram.second_moment(*ONE, CLAIM)
+    return Attack("LiftedGram, second moment alone", question, *_apart(question))
+
+
+def _bisection() -> Attack:
+    question = Bisection(GROUND, -4.0, 4.0, 4, 20.0, Bisection.noise_for(4, CLAIM), signed=True)
+    return Attack("Bisection, each step after the answers before it", question, (-5.0, 0.0), (5.0, 0.0))
+
+
+def _bisection_of_norms() -> Attack:
+    question = Bisection(GROUND, 0.01, 10.0, 5, 30.0, Bisection.noise_for(5, CLAIM), logarithmic=True)
+    return Attack("Bisection of norms", question, (0.0, 0.0), NOWHERE)
+
+
+def _score() -> Attack:
+    first, second = Cells((Frame(WEST),), (0.0,)), Cells((Frame(EAST),), (0.0,))
+    return Attack("BoundedScore", BoundedScore.priced(first, second, 3.0, CLAIM), WEST, EAST)
+
+
+_MAKERS: tuple[Callable[[], Attack], ...] = (
+    _counts_of_one,
+    _counts,
+    _sums,
+    _moments,
+    _gram,
+    _gram_of_one,
+    _gram_without_count,
+    _second_moment,
+    _bisection,
+    _bisection_of_norms,
+    _score,
+)
+
+
+def _apart(question: LiftedGram) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Two records of one region whose images are furthest apart: at the cosine -wS^2 / (2 wM^2 R^2).
+
+    They lie to both sides of the first axis, so that they differ off the diagonal of their second moments.
+    """
+    parts = question.parts
+    moment, radius = squared_weight(parts["diagonal"]), parts["sum"].bound if "sum" in parts else 1
+    total = squared_weight(parts["sum"]) if "sum" in parts else Fraction(0)
+    cosine = max(-1.0, -float(total / (2 * moment * radius**2)))
+    half = float(np.arccos(cosine)) / 2
+    return (2 * np.cos(half), 2 * np.sin(half)), (2 * np.cos(half), -2 * np.sin(half))

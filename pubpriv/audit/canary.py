@@ -1,0 +1,194 @@
+"""The best attack on a mechanism, end to end: does it tell neighbours apart better than was paid for?
+
+For neighbours D and D' the likelihood ratio of Gaussian answers is a line: the score sum_k Delta_k answer_k / sd_k^2.
+Its true positives against its false positives give mu >= Phi^-1(TPR) - Phi^-1(FPR) for every threshold, if the
+mechanism is mu-GDP. The threshold is picked on one half of the runs; Clopper-Pearson bounds of both rates on the
+other half make a lower bound of mu that is above the truth once in a million audits, all attacks together.
+
+Audited in mu and not in epsilon: at delta = 1e-5 a lower bound of epsilon is blind to a lost factor of sqrt(2).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.audit.attacks import HALVES, Attack, attacks
+from pubpriv.audit.finding import Finding
+from pubpriv.audit.worlds import DATASET, in_memory, world
+from pubpriv.curator import _event
+from pubpriv.data.questions import Bisection, Counts, Question
+from pubpriv.data.questions.base import Totals, Values
+from pubpriv.data.scan import scan
+from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
+from pubpriv.privacy.events import price
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
+from pubpriv.privacy.units import UNIT
+
+FALSE_ALARM = 1e-6
+"""Of a whole audit."""
+
+BOUNDS = 2 * 20
+"""Rates that one audit bounds, at most: two for each attack."""
+
+POWER = 0.8
+"""An attack that finds less than this part of what is claimed is called weak."""
+
+RUNS = {True: 6_000, False: 60_000}
+"""Answers on each side, in a fast audit and in a full one."""
+
+RUNS_THROUGH_THE_DOOR = {True: 200, False: 4_000}
+
+
+def findings(fast: bool, seed: int) -> Iterator[Finding]:
+    """Every attack on questions, then one on the whole curator with its ledger."""
+    for attack in attacks():
+        yield attacked(attack, RUNS[fast], seed)
+    yield through_the_door(RUNS_THROUGH_THE_DOOR[fast], seed)
+
+
+def attacked(attack: Attack, runs: int, seed: int) -> Finding:
+    """Answers of the product itself, over exact totals of the real scan, with real noise.
+
+    Args:
+        attack: the question and its neighbours.
+        runs: answers on each side.
+        seed: of the bystanders; the noise is the system's and has none.
+    """
+    question = attack.question
+    sides = [scan(in_memory(rows), question) for rows in attack.tables(seed)]
+    score = score_of(question, *sides)
+    source = OperatingSystemNoise()
+    scores = [_scores(question, totals, score, _Stock(source, runs), runs) for totals in sides]
+    return _judged(attack.name, charged_mu(question), scores, f"{runs:,} answers on each of two neighbours")
+
+
+def through_the_door(runs: int, seed: int) -> Finding:
+    """Counts through `Curator.release` with a ledger on disk; claimed: what the ledger was charged an answer."""
+    question = Counts.priced(HALVES, Fraction(1))
+    attack = Attack("Counts through the curator and its ledger", question, (-4.0, 0.0), (4.0, 0.0))
+    tables = attack.tables(seed)
+    score = score_of(question, *(scan(in_memory(rows), question) for rows in tables))
+    scores, claimed = [], np.inf
+    for rows in tables:
+        with world(rows) as place:
+            curator = place.enter("canary", ZeroConcentratedDP(10**5))
+            answers = [curator.release(question, f"canary-{number}") for number in range(runs)]
+            scores.append(np.array([score(answer.values) for answer in answers]))
+            charged = place.ledger.run(DATASET, "canary").state.spent.main
+            claimed = min(claimed, float(np.sqrt(2 * charged / UNIT / runs)))
+    return _judged(attack.name, claimed, scores, f"{runs:,} releases of each of two neighbours")
+
+
+def charged_mu(question: Question) -> float:
+    """mu that a ledger under (epsilon, delta) is charged for one answer."""
+    paid = price(_event(question), ApproximateDP(1, Fraction(1, 10**6)))
+    return float(np.sqrt(paid.main / UNIT))
+
+
+# -- scores ---------------------------------------------------------------------------------------------------
+
+
+def score_of(question: Question, first: Totals, second: Totals) -> Any:
+    """The likelihood ratio of two neighbours' totals, as a function of released values."""
+    if isinstance(question, Bisection):
+        return _PathScore(question, np.cumsum(first["histogram"]), np.cumsum(second["histogram"]))
+    exact = [
+        question.values({name: totals[name] * part.factor for name, part in question.parts.items()})
+        for totals in (first, second)
+    ]
+    noise = question.noise()
+    # a moment's mirrored entries count twice, at the diagonal's sd: each pair once, at half that variance
+    weights = {name: (exact[1][name] - exact[0][name]) / noise[name] ** 2 for name in noise}
+    return _LinearScore({name: weight.ravel() for name, weight in weights.items() if weight.any()})
+
+
+@dataclass(frozen=True)
+class _LinearScore:
+    weights: Values
+
+    def __call__(self, values: Values) -> float:
+        return float(sum(weight @ values[name].ravel() for name, weight in self.weights.items()))
+
+
+@dataclass(frozen=True)
+class _PathScore:
+    """Sum over the steps of a bisection: each step's threshold follows from the answers before it."""
+
+    question: Bisection
+    first: np.ndarray
+    second: np.ndarray
+
+    def __call__(self, values: Values) -> float:
+        low, high, total = 0, 1 << self.question.steps, 0.0
+        for count in values["count"]:
+            middle = (low + high) // 2
+            before, after = self.first[middle], self.second[middle]
+            total += (after - before) * (count - (before + after) / 2)
+            low, high = (low, middle) if count >= self.question.rank else (middle, high)
+        return float(total)
+
+
+@dataclass
+class _Stock:
+    """Hands out slices of large draws: a draw of the product's own source costs less by the thousand."""
+
+    source: NoiseSource
+    runs: int
+    _left: dict[tuple[str, int, int], Iterator[np.ndarray]] = field(default_factory=dict)
+
+    def draw(self, part: str, sd: int, size: int) -> np.ndarray:
+        """int64 (size,), each slice once."""
+        found = next(self._left.get((part, sd, size), iter(())), None)
+        if found is None:
+            rows = iter(self.source.draw("canary", part, sd, size * self.runs).reshape(self.runs, size))
+            self._left[part, sd, size] = rows
+            found = next(rows)
+        return found
+
+
+def _scores(question: Question, totals: Totals, score: Any, stock: _Stock, runs: int) -> np.ndarray:
+    """Scores of `runs` answers, (runs,)."""
+    return np.array([score(question.values(question.answer(totals, stock.draw))) for _ in range(runs)])
+
+
+# -- judgement ------------------------------------------------------------------------------------------------
+
+
+def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
+    under, over = scores
+    found = mu_bound(under, over)
+    detail = how if found > POWER * claimed else f"{how}; weak: too few to come near what is claimed"
+    holds = found <= claimed
+    if not holds:
+        detail = f"{how}; neighbours are told apart better than was paid for"
+    return Finding("canary", name, claimed, found, holds, detail)
+
+
+def mu_bound(under: np.ndarray, over: np.ndarray, error: float = FALSE_ALARM / BOUNDS) -> float:
+    """Lower bound of mu from independent scores on D (`under`) and on D' (`over`), (runs,) each.
+
+    Args:
+        under: scores on D, which tend to be lower.
+        over: scores on D'.
+        error: probability with which each of the two rates is misjudged.
+    """
+    half = len(under) // 2
+    candidates = np.quantile(np.concatenate([under[:half], over[:half]]), np.linspace(0.02, 0.98, 49))
+    bounds = _bounds(under[:half], over[:half], candidates, error)
+    threshold = candidates[[int(np.argmax(bounds))]]
+    return max(0.0, float(_bounds(under[half:], over[half:], threshold, error)[0]))
+
+
+def _bounds(under: np.ndarray, over: np.ndarray, thresholds: np.ndarray, error: float) -> np.ndarray:
+    """Phi^-1(lowest TPR) - Phi^-1(highest FPR) at each threshold, by Clopper and Pearson."""
+    from scipy import stats
+
+    hits = (over[:, None] > thresholds).sum(axis=0)
+    alarms = (under[:, None] > thresholds).sum(axis=0)
+    lowest = np.where(hits > 0, stats.beta.ppf(error, np.maximum(hits, 1), len(over) - hits + 1), 0.0)
+    rest = np.maximum(len(under) - alarms, 1)
+    highest = np.where(alarms < len(under), stats.beta.ppf(1 - error, alarms + 1, rest), 1.0)
+    return np.asarray(stats.norm.ppf(lowest) - stats.norm.ppf(highest))

@@ -1,0 +1,272 @@
+"""One charge, one answer, never a refund: the promises of `Curator.release`, tried on a real ledger on disk.
+
+Each promise is a short story that yields what it claims and whether it stands. Private steps are made to fail, to
+be overtaken and to come too late through the noise source of one curator, which runs between charge and answer.
+"""
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.audit.attacks import HALVES, attacks
+from pubpriv.audit.finding import Finding
+from pubpriv.audit.worlds import DATASET, Crash, WatchedNoise, World, world
+from pubpriv.curator import Release
+from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, RunClosed
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.units import ceil_units
+
+Told = Iterator[tuple[str, bool]]
+"""A claim in words, and whether it stands."""
+
+BUDGET = ZeroConcentratedDP(100)
+MARK = 73921.46508
+"""A cell of the private file; no message may show it."""
+
+
+def findings(fast: bool, seed: int) -> Iterator[Finding]:
+    """Every promise, for three kinds of question; in a full audit, for every question that is attacked."""
+    questions = [attack.question for attack in attacks()]
+    if fast:
+        questions = [next(q for q in questions if isinstance(q, kind)) for kind in (Counts, LiftedGram, Bisection)]
+    rows = np.vstack([np.random.default_rng(seed).normal(0.0, 3.0, (40, 2)), (MARK, 1.0)])
+    with world(rows) as place:
+        for number, question in enumerate(questions):
+            for name, story in PROMISES.items():
+                yield tried(name, story, place, question, f"{story.__name__}-{number}")
+
+
+def tried(name: str, story: "Story", place: World, question: Question, release_id: str) -> Finding:
+    """One promise as a finding; the ledger must verify, and must not have shrunk, after every one."""
+    before, broken, claims = place.spent, [], 0
+    try:
+        for claim, stands in story(place, question, release_id):
+            claims += 1
+            if not stands:
+                broken.append(claim)
+        place.ledger.verify(DATASET)
+        paid = sum(charge.price_ledger.main for run in place.ledger.history(DATASET) for charge in run.charges)
+        if place.spent != paid:
+            broken.append("what was spent is the sum of the charges")
+        if place.spent < before:
+            broken.append("what was spent never falls")
+    except Exception as error:  # whatever a broken product raises, its promise does not stand
+        broken.append(f"the story ends; {type(error).__name__} came instead")
+    detail = f"{claims} claims, and the ledger verifies" if not broken else "does not stand: " + "; ".join(broken)
+    return Finding("door", f"{name} ({type(question).__name__})", None, None, not broken, detail)
+
+
+def same(first: Release, second: Release) -> bool:
+    """The same bits, and the same question."""
+    names = list(first.values)
+    equal = names == list(second.values) and first.question == second.question
+    return equal and all(first.values[name].tobytes() == second.values[name].tobytes() for name in names)
+
+
+def stored(place: World, release_id: str, label: str) -> dict[str, list[int]] | None:
+    """The answer that the ledger has."""
+    standing = place.ledger.find(DATASET, release_id, label)
+    return standing.answer if standing else None
+
+
+def cost_of(question: Question) -> int:
+    """Units of rho that one release of `question` must cost: half its squared distance, rounded up."""
+    return ceil_units(question.squared_distance / 2)
+
+
+# -- promises -------------------------------------------------------------------------------------------------
+
+
+def paid_before_the_look(place: World, question: Question, release_id: str) -> Told:
+    """Between charge and answer, another connection sees the charge and no answer."""
+    seen: list[tuple[list[str], bool]] = []
+
+    def look() -> None:
+        with Ledger.open(place.url) as other:
+            standing = other.find(DATASET, release_id, "a")
+            kinds = [record.kind for record in other.records(DATASET) if record.release_id == release_id]
+            seen.append((kinds, standing is not None and standing.answer is None))
+
+    cost, before = cost_of(question), place.spent
+    place.enter(release_id, BUDGET, WatchedNoise(look)).release(question, "a")
+    yield "the noise is drawn once a part", len(seen) == len(question.parts)
+    yield "the charge is committed before the answer is drawn", seen[0] == (["opened", "charged"], True)
+    yield "a release costs half its squared distance in rho", place.spent == before + cost
+    yield "there is one charge and one answer", place.kinds(release_id) == ["opened", "charged", "published"]
+
+
+def what_leaves_is_what_is_stored(place: World, question: Question, release_id: str) -> Told:
+    """The answer is the ledger's, and asking again repeats it at no cost and without a look."""
+    noise = WatchedNoise()
+    curator = place.enter(release_id, BUDGET, noise)
+    answer = curator.release(question, "a")
+    kept = stored(place, release_id, "a") or {}
+    integers = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
+    yield "the answer is the stored one", same(answer, Release("a", question, question.values(integers)))
+    paid, drawn = place.spent, len(noise.drawn)
+    yield "the same label repeats it", same(answer, curator.release(question, "a"))
+    yield (
+        "the same label repeats it in a curator made later",
+        same(answer, place.enter(release_id, BUDGET, noise).release(question, "a")),
+    )
+    yield "a repeat draws nothing", len(noise.drawn) == drawn
+    yield "a repeat costs nothing", place.spent == paid
+
+
+def a_crash_is_resumed(place: World, question: Question, release_id: str) -> Told:
+    """A crash between charge and answer leaves the charge; the next attempt answers the question that was paid for."""
+    cost, before = cost_of(question), place.spent
+    for _ in range(2):
+        with suppress(Crash):
+            place.enter(release_id, BUDGET, WatchedNoise(_crash)).release(question, "a")
+            yield "the crash is not swallowed", False
+        yield "the charge stays, once", place.spent == before + cost
+        yield "there is no answer yet", stored(place, release_id, "a") is None
+    other = Counts.priced(HALVES, Fraction(1, 2))
+    answer = place.enter(release_id, BUDGET).release(other, "a")
+    yield "the stored question is answered, not the one that is asked now", answer.question == question
+    yield "going on costs nothing", place.spent == before + cost
+    kinds = place.kinds(release_id)
+    yield "there is one charge and one answer", (kinds.count("charged"), kinds.count("published")) == (1, 1)
+    yield "a retry repeats that answer", same(answer, place.enter(release_id, BUDGET).release(question, "a"))
+
+
+def a_failure_has_one_text(place: World, question: Question, release_id: str) -> Told:
+    """What fails behind the charge leaves as one fixed text that quotes nothing; the charge is kept."""
+    cost, before = cost_of(question), place.spent
+    failures: list[PrivateStepFailed] = []
+    for cause in (ValueError(MARK), OSError(str(MARK)), MemoryError()):
+        try:
+            place.enter(release_id, BUDGET, WatchedNoise(_failing(cause))).release(question, "a")
+        except PrivateStepFailed as error:
+            failures.append(error)
+    yield "every cause fails in the same way", len(failures) == 3
+    for failed in failures:
+        yield "the text is fixed", str(failed) == PrivateStepFailed.TEXT and failed.args == (PrivateStepFailed.TEXT,)
+        yield "nothing is chained to it", failed.__cause__ is None and failed.__context__ is None
+        yield "its trace quotes no cell", str(MARK) not in "".join(traceback.format_exception(failed))
+    yield "the charge is kept, once", place.spent == before + cost
+    place.ledger.close_run(DATASET, release_id, "given up")
+    yield "closing refunds nothing", place.spent == before + cost
+
+
+def a_failing_scan_is_the_same(place: World, question: Question, release_id: str) -> Told:
+    """A table that cannot be scanned after the charge: same text, and the charge is kept."""
+    cost, before = cost_of(question), place.spent
+    curator = place.enter(release_id, BUDGET)
+    curator._executor = _Unwilling()  # type: ignore[assignment]
+    caught: PrivateStepFailed | None = None
+    try:
+        curator.release(question, "a")
+    except PrivateStepFailed as error:
+        caught = error
+    yield "the scan's failure has the fixed text", caught is not None and str(caught) == PrivateStepFailed.TEXT
+    yield "nothing is chained to it", caught is not None and caught.__cause__ is None and caught.__context__ is None
+    yield "the charge is kept", place.spent == before + cost
+    yield "there is no answer", stored(place, release_id, "a") is None
+
+
+def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Told:
+    """While one process draws, another answers the same label: one charge, one answer, and both return it."""
+    cost, before = cost_of(question), place.spent
+    faster: list[Release] = []
+
+    def overtake() -> None:
+        if not faster:
+            faster.append(place.enter(release_id, BUDGET).release(question, "a"))
+
+    slow = WatchedNoise(overtake)
+    answer = place.enter(release_id, BUDGET, slow).release(question, "a")
+    yield "both draw", len(slow.drawn) == len(question.parts)
+    yield "both return one answer", same(answer, faster[0])
+    kinds = place.kinds(release_id)
+    yield "there is one charge and one answer", (kinds.count("charged"), kinds.count("published")) == (1, 1)
+    yield "it is paid for once", place.spent == before + cost
+    yield "it stays the answer", same(faster[0], place.enter(release_id, BUDGET).release(question, "a"))
+
+
+def a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Told:
+    """A run that is closed while it draws publishes nothing; what it was charged stays charged."""
+    cost, before = cost_of(question), place.spent
+    late = WatchedNoise(lambda: place.ledger.close_run(DATASET, release_id, "recovered"))
+    refused = False
+    try:
+        place.enter(release_id, BUDGET, late).release(question, "a")
+    except RunClosed:
+        refused = True
+    yield "the late draw is refused", refused
+    yield "nothing is published", "published" not in place.kinds(release_id)
+    yield "the charge stays", place.spent == before + cost
+
+
+def a_closed_run_repeats_and_charges_no_more(place: World, question: Question, release_id: str) -> Told:
+    """Closing returns what was not charged, keeps answers, and ends charges."""
+    cost, free = cost_of(question), place.ledger.balance(DATASET).remaining.main
+    curator = place.enter(release_id, BUDGET)
+    answer = curator.release(question, "a")
+    paid = place.spent
+    curator.close()
+    yield "what was not charged returns", place.ledger.balance(DATASET).remaining.main == free - cost
+    yield "closing refunds nothing", place.spent == paid
+    yield "the answer is repeated", same(answer, place.enter(release_id, BUDGET).release(question, "a"))
+    refused = False
+    try:
+        place.enter(release_id, BUDGET).release(question, "b")
+    except RunClosed:
+        refused = True
+    yield "a new label is refused", refused and place.spent == paid
+
+
+def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str) -> Told:
+    """A question for which there is no room draws nothing, costs nothing and leaves no record of a charge."""
+    before, noise = place.spent, WatchedNoise()
+    curator = place.enter(release_id, ZeroConcentratedDP("0.000001"), noise)
+    curator._executor = _Unwilling()  # type: ignore[assignment]
+    refusals = 0
+    for label in ("a", "b"):
+        try:
+            curator.release(question, label)
+        except (BudgetExceeded, InvalidInput):
+            refusals += 1
+        except PubPrivError:
+            pass
+    yield "it is refused", refusals == 2
+    yield "nothing is drawn", not noise.drawn
+    yield "nothing is charged", place.spent == before and "charged" not in place.kinds(release_id)
+
+
+Story = Callable[[World, Question, str], Told]
+PROMISES: dict[str, Story] = {
+    "paid before the look": paid_before_the_look,
+    "what leaves is what is stored": what_leaves_is_what_is_stored,
+    "a crash is resumed, with one charge and one answer": a_crash_is_resumed,
+    "a failure has one text and no refund": a_failure_has_one_text,
+    "a failing scan is the same": a_failing_scan_is_the_same,
+    "an overtaken draw is dropped": an_overtaken_draw_is_dropped,
+    "a late draw is dropped": a_late_draw_is_dropped,
+    "a closed run repeats and charges no more": a_closed_run_repeats_and_charges_no_more,
+    "a refusal looks at nothing": a_refusal_looks_at_nothing,
+}
+
+
+def _crash() -> None:
+    raise Crash
+
+
+def _failing(cause: Exception) -> Callable[[], None]:
+    def fail() -> None:
+        raise cause
+
+    return fail
+
+
+class _Unwilling:
+    """An executor that fails when it is given work, quoting a cell."""
+
+    def map(self, *_: object) -> None:
+        raise OSError(str(MARK))

@@ -1,0 +1,95 @@
+"""Worlds to audit in: synthetic records in memory, or in a file with a real ledger in a folder of its own.
+
+Nothing here is anybody's data. A world with a ledger is made afresh, used by one check and thrown away.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.columns import parse_columns
+from pubpriv.data.tables import ArrayTable, PrivateTable
+from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
+
+DATASET = "audited"
+
+
+def in_memory(rows: Any, columns: tuple[str, ...] | None = None) -> ArrayTable:
+    """Rows (n, d) as the scan sees a table; columns are x0, x1, ... unless they are named."""
+    cells = np.asarray(rows, dtype=np.float64)
+    return ArrayTable(cells, parse_columns(list(columns or (f"x{i}" for i in range(cells.shape[1])))))
+
+
+@dataclass(frozen=True)
+class World:
+    """A private file, and the ledger in which it is registered."""
+
+    table: PrivateTable
+    ledger: Ledger
+    url: str
+
+    def enter(self, release_id: str, budget: Budget, noise: NoiseSource | None = None) -> Curator:
+        """The real curator of a run; `noise` takes the place of the system's in this curator only."""
+        curator = Curator(self.table, self.ledger, DATASET, budget, release_id)
+        if noise is not None:
+            curator._noise = noise  # where an audit makes a private step fail, or watches it
+        return curator
+
+    @property
+    def spent(self) -> int:
+        """Units charged to the dataset so far."""
+        return int(self.ledger.balance(DATASET).spent.main)
+
+    def kinds(self, release_id: str) -> list[str]:
+        """Kinds of a run's records, oldest first."""
+        return [record.kind for record in self.ledger.records(DATASET) if record.release_id == release_id]
+
+
+@contextmanager
+def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
+    """A world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
+        names = [f"x{i}" for i in range(rows.shape[1])]
+        path = Path(folder) / "records.parquet"
+        pq.write_table(pa.table(dict(zip(names, rows.T, strict=True))), path)
+        table = PrivateTable.open(path, names)
+        url = f"sqlite:///{folder}/ledger.db"
+        with Ledger.open(url) as ledger:
+            ledger.register(DATASET, cap or ZeroConcentratedDP(10**6), table)
+            yield World(table, ledger, url)
+
+
+class Crash(BaseException):
+    """The process dies here: no handler of `Exception` sees it."""
+
+
+class WatchedNoise:
+    """The system's noise, with something happening first; remembers what it drew.
+
+    Args:
+        before: called at each draw, between the charge and the answer.
+    """
+
+    private = True
+
+    def __init__(self, before: Callable[[], Any] = lambda: None) -> None:
+        self._before, self._source = before, OperatingSystemNoise()
+        self.drawn: list[list[int]] = []
+
+    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+        """int64 (size,)."""
+        self._before()
+        values = self._source.draw(label, part, sd, size)
+        self.drawn.append(values.tolist())
+        return values
