@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check clean
+.PHONY: help install demo test test-slow test-storm check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,postgres]'
 	@touch $(STAMP)
 
 demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/
@@ -24,6 +24,9 @@ test: install  ## the fast suite
 
 test-slow: install  ## the long statistical and timing tests
 	$(BIN)/pytest -m slow
+
+test-storm: install  ## hundreds of kill -9 at random moments, with and without Prefect
+	$(BIN)/pytest -m storm -s
 
 check: install  ## ruff, mypy --strict on pubpriv, import contracts
 	$(BIN)/ruff check .

@@ -1,0 +1,166 @@
+"""Whole jobs in processes of their own, for tests that kill them: tables, children, and what is left behind."""
+
+import json
+import multiprocessing
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pubpriv import curator
+from pubpriv.data import scan
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.privacy.books import LedgerBooks
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.book import Book
+
+# children are forked from a process that has the libraries and no threads; what they patch dies with them
+processes = multiprocessing.get_context("forkserver")
+_LIBRARIES = (
+    "mpmath opendp.prelude pandas pyarrow.parquet pytest scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
+)
+processes.set_forkserver_preload(["pubpriv.mixture.job", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
+
+DATASET, RELEASE_ID = "visits", "r1"
+CAP, ALLOTMENT = "zcdp:2", "zcdp:0.5"
+
+
+def make_tables(folder: Path) -> None:
+    """Tables of two far groups in three columns, so that every kind of step runs."""
+    generator = np.random.default_rng(3)
+    for name, n in (("private", 900), ("public", 3)):
+        rows = generator.standard_normal((n, 3)) + 30.0 * (np.arange(n) % 3 == 2)[:, None]
+        pd.DataFrame(rows, columns=["a", "b", "c"]).to_parquet(folder / f"{name}.parquet", row_group_size=400)
+
+
+def url_at(folder: Path | str) -> str:
+    """The ledger of a folder."""
+    return f"sqlite:///{folder}/ledger.db"
+
+
+def ledger_at(folder: Path | str) -> Ledger:
+    return Ledger.open(url_at(folder))
+
+
+def register(folder: Path | str) -> None:
+    """Make the folder's ledger, or find it made."""
+    with ledger_at(folder) as ledger:
+        ledger.register(DATASET, budget=parse_budget(CAP))
+
+
+def make_ledger(folder: Path) -> None:
+    folder.mkdir()
+    register(folder)
+
+
+def run(folder: str, *models: str, before: Callable[[], None] | None = None) -> None:
+    """The whole job, once per file name in `models`; its tables are in the folder's parent."""
+    if before is not None:
+        before()
+    tables = Path(folder).parent
+    job = MixtureJob(
+        private=str(tables / "private.parquet"),
+        public=str(tables / "public.parquet"),
+        columns=None,
+        n_components=2,
+        budget=ALLOTMENT,
+        dataset=DATASET,
+        ledger=url_at(folder),
+        release_id=RELEASE_ID,
+    )
+    for model in models:
+        run_job(job).save(Path(folder) / model)
+
+
+def in_child(folder: Path, *models: str, before: Callable[[], None] | None = None) -> int | None:
+    """Exit code of `run` in a child process."""
+    child = processes.Process(target=run, args=(str(folder), *models), kwargs={"before": before})
+    child.start()
+    child.join(60)
+    return child.exitcode
+
+
+def killed_at(point: str, label: str) -> None:
+    """Patch this process to die at `point` of the question `label`; the product's own functions do the work."""
+    asked: list[str] = []
+
+    def die(name: str) -> None:
+        if point == name and asked[-1:] == [label]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def around(owner: object, name: str, after: str = "", before: str = "", first: str = "") -> None:
+        """`owner.name`, dying before or after it; where `first` is given, only if that is its first argument."""
+        original = getattr(owner, name)
+
+        def patched(*args, **kwargs):
+            if name == "find":
+                asked.append(args[1])
+            die(before)
+            result = original(*args, **kwargs)
+            if not first or args[1] == first:
+                die(after)
+            return result
+
+        setattr(owner, name, patched)
+
+    around(LedgerBooks, "find", after="after find")
+    around(Book, "append", after="inside the charge", first="charged")
+    around(LedgerBooks, "charge", after="after the charge")
+    around(scan, "scan_chunk", after="inside the scan")
+    around(curator, "scan", after="after the scan")
+    around(LedgerBooks, "publish", before="after the noise", after="after the publication")
+    around(Book, "append", after="inside the publication", first="published")
+
+
+def model_at(path: Path) -> tuple[dict, str]:
+    """A model file without time of writing and chain head, which moves when the run is closed; and that head."""
+    model = json.loads(path.read_text())
+    del model["provenance"]["created"]
+    return model, model["provenance"].pop("chain_head")
+
+
+def records_of(folder: Path) -> list[tuple[str, str]]:
+    """(kind, label) of every record that belongs to a charge, oldest first."""
+    with ledger_at(folder) as ledger:
+        records = ledger.records(DATASET)
+    labels = {record.key: record.facts()["label"] for record in records if record.kind == "charged"}
+    return [(record.kind, labels[record.key]) for record in records if record.key is not None]
+
+
+def answered(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Records of questions that were charged and answered in turn."""
+    return [(kind, label) for label in labels for kind in ("charged", "published")]
+
+
+def faults(folder: Path) -> list[str]:
+    """What is wrong with the books that a killed run left in a folder; nothing, one hopes.
+
+    The file is an intact database, chain and sums verify, each answer follows exactly one charge under its key,
+    and no key has two answers.
+    """
+    with closing(sqlite3.connect(folder / "ledger.db")) as connection:
+        integrity = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    found = [] if integrity == ["ok"] else [f"integrity check: {integrity}"]
+    if "records" not in tables:
+        return found if not tables else [*found, f"half a ledger: {sorted(tables)}"]
+    with ledger_at(folder) as ledger:
+        if DATASET not in ledger.datasets():
+            return found
+        ledger.verify(DATASET)
+        records = ledger.records(DATASET)
+    seen: dict[str, list[str]] = {}
+    for record in records:
+        if record.key is not None:
+            seen.setdefault(record.key, []).append(record.kind)
+    for kinds in seen.values():
+        charges = kinds.count("charged"), kinds.index("charged") if "charged" in kinds else None
+        if charges != (1, 0) or kinds.count("published") > 1:
+            found += [f"a key has the records {kinds}"]
+    return found
