@@ -57,6 +57,19 @@ def _server_where_marked(request):
         request.getfixturevalue("prefect_server")
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server of the session's own; skipped, with the reason, where its programs are missing."""
+    from stores import Postgres, postgres_programs
+
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("SKIPPED: no PostgreSQL server programs (Debian: apt-get install postgresql)")
+    server = Postgres(programs)
+    yield server
+    server.remove()
+
+
 @pytest.fixture
 def in_new_process():
     """Run Python code with other hash seeds in a process of its own, and return what it prints."""

@@ -1,13 +1,13 @@
 """The ledger: pay before the look, one charge and one answer per key, never a refund, nothing rewritten."""
 
 import signal
-import sqlite3
 import stat
-from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
+import sqlalchemy as sa
+from stores import drop_guards, raw
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
@@ -17,6 +17,7 @@ from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts", "radius": "1"}
+COLUMNS = 'kind, release_id, key, body, state, previous_hash, hash, at, "user", host, version'
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,9 @@ def gaussian(rho):
 
 
 @pytest.fixture
-def path(tmp_path):
-    """Where the ledger is; its folder does not exist yet."""
-    return tmp_path / "folder" / "ledger.db"
-
-
-@pytest.fixture
-def ledger(path):
+def ledger(ledger_url):
     """Dataset `visits` with one unit of rho, and an open run `r` of a half."""
-    with Ledger.open(f"sqlite:///{path}") as opened:
+    with Ledger.open(ledger_url) as opened:
         opened.register("visits", budget=ZeroConcentratedDP(1))
         opened.open_run("visits", "r", ZeroConcentratedDP("0.5"))
         yield opened
@@ -182,65 +177,88 @@ def test_a_table_belongs_to_one_dataset(ledger):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE records SET user = 'x'",
+        """UPDATE records SET "user" = 'x'""",
         "DELETE FROM records",
-        "INSERT OR REPLACE INTO records SELECT * FROM records WHERE seq = 1",
         "DELETE FROM datasets",
+        "UPDATE datasets SET name = 'other'",
+        "INSERT INTO records SELECT * FROM records WHERE seq = 1",
+        f"INSERT INTO records SELECT dataset, 99, {COLUMNS} FROM records WHERE seq = 0",
     ],
 )
-def test_rows_are_never_changed(ledger, path, statement):
-    """Triggers refuse to update, delete and replace."""
-    with closing(sqlite3.connect(path)) as raw:
-        raw.execute("PRAGMA recursive_triggers=ON")
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
-            raw.execute(statement)
+def test_rows_are_never_changed(ledger, ledger_url, statement):
+    """The database refuses to update, delete, replace, and insert elsewhere than at the end."""
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), raw(ledger_url) as connection:
+        connection.execute(sa.text(statement))
+    ledger.verify("visits")
 
 
-def test_one_charge_and_one_answer_per_key_are_facts_of_the_database(ledger, path):
-    """A second row for the same key is refused by an index, whoever writes it."""
+@pytest.mark.parametrize("table", ["records", "datasets"])
+def test_tables_are_never_replaced_or_emptied(ledger, ledger_url, table):
+    """Each database has a statement of its own that goes round the triggers for rows."""
+    statement = f"TRUNCATE {table} CASCADE"
+    if ledger_url.startswith("sqlite"):  # with recursive triggers off, as other programs have them
+        statement = f"INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), raw(ledger_url) as connection:
+        connection.execute(sa.text(statement))
+    ledger.verify("visits")
+
+
+@pytest.mark.parametrize("kind", ["charged", "published", "opened", "closed"])
+def test_one_charge_and_one_answer_per_key_are_facts_of_the_database(ledger, ledger_url, kind):
+    """A second row for the same key is refused, whoever writes it, at the end of the chain too."""
     standing = charge(ledger)
     ledger.publish("visits", "r", "a", standing.attempt, {"x": [1]})
-    columns = "kind, release_id, key, body, state, previous_hash, hash, at, user, host, version"
-    with closing(sqlite3.connect(path)) as raw:
-        for kind in ("charged", "published"):
-            with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
-                raw.execute(f"INSERT INTO records SELECT dataset, 99, {columns} FROM records WHERE kind = ?", (kind,))
+    ledger.close_run("visits", "r", "done")
+    end = len(ledger.records("visits"))
+    statement = f"INSERT INTO records SELECT dataset, {end}, {COLUMNS} FROM records WHERE kind = '{kind}'"
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"), raw(ledger_url) as connection:
+        connection.execute(sa.text(statement))
+    without = "DROP TRIGGER records_at_end"
+    if ledger_url.startswith("postgresql"):
+        without = "ALTER TABLE records DISABLE TRIGGER records_at_end"
+    with raw(ledger_url) as connection:
+        connection.execute(sa.text(without))
+    with pytest.raises(sa.exc.IntegrityError), raw(ledger_url) as connection:  # the unique index, by itself
+        connection.execute(sa.text(statement))
 
 
 @pytest.mark.parametrize(
     "statement",
     [
         "UPDATE records SET body = replace(body, 'Counts', 'Totals') WHERE kind = 'charged'",
-        "UPDATE records SET user = 'x' WHERE seq = 1",
+        """UPDATE records SET "user" = 'x' WHERE seq = 1""",
         "UPDATE records SET state = (SELECT state FROM records WHERE seq = 1) WHERE seq = 2",
         "DELETE FROM records WHERE seq = 1",
     ],
 )
-def test_tampering_is_found(ledger, path, statement):
+def test_tampering_is_found(ledger, ledger_url, statement):
     """With the triggers dropped a row can be changed, and verify says so."""
     charge(ledger)
     charge(ledger, "b")
     ledger.verify("visits")
-    ledger.close()
-    with closing(sqlite3.connect(path)) as raw, raw:
-        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            raw.execute(f"DROP TRIGGER {name}")
-        assert raw.execute(statement).rowcount > 0
+    with raw(ledger_url) as connection:
+        drop_guards(connection)
+        assert connection.execute(sa.text(statement)).rowcount > 0
     with pytest.raises(LedgerViolation):
         ledger.verify("visits")
 
 
-def test_only_the_owner_reads_the_files(ledger, path):
-    """The database and its side files are 0600, made in a folder that was missing."""
-    charge(ledger)
-    files = list(path.parent.iterdir())
-    assert len(files) >= 2
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+def test_only_the_owner_reads_the_files(tmp_path):
+    """The database and its side files are 0600, made in a folder that was missing; a wider copy is narrowed."""
+    path = tmp_path / "folder" / "ledger.db"
+    with Ledger.open(f"sqlite:///{path}") as ledger:
+        ledger.register("visits", budget=ZeroConcentratedDP(1))
+        files = list(path.parent.iterdir())
+        assert len(files) >= 2
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    path.chmod(0o644)
+    with Ledger.open(f"sqlite:///{path}"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_urls_that_cannot_be_opened(tmp_path):
     """A bad URL is bad input without its password; a file that is no ledger is unavailable."""
-    for url in ("postgresql://u:hunter2@h/db", "ledger.db", "", "sqlite://"):
+    for url in ("mysql://u:hunter2@h/db", "postgresql://u:hunter2@h/", "ledger.db", "", "sqlite://"):
         with pytest.raises(InvalidInput) as refused:
             Ledger.open(url)
         assert "hunter2" not in str(refused.value)
@@ -251,9 +269,9 @@ def test_urls_that_cannot_be_opened(tmp_path):
         Ledger.open(f"sqlite:///{tmp_path / 'text'}")
 
 
-def test_an_approx_ledger_takes_a_zcdp_run_whole(path):
+def test_an_approx_ledger_takes_a_zcdp_run_whole(ledger_url):
     """The last unit of the allotment can be charged in the ledger's other currency."""
-    with Ledger.open(f"sqlite:///{path}") as ledger:
+    with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ApproximateDP(1, "1e-6"))
         ledger.open_run("visits", "r", ZeroConcentratedDP("0.001"))
         for label in range(7):
@@ -282,9 +300,9 @@ def test_epsilon_of_almost_nothing_is_found(two_seconds):
     assert epsilon_gaussian(Fraction(2, UNIT), Fraction(1, 10**6)) >= 0
 
 
-def test_a_refusal_with_a_large_delta_ends(path, two_seconds):
+def test_a_refusal_with_a_large_delta_ends(ledger_url, two_seconds):
     """Asking an approx ledger for a large delta is refused at once."""
-    with Ledger.open(f"sqlite:///{path}") as ledger:
+    with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ApproximateDP(1, "1e-6"))
         with pytest.raises(BudgetExceeded):
             ledger.open_run("visits", "r", ApproximateDP(1, "0.5"))

@@ -1,69 +1,193 @@
-"""Several processes on one ledger: exactly as many runs as there is room for, and one answer."""
+"""Many processes on one ledger: as many charges as there is room for, one answer a key, and no other error."""
 
 import multiprocessing
+import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
 
-from pubpriv.errors import BudgetExceeded
-from pubpriv.privacy.budgets import ZeroConcentratedDP
+import pytest
+
+from pubpriv.errors import BudgetExceeded, PubPrivError, RunClosed
+from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.units import UNIT
 
-EVENT = GaussianEvent(Fraction(2, 5), ((1 << 30, 1),))
+EVENT = GaussianEvent(Fraction(2, 40), ((1 << 30, 1),))
+"""Costs a fortieth of the budget."""
 
+QUESTION = {"type": "Counts"}
 
-def _charge_and_count(job):
-    url, number = job
-    with Ledger.open(url) as ledger:
-        ledger.register("visits", budget=ZeroConcentratedDP(1))
-        try:
-            ledger.open_run("visits", f"run-{number}", ZeroConcentratedDP("0.2"))
-        except BudgetExceeded:
-            return False
-        ledger.charge("visits", f"run-{number}", "a", {"type": "Counts"}, EVENT)
-        return True
+# children are forked from a process that has the libraries and no threads
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["pubpriv.privacy.ledger.store", "alembic.command", "mpmath", "pytest", "psycopg"])
 
 
-def _publish(job):
-    url, number = job
-    with Ledger.open(url) as ledger:
-        standing = ledger.charge("visits", "r", "a", {"type": "Counts"}, EVENT)
-        return ledger.publish("visits", "r", "a", standing.attempt, {"x": [number]})["x"]
+@dataclass(frozen=True)
+class Racer:
+    """What one of many processes does, from one moment on."""
+
+    url: str
+    number: int
+    start_at: float
 
 
-def _in_parallel(work, url, processes):
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        return pool.map(work, [(url, number) for number in range(processes)], chunksize=1)
+def _in_parallel(work, url, racers):
+    start_at = time.time() + 1.0
+    with processes.Pool(racers) as pool:
+        return pool.map(work, [Racer(url, number, start_at) for number in range(racers)], chunksize=1)
 
 
-def test_eight_processes_race_for_room_for_five(tmp_path):
-    """Creating, migrating, registering and holding at once: exactly five get in, and the books agree."""
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    assert sorted(_in_parallel(_charge_and_count, url, 8)) == [False] * 3 + [True] * 5
-    with Ledger.open(url) as ledger:
-        state = ledger.balance("visits").state
-        assert (state.spent, state.held.main) == (state.cap, 0)
-        ledger.verify("visits")
+def _on_your_marks(racer):
+    time.sleep(max(0.0, racer.start_at - time.time()))
 
 
-def test_six_processes_publish_one_answer(tmp_path):
-    """All of them return the same stored answer, paid for once."""
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
-    with Ledger.open(url) as ledger:
+def _attempt(act):
+    """`granted`, or the class and text of what was raised."""
+    try:
+        act()
+    except PubPrivError as refusal:
+        return f"{type(refusal).__name__}: {refusal}"
+    return "granted"
+
+
+def _charge_one_run(racer):
+    with Ledger.open(racer.url) as ledger:
+        _on_your_marks(racer)
+        return _attempt(lambda: ledger.charge("visits", "r", f"step-{racer.number}", QUESTION, EVENT))
+
+
+def _open_a_run(racer):
+    """Creates, migrates, registers, holds and charges: whatever is missing is made by whoever comes first."""
+    _on_your_marks(racer)
+
+    def act():
+        with Ledger.open(racer.url) as ledger:
+            ledger.register("visits", budget=ZeroConcentratedDP(1))
+            ledger.open_run("visits", f"run-{racer.number}", ZeroConcentratedDP("0.025"))
+            ledger.charge("visits", f"run-{racer.number}", "a", QUESTION, EVENT)
+
+    return _attempt(act)
+
+
+def _ask_one_key(racer):
+    with Ledger.open(racer.url) as ledger:
+        _on_your_marks(racer)
+        standing = ledger.charge("visits", "r", "a", QUESTION, EVENT)
+        own = {"x": [racer.number]}
+        return standing.answer or ledger.publish("visits", "r", "a", standing.attempt, own)
+
+
+def _charge_until_closed(racer):
+    with Ledger.open(racer.url) as ledger:
+        _on_your_marks(racer)
+        if racer.number == 0:
+            ledger.close_run("visits", "r", "recovered by hand")
+            return "closed"
+
+        def act():
+            for step in range(4):
+                label = f"{racer.number}/{step}"
+                standing = ledger.charge("visits", "r", label, QUESTION, EVENT)
+                ledger.publish("visits", "r", label, standing.attempt, {"x": [step]})
+
+        return _attempt(act)
+
+
+@pytest.fixture
+def one_run(ledger_url):
+    """A ledger whose run `r` has room for forty charges of `EVENT`."""
+    with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         ledger.open_run("visits", "r", ZeroConcentratedDP(1))
-        answers = _in_parallel(_publish, url, 6)
-        assert len(answers) == 6
-        assert all(answer == answers[0] for answer in answers)
-        assert ledger.balance("visits").state.spent.main == 2 * 10**11
-        kinds = [record.kind for record in ledger.records("visits")]
-        assert (kinds.count("charged"), kinds.count("published")) == (1, 1)
+    return ledger_url
+
+
+def _refusals(outcomes):
+    return [outcome for outcome in outcomes if outcome != "granted"]
+
+
+def test_sixty_four_processes_race_for_room_for_forty_charges(one_run):
+    """Exactly forty get in, the others get the refusal and nothing else, and the books agree."""
+    outcomes = _in_parallel(_charge_one_run, one_run, 64)
+    refused = _refusals(outcomes)
+    assert len(refused) == 24
+    assert {text.partition(":")[0] for text in refused} == {BudgetExceeded.__name__}
+    with Ledger.open(one_run) as ledger:
+        state = ledger.balance("visits").state
+        assert (state.spent, state.held) == (state.cap, Amount(0))
+        assert len(ledger.run("visits", "r").charges) == 40
         ledger.verify("visits")
 
 
-def test_threads_make_one_ledger(tmp_path):
+def test_sixty_four_runs_race_for_room_for_forty(ledger_url):
+    """The same for holds, on a ledger that does not exist when they begin."""
+    outcomes = _in_parallel(_open_a_run, ledger_url, 64)
+    refused = _refusals(outcomes)
+    assert len(refused) == 24
+    assert {text.partition(":")[0] for text in refused} == {BudgetExceeded.__name__}
+    with Ledger.open(ledger_url) as ledger:
+        state = ledger.balance("visits").state
+        assert (state.spent, state.held) == (state.cap, Amount(0))
+        ledger.verify("visits")
+
+
+def test_sixteen_processes_ask_one_key(one_run):
+    """One charge, one answer, sixteen equal results."""
+    answers = _in_parallel(_ask_one_key, one_run, 16)
+    assert len(answers) == 16
+    assert all(answer == answers[0] for answer in answers)
+    with Ledger.open(one_run) as ledger:
+        assert ledger.balance("visits").state.spent.main == UNIT // 40
+        kinds = Counter(record.kind for record in ledger.records("visits"))
+        assert (kinds["charged"], kinds["published"]) == (1, 1)
+        ledger.verify("visits")
+
+
+def test_a_run_is_recovered_while_eight_processes_charge_it(one_run):
+    """Each ends with `RunClosed`, or was done before; nothing is charged or answered after the end."""
+    outcomes = _in_parallel(_charge_until_closed, one_run, 9)
+    assert outcomes.count("closed") == 1
+    stopped = [text for text in outcomes if text not in ("closed", "granted")]
+    assert {text.partition(":")[0] for text in stopped} <= {RunClosed.__name__}
+    with Ledger.open(one_run) as ledger:
+        records = ledger.records("visits")
+        assert records[-1].kind == "closed"
+        assert ledger.balance("visits").held == Amount(0)
+        ledger.verify("visits")
+
+
+def test_two_datasets_race_for_one_table(ledger_url):
+    """One of them gets it, whoever is first; the other is told whose it is."""
+    with Ledger.open(ledger_url) as ledger:
+        for dataset in ("a", "b"):
+            ledger.register(dataset, budget=ZeroConcentratedDP(1))
+    outcomes = _in_parallel(_bind, ledger_url, 8)
+    with Ledger.open(ledger_url) as ledger:
+        owners = [name for name in ("a", "b") if ledger.balance(name).tables]
+    assert len(owners) == 1
+    assert outcomes.count("granted") == 4
+    assert all("belongs to dataset" in text for text in _refusals(outcomes))
+
+
+@dataclass(frozen=True)
+class _Table:
+    uri: str = "/data/visits.parquet"
+    source_columns: tuple[str, ...] = ("age",)
+
+
+def _bind(racer):
+    with Ledger.open(racer.url) as ledger:
+        _on_your_marks(racer)
+        return _attempt(lambda: ledger.bind("ab"[racer.number % 2], _Table()))
+
+
+def test_threads_make_one_ledger(ledger_url):
     """Several threads of one process may open a ledger that does not exist yet."""
-    url = f"sqlite:///{tmp_path / 'ledger.db'}"
     with ThreadPoolExecutor(4) as threads:
-        opened = list(threads.map(Ledger.open, [url] * 4))
+        opened = list(threads.map(Ledger.open, [ledger_url] * 4))
     assert [ledger.datasets() for ledger in opened] == [[]] * 4
+    for ledger in opened:
+        ledger.close()

@@ -25,12 +25,12 @@ def gaussian(rho):
 
 
 @pytest.fixture
-def open_ledger(tmp_path):
+def open_ledger(new_ledger_url):
     """Makes ledgers with dataset `visits`."""
     made = []
 
     def make(budget):
-        made.append(Ledger.open(f"sqlite:///{tmp_path / f'{len(made)}.db'}"))
+        made.append(Ledger.open(new_ledger_url()))
         made[-1].register("visits", budget=budget)
         return made[-1]
 

@@ -2,16 +2,16 @@
 
 import hashlib
 import json
-import sqlite3
-from contextlib import closing
 from fractions import Fraction
 
 import pytest
+import sqlalchemy as sa
+from stores import drop_guards, raw
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger import Ledger, schema
 from pubpriv.privacy.ledger.records import canonical
 
 QUESTION = {"type": "Counts"}
@@ -37,10 +37,9 @@ def gaussian(rho):
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(ledger_url):
     """A ledger with runs of two kinds: a charge with an answer, one without, and a closed run."""
-    found = f"sqlite:///{tmp_path / 'ledger.db'}"
-    with Ledger.open(found) as ledger:
+    with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
         ledger.start("visits", "r", "mean", "{}", "hash", None)
@@ -52,28 +51,22 @@ def url(tmp_path):
         ledger.charge("visits", "s", "a", QUESTION, gaussian("0.001"))
         ledger.close_run("visits", "s", "done")
         ledger.verify("visits", expected_head=ledger.balance("visits").chain_head)
-    return found
+    return ledger_url
 
 
 def rewrite(url, change):
     """Change rows and chain them anew, as somebody who knows the code could."""
-    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as raw, raw:
-        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger')").fetchall():
-            raw.execute(f"DROP TRIGGER {name}")
-        for kind in ("charged", "published", "opened", "closed"):
-            raw.execute(f"DROP INDEX one_{kind}")
-        rows = raw.execute(f"SELECT {', '.join(COLUMNS)} FROM records ORDER BY seq").fetchall()
-        changed = change([dict(zip(COLUMNS, row, strict=True)) for row in rows])
-        raw.execute("DELETE FROM records")
+    table = schema.records
+    with raw(url) as connection:
+        drop_guards(connection)
+        rows = connection.execute(sa.select(table).order_by(table.c.seq)).mappings().all()
+        changed = change([{name: row[name] for name in COLUMNS} for row in rows])
+        connection.execute(sa.delete(table))
         previous = ""
         for seq, row in enumerate(changed):
             row |= {"seq": seq, "previous_hash": previous}
             previous = hashlib.sha256(canonical(row).encode()).hexdigest()
-            marks = ", ".join("?" * (len(COLUMNS) + 1))
-            raw.execute(
-                f"INSERT INTO records ({', '.join(COLUMNS)}, hash) VALUES ({marks})",
-                [*row.values(), previous],
-            )
+            connection.execute(sa.insert(table).values(**row, hash=previous))
 
 
 def edit(of, /, **values):

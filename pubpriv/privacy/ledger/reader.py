@@ -10,6 +10,8 @@ from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Budget, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger.outlook import Lookout, Outlook
 from pubpriv.privacy.ledger.records import Record, charge_key
 from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.views import Balance, Run, Standing
@@ -18,15 +20,19 @@ from pubpriv.privacy.ledger.views import Balance, Run, Standing
 class Reader:
     """The reading half of `Ledger`."""
 
-    def __init__(self, engine: sa.Engine, url: str) -> None:
-        self._engine = engine
-        self.url = url
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._budgets: dict[str, Budget] = {}
         self._allotments: dict[tuple[str, str], Budget] = {}
 
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+        return self._database.address.shown
+
     def close(self) -> None:
         """Let go of the database."""
-        self._engine.dispose()
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -36,7 +42,7 @@ class Reader:
 
     def datasets(self) -> list[str]:
         """Names of all datasets."""
-        with schema.transaction(self._engine, write=False) as connection:
+        with self._database.transaction(write=False) as connection:
             return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
 
     def balance(self, dataset: str) -> Balance:
@@ -45,6 +51,14 @@ class Reader:
             terms, state = book.terms, book.known_state()
             budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
             return Balance(dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest())
+
+    def outlook(self, dataset: str) -> Outlook:
+        """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
+        with self._database.transaction(write=False) as connection:
+            book = Lookout(connection, dataset)
+            if book.state is None:
+                self._unknown(connection, dataset)
+            return book.look()
 
     def find(self, dataset: str, release_id: str, label: str) -> Standing | None:
         """The charge under this label, with its answer if there is one; None if nothing was charged."""
@@ -80,11 +94,11 @@ class Reader:
         """
         table = schema.records
         query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
-        with schema.transaction(self._engine, write=False) as connection:
-            if not schema.known(connection, dataset):
+        with self._database.transaction(write=False) as connection:
+            if not schema.known(connection, dataset, lock=False):
                 self._unknown(connection, dataset)
-            rows = (schema.record_of(row) for row in connection.execute(query))
-            replay(dataset, rows, expected_head)
+            found = connection.execution_options(yield_per=1000).execute(query)
+            replay(dataset, (schema.record_of(row) for row in found), expected_head)
 
     def _registered(self, dataset: str) -> Budget:
         """The first budget of a dataset, which never changes."""
@@ -102,7 +116,7 @@ class Reader:
 
     @contextmanager
     def _reading(self, dataset: str) -> Iterator[Book]:
-        with schema.transaction(self._engine, write=False) as connection:
+        with self._database.transaction(write=False) as connection:
             book = Book(connection, dataset)
             if book.state is None:
                 self._unknown(connection, dataset)

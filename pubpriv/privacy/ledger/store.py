@@ -8,13 +8,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-import sqlalchemy as sa
-
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
 from pubpriv.privacy.events import Event, hold_for, price
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.database import connect
 from pubpriv.privacy.ledger.reader import Reader
 from pubpriv.privacy.ledger.records import charge_key, share_of
 from pubpriv.privacy.ledger.refusals import Refused, written
@@ -31,22 +30,21 @@ class Ledger(Reader):
 
     @classmethod
     def open(cls, url: str, create: bool = True) -> Self:
-        """The ledger at `url` (`sqlite:///PATH`), migrated forwards if it is older.
+        """The ledger at `url`, migrated forwards if it is older.
 
         Args:
-            url: where it is.
+            url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
             create: make an empty one if there is none; otherwise that is an error.
 
         Raises:
             InvalidInput: not a ledger URL, or none there and `create` is false.
             Unavailable: it cannot be read or written now.
         """
-        path = schema.sqlite_path(url)
-        return cls(schema.connect(url, create), f"sqlite:///{path}")
+        return cls(connect(url, create))
 
     @property
     def reference(self) -> str:
-        """How another process finds this ledger; carries no password."""
+        """How a task finds this ledger; another process finds the password where `ledger.urls` says."""
         return self.url
 
     # -- datasets --------------------------------------------------------------------------------------------
@@ -76,7 +74,7 @@ class Ledger(Reader):
             BudgetExceeded: the cap would fall below what is spent and held.
         """
         _check_name(dataset, "dataset")
-        with self._locked(dataset, create=True) as book:
+        with self._locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
                 body = {"budget": budget_to_json(budget), "unit": unit, "cap": budget.cap}
                 book.append("registered", body)
@@ -93,8 +91,12 @@ class Ledger(Reader):
         Raises:
             SpecMismatch: a table, or columns, that were not declared, or a table of another dataset.
         """
-        with self._locked(dataset) as book:
-            if not book.tables:
+        with self._reading(dataset) as book:
+            if book.tables:
+                book.check_declared(table, self.url)
+                return
+        with self._locked(dataset, tables=True) as book:
+            if not book.tables:  # nobody was quicker
                 book.declare(table)
                 return
             book.check_declared(table, self.url)
@@ -244,14 +246,18 @@ class Ledger(Reader):
             return allotment, refusal
 
     @contextmanager
-    def _locked(self, dataset: str, create: bool = False) -> Iterator[Book]:
+    def _locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
+        """One writing transaction that holds the dataset, and with `tables` who declares which table."""
         refused: Refused | None = None
         try:
-            with schema.transaction(self._engine) as connection:
-                if not schema.known(connection, dataset):
+            with self._database.transaction() as connection:
+                if tables:
+                    self._database.lock_tables(connection)
+                if not schema.known(connection, dataset, lock=True):
                     if not create:
                         self._unknown(connection, dataset)
-                    connection.execute(sa.insert(schema.datasets).values(name=dataset))
+                    connection.execute(schema.ADD_DATASET, {"name": dataset})
+                    schema.known(connection, dataset, lock=True)
                 yield Book(connection, dataset)
         except Refused as messenger:
             refused = messenger

@@ -1,4 +1,4 @@
-"""Runs revisions inside the transaction that `schema.migrate` holds."""
+"""Runs revisions inside the transaction that `database.migrate` holds."""
 
 from alembic import context
 

@@ -6,6 +6,8 @@ Revision ID: 0001
 import sqlalchemy as sa
 from alembic import op
 
+from pubpriv.privacy.ledger.migrations import triggers
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -43,9 +45,10 @@ def upgrade() -> None:
             sqlite_where=only,
             postgresql_where=only,
         )
+    dialect = op.get_bind().dialect.name
+    for statement in triggers.prepare(dialect):
+        op.execute(statement)
     for verb in ("UPDATE", "DELETE"):
         for table in ("records", "datasets"):
-            op.execute(
-                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
-            )
+            for statement in triggers.never(dialect, table, verb):
+                op.execute(statement)

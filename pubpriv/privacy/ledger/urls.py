@@ -1,0 +1,120 @@
+"""Where a ledger is, and how that is told without its password.
+
+A password never leaves this module but into the driver: messages, handles, flow parameters and logs carry the URL
+without it. Another process finds the password where the same URL stands in `PUBPRIV_LEDGER`, or where PostgreSQL's
+own clients look (`PGPASSWORD`, a password file).
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import sqlalchemy as sa
+
+from pubpriv.errors import InvalidInput
+
+VARIABLE = "PUBPRIV_LEDGER"
+"""Environment variable that may hold the URL of the ledger."""
+
+GRAMMAR = "a ledger URL is sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+
+_SCHEMES = ("postgresql", "postgresql+psycopg", "postgres")
+_SETTINGS = frozenset(
+    {"host", "port", "service", "passfile", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl"}
+    | {"gssencmode", "channel_binding", "target_session_attrs", "application_name", "connect_timeout"}
+    | {"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"}
+)
+"""What may follow the question mark: libpq's settings that hold no secret and change no meaning."""
+
+# by URL without password, for handles that are opened in the process that knew the password
+_passwords: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Address:
+    """A ledger URL, understood.
+
+    Attributes:
+        kind: of the database.
+        shown: the URL without a password; `Ledger.open` takes it in any process that can find the password.
+        path: the file of an SQLite ledger.
+        url: for the driver; None for SQLite. Its text hides the password.
+    """
+
+    kind: Literal["sqlite", "postgresql"]
+    shown: str
+    path: Path | None = None
+    url: sa.URL | None = None
+
+    def masked(self, text: str) -> str:
+        """`text` without the password, whoever quoted it."""
+        password = self.url.password if self.url is not None else None
+        return text.replace(str(password), "***") if password else text
+
+
+def understand(url: object) -> Address:
+    """The address that `url` writes.
+
+    Raises:
+        InvalidInput: it writes none; the message shows nothing that may be a password.
+    """
+    if not isinstance(url, str) or "\0" in url:
+        raise InvalidInput(f"{GRAMMAR}, and a text")
+    if url.startswith("sqlite:///") and url != "sqlite:///":
+        path = Path(os.path.abspath(os.path.expanduser(url.removeprefix("sqlite:///"))))
+        return Address("sqlite", f"sqlite:///{path}", path)
+    if url.partition("://")[0] in _SCHEMES and "://" in url:
+        return _postgresql(url)
+    shown = "that one" if "@" in url else repr(url)
+    raise InvalidInput(f"{GRAMMAR}, not {shown}")
+
+
+def without_password(url: str) -> str:
+    """What may be shown, stored and handed on; the password is remembered for this process."""
+    address = understand(url)
+    return url if address.kind == "sqlite" else address.shown
+
+
+def _postgresql(url: str) -> Address:
+    parsed = _parsed(url)
+    shown = _bare(parsed)
+    text = shown.render_as_string()
+    if parsed.password:
+        _passwords[text] = str(parsed.password)
+    password = parsed.password or _passwords.get(text) or _from_environment(text)
+    return Address("postgresql", text, url=shown.set(password=password) if password else shown)
+
+
+def _bare(url: sa.URL) -> sa.URL:
+    """`url` without a password (`URL.set` takes None for "as it was")."""
+    return sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        parsed = None
+    if parsed is None or not parsed.database:
+        raise InvalidInput(f"{GRAMMAR}; percent-encode what is special in a name or a password")
+    odd = sorted(set(parsed.query) - _SETTINGS)
+    if odd:
+        raise InvalidInput(
+            f"a ledger URL takes no {', '.join(odd)}: a password stands before the @, or in a password file; "
+            f"settings are {', '.join(sorted(_SETTINGS))}"
+        )
+    return parsed.set(drivername="postgresql+psycopg")
+
+
+def _from_environment(shown: str) -> str | None:
+    """The password of the same URL in the environment."""
+    url = os.environ.get(VARIABLE, "")
+    if url.partition("://")[0] not in _SCHEMES:
+        return None
+    try:
+        known = _parsed(url)
+    except InvalidInput:
+        return None
+    same = _bare(known).render_as_string() == shown
+    return str(known.password) if same and known.password else None

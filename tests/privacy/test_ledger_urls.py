@@ -1,0 +1,103 @@
+"""Ledger URLs: passwords reach the driver and nothing else."""
+
+import os
+import pickle
+
+import pytest
+import sqlalchemy as sa
+from stores import PASSWORD, raw
+
+from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.privacy.ledger import Ledger, urls
+
+SECRET = "hunter2/@:"
+URL = "postgresql://ann:hunter2%2F%40%3A@db.example:5433/ledger?sslmode=require"
+
+
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch):
+    """No password from an earlier test, and none in the environment."""
+    monkeypatch.setattr(urls, "_passwords", {})
+    monkeypatch.delenv(urls.VARIABLE, raising=False)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "postgres"])
+def test_one_ledger_has_one_name_without_its_password(scheme):
+    """However the scheme is written, what is shown is the same and holds no secret."""
+    address = urls.understand(URL.replace("postgresql", scheme))
+    assert address.shown == "postgresql+psycopg://ann@db.example:5433/ledger?sslmode=require"
+    assert address.url.password == SECRET
+    assert "hunter2" not in f"{address} {address!r} {address.url} {address.url!r}"
+    assert address.masked(f"could not use {SECRET} here") == "could not use *** here"
+
+
+def test_what_is_shown_opens_again_in_this_process():
+    """A task of the same process gets the URL without its password, and the driver gets the password."""
+    shown = urls.without_password(URL)
+    assert "hunter2" not in shown
+    assert urls.understand(shown).url.password == SECRET
+
+
+def test_another_process_finds_the_password_in_its_environment(monkeypatch):
+    """The same URL in `PUBPRIV_LEDGER` supplies it; the URL of another ledger does not."""
+    shown = "postgresql+psycopg://ann@db.example:5433/ledger?sslmode=require"
+    assert urls.understand(shown).url.password is None
+    monkeypatch.setenv(urls.VARIABLE, URL.replace("5433", "5434"))
+    assert urls.understand(shown).url.password is None
+    monkeypatch.setenv(urls.VARIABLE, URL)
+    assert urls.understand(shown).url.password == SECRET
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://ann:hunter2@h/db",
+        "postgresql://ann:hunter2@h",
+        "postgresql://ann:hunter2@h:port/db",
+        "postgresql://ann@h/db?password=hunter2",
+        "postgresql://ann@h/db?sslpassword=hunter2",
+        "postgresql://ann@h/db?options=-cfsync%3Dhunter2",
+    ],
+)
+def test_a_url_that_is_refused_is_refused_without_its_password(url):
+    """Bad input, and nothing that could be a secret in the message."""
+    with pytest.raises(InvalidInput) as refused:
+        Ledger.open(url)
+    assert "hunter2" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+def test_an_sqlite_url_stays_as_it_was_typed():
+    """Relative paths keep their meaning where they are printed, and carry no password."""
+    assert urls.without_password("sqlite:///folder/ledger.db") == "sqlite:///folder/ledger.db"
+
+
+def test_a_wrong_password_is_told_without_any(postgres):
+    """The server's refusal names the user and what to do; no form of the password."""
+    with pytest.raises(Unavailable, match="PUBPRIV_LEDGER") as refused:
+        Ledger.open(postgres.url("postgres", "wr0ng/word"))
+    assert "wr0ng" not in f"{refused.value} {refused.value.__context__} {refused.value.__cause__}"
+
+
+def test_a_database_that_is_not_there_and_one_of_something_else(postgres):
+    """Exit 5 with what to do; exit 2 where the database belongs to others."""
+    with pytest.raises(Unavailable, match="createdb"):
+        Ledger.open(postgres.url("nowhere"))
+    url = postgres.new_url()
+    with pytest.raises(InvalidInput, match="budget set"):
+        Ledger.open(url, create=False)
+    with raw(url) as connection:
+        connection.execute(sa.text("CREATE TABLE other (name TEXT)"))
+    with pytest.raises(InvalidInput, match="database of its own"):
+        Ledger.open(url)
+
+
+def test_no_handle_carries_a_password(postgres):
+    """What travels to tasks, and what a ledger says of itself, opens here and holds no secret."""
+    with Ledger.open(postgres.new_url()) as ledger:
+        told = f"{ledger.url} {ledger.reference} {pickle.dumps(ledger.reference)!r}"
+        assert PASSWORD not in told
+        assert "ss%40word" not in told
+        with Ledger.open(ledger.reference, create=False) as again:
+            assert again.datasets() == []
+        assert PASSWORD not in os.environ.get(urls.VARIABLE, "")

@@ -1,0 +1,126 @@
+"""Databases for tests: SQLite files, and a real PostgreSQL on loopback whose files go when the tests end."""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+PASSWORD = "s3cret/pa:ss@word"  # what a careless URL would break on
+KINDS = ("sqlite", "postgresql")
+
+
+def postgres_programs() -> Path | None:
+    """The folder of PostgreSQL's newest server programs, or None."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: folder.parent.name.rjust(4))
+    folders.insert(0, Path(shutil.which("initdb") or "/nowhere/initdb").parent)
+    found = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
+    return found[-1] if found else None
+
+
+class Postgres:
+    """A cluster of its own: password authentication, loopback only, fsync on."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir="/tmp"))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        # the server refuses to run as root
+        self._as = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
+        if self._as:
+            shutil.chown(self._folder, "postgres", "postgres")
+        secret = self._folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        options = ["--username=pubpriv", f"--pwfile={secret}", "--auth=scram-sha-256", "--encoding=UTF8"]
+        self._run("initdb", "--pgdata", str(self._data), "--no-instructions", *options)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._programs / program), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._folder, **self._as)
+        assert done.returncode == 0, done.stderr
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
+        settings |= {"max_connections": 200}
+        arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self._folder / "log").open("ab") as log:
+            command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, **self._as)
+        until = time.monotonic() + 30
+        while not self._answers():
+            assert time.monotonic() < until, (self._folder / "log").read_text()
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            with raw(self.url("postgres")) as connection:
+                return bool(connection.execute(sa.text("SELECT true")).scalar())
+        except sa.exc.OperationalError:
+            return False
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop the server: SIGINT breaks connections off, SIGQUIT stops at once as a crash would."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            self._process = None
+
+    def remove(self) -> None:
+        """Stop, and delete all files."""
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def url(self, database: str, password: str = PASSWORD) -> str:
+        """A ledger URL."""
+        return sa.URL.create(
+            "postgresql", "pubpriv", password, "127.0.0.1", self.port, database
+        ).render_as_string(hide_password=False)
+
+    def new_url(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"ledger_{secrets.token_hex(6)}"
+        with raw(self.url("postgres"), isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+        return self.url(name)
+
+
+@contextmanager
+def raw(url: str, **options: str) -> Iterator[sa.Connection]:
+    """A connection that knows nothing of the ledger's rules; what was done in it is committed."""
+    engine = sa.create_engine(sa.make_url(url.replace("postgresql://", "postgresql+psycopg://")), **options)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def drop_guards(connection: sa.Connection) -> None:
+    """Take away triggers and unique indexes, as the owner of a database can."""
+    if connection.dialect.name == "sqlite":
+        names = connection.execute(sa.text("SELECT name FROM sqlite_master WHERE type = 'trigger'")).scalars().all()
+        for name in names:
+            connection.execute(sa.text(f"DROP TRIGGER {name}"))
+    else:
+        for table in ("records", "datasets"):
+            connection.execute(sa.text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
+    for kind in ("charged", "published", "opened", "closed"):
+        connection.execute(sa.text(f"DROP INDEX one_{kind}"))
