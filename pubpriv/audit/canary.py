@@ -39,7 +39,7 @@ POWER = 0.8
 RUNS = {True: 6_000, False: 60_000}
 """Answers on each side, in a fast audit and in a full one."""
 
-RUNS_THROUGH_THE_DOOR = {True: 200, False: 4_000}
+RUNS_THROUGH_THE_DOOR = {True: 120, False: 4_000}
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:

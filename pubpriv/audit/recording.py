@@ -1,0 +1,156 @@
+"""Record and replay: what a driver asks and returns follows from the answers that it was given, and from them alone.
+
+A whole driver runs on a table D, and its answers are kept. Then it runs on other tables D' with the kept answers in
+the place of new ones. If everything it knows of the rows came through the door, it asks the same questions in the
+same order and returns the same bits, and no row of D' is ever opened. The exact totals of its questions on D and on
+a neighbour are then compared with what the run was charged.
+"""
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.audit.finding import Finding
+from pubpriv.audit.tape import Driver, Tape, record
+from pubpriv.audit.worlds import distance, in_memory
+from pubpriv.curator import Curator
+from pubpriv.data.codec import from_json
+from pubpriv.data.scan import scan
+from pubpriv.mixture.pipeline import estimate_mixture
+from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
+from pubpriv.privacy.units import UNIT
+
+
+def findings(fast: bool, seed: int) -> Iterator[Finding]:
+    """Every driver: replayed on other tables, and measured against neighbours."""
+    for driver in drivers(seed):
+        yield from tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
+
+
+def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
+    """Three findings on one driver.
+
+    Args:
+        driver: what runs.
+        seed: of the simulated noise, and of the choice of records.
+        replays: on as many neighbours, and on two tables that share nothing with D.
+        neighbours: whose totals are measured.
+    """
+    tape = record(driver, driver.rows, seed)
+    near = list(neighbours_of(driver.rows, neighbours, seed))
+    others = [*near[:replays], np.full_like(driver.rows, np.nan), np.zeros_like(driver.rows)]
+    again = [record(driver, rows, seed, tape) for rows in others]
+    where = f"{len(tape.entries)} questions replayed on {len(others)} other tables"
+    yield _finding(f"{driver.name}: the same questions in the same order", where, _strayed(tape, again))
+    yield _finding(f"{driver.name}: nothing outside the door", where, _leaked(tape, again))
+    yield measured(driver, tape, near)
+
+
+def _finding(mechanism: str, how: str, broken: list[str]) -> Finding:
+    return Finding("recording", mechanism, None, None, not broken, "; ".join(dict.fromkeys(broken)) or how)
+
+
+def _strayed(tape: Tape, again: list[Tape]) -> list[str]:
+    """How questions differed although the answers were the same."""
+    if tape.failure is not None:
+        return [f"the driver fails on synthetic rows ({tape.failure})"]
+    broken = [] if tape.entries else ["the driver asked nothing"]
+    for other in again:
+        if other.failure is not None:
+            broken.append(f"the driver fails where it got the same answers ({other.failure})")
+        if other.begun != tape.begun:
+            broken.append("a method began with other settings")
+        if [label for label, *_ in other.asked] != [label for label, *_ in tape.asked]:
+            broken.append("labels, or their order, depend on the table")
+        elif other.asked != tape.asked:
+            labels = [a[0] for a, b in zip(tape.asked, other.asked, strict=True) if a != b]
+            broken.append(f"a question depends on the table: {', '.join(labels)}")
+        if other.spent != tape.spent:
+            broken.append("what was charged depends on the table")
+    return broken
+
+
+def _leaked(tape: Tape, again: list[Tape]) -> list[str]:
+    """What came of the rows other than through the door."""
+    broken = []
+    # synthetic tables are small: one chunk, opened once for each question
+    if tape.looks != len(tape.entries):
+        broken.append(f"rows were opened {tape.looks} times for {len(tape.entries)} charged questions")
+    for other in again:
+        if other.looks:
+            broken.append("rows were opened although every answer was there")
+        if other.draws:
+            broken.append("noise was drawn although every answer was there")
+        if other.result != tape.result:
+            broken.append("what is returned depends on the table, with the same answers")
+    return broken
+
+
+def measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
+    """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
+    questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
+    exact = [scan(in_memory(driver.rows), question) for question in questions]
+    paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
+    broken, furthest = [], Fraction(0)
+    for rows in near:
+        total = Fraction(0)
+        for entry, question, first in zip(tape.entries, questions, exact, strict=True):
+            found = distance(question, first, scan(in_memory(rows), question))
+            total += found
+            if found > entry.event.squared_distance:
+                broken.append(f"neighbours are further apart than was charged: {entry.label}")
+        furthest = max(furthest, total)
+    if furthest > paid:
+        broken.append("over the whole run, neighbours are further apart than was charged")
+    detail = "; ".join(dict.fromkeys(broken)) or f"exact totals of {len(near)} neighbours, all questions of a run"
+    name = f"{driver.name}: distances within the charges"
+    return Finding("recording", name, float(paid) ** 0.5, float(furthest) ** 0.5, not broken, detail)
+
+
+# -- tables and drivers ---------------------------------------------------------------------------------------
+
+
+def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
+    """Tables that differ from `rows` in one record: extreme ones first, then jumps of growing length."""
+    generator = np.random.default_rng([seed, 1])
+    n, d = rows.shape
+    spread = rows.std(axis=0)
+    extremes = [np.full(d, 1e308), np.full(d, np.nan), np.r_[np.inf, np.zeros(d - 1)], np.full(d, 5e-324)]
+    for number in range(count):
+        i = int(generator.integers(n))
+        changed = rows.copy()
+        if number < len(extremes):
+            changed[i] = extremes[number]
+        elif number % 2:
+            changed[i] = rows[int(generator.integers(n))] + generator.normal(size=d) * spread
+        else:
+            reach = spread * 10 ** generator.uniform(0, 4)
+            changed[i] = 2 * rows.mean(axis=0) - rows[i] + generator.normal(size=d) * reach
+        yield changed
+
+
+def drivers(seed: int) -> list[Driver]:
+    """The default mixture driver in both of its regimes."""
+    return [
+        _mixture("estimate_mixture, separated", 8.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, overlapping", 1.0, 2, 3, ApproximateDP(2, "0.000001"), seed),
+    ]
+
+
+def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int) -> Driver:
+    """`estimate_mixture` of k unit Gaussians in R^d whose means scatter by `gap`; 1000 private rows, 40 public."""
+    generator = np.random.default_rng([seed, k])
+    means = gap * generator.normal(size=(k, d))
+    labels = np.r_[np.arange(k), generator.integers(k, size=40 - k)]
+    private = means[generator.integers(k, size=1000)] + generator.normal(size=(1000, d))
+    public = means[labels] + generator.normal(size=(40, d))
+
+    def run(curator: Curator) -> Any:
+        found = estimate_mixture(public, curator, n_components=k).to_json()
+        del found["provenance"]["created"]  # the time of day
+        return found
+
+    return Driver(name, run, private, budget)

@@ -1,0 +1,183 @@
+"""One run of a driver, on tape: what it asked, in which order, what it was answered, and what it returned.
+
+`record` runs a driver on a table of its own, with new answers or with those of an older tape. The seam is the
+curator's `Books`: a charge that an older tape has answered is answered by it at once, so the door itself never gets
+to scan or to draw. The table and the noise count how often they are used.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.audit.worlds import in_memory
+from pubpriv.curator import Curator
+from pubpriv.data.codec import canonical
+from pubpriv.data.tables import ArrayTable
+from pubpriv.privacy.books import SimulatedBooks
+from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.ledger.views import Standing
+from pubpriv.privacy.noise import SimulatedNoise
+
+Answer = dict[str, list[int]]
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A whole estimate, the synthetic rows it is recorded on, and its budget.
+
+    Attributes:
+        name: for the finding.
+        run: asks a curator, and returns plain JSON data of everything it found.
+        rows: D, (n, d).
+        budget: of the run.
+    """
+
+    name: str
+    run: Callable[[Curator], Any]
+    rows: np.ndarray
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One question as it was charged, and its answer. JSON as canonical text."""
+
+    label: str
+    question: str
+    event: GaussianEvent
+    answer: Answer
+
+
+@dataclass(frozen=True)
+class Tape:
+    """What one run of a driver did at the door, and what it returned.
+
+    Attributes:
+        begun: methods with their configurations and public hashes.
+        entries: questions in the order in which they were charged.
+        spent: units charged.
+        looks: how often rows were opened.
+        draws: how often noise was drawn.
+        result: canonical JSON of what the driver returned; None if it failed.
+        failure: type of the exception, if it failed.
+    """
+
+    begun: tuple[tuple[str, ...], ...]
+    entries: tuple[Entry, ...]
+    spent: int
+    looks: int
+    draws: int
+    result: str | None
+    failure: str | None
+
+    @property
+    def asked(self) -> list[tuple[str, str, GaussianEvent]]:
+        """Labels, questions and events, in order."""
+        return [(entry.label, entry.question, entry.event) for entry in self.entries]
+
+
+class RecordingBooks(SimulatedBooks):
+    """The books of a simulation, which also keep what was asked in which order.
+
+    Args:
+        budget: of the run.
+        frozen: answers by label; a charge under one of them is answered at once, by the kept answer to the kept
+            question, and the curator has no reason to look.
+    """
+
+    def __init__(self, budget: Budget, frozen: dict[str, Entry] | None = None) -> None:
+        super().__init__(budget)
+        self._frozen = frozen or {}
+        self.begun: list[tuple[str, ...]] = []
+        self.asked: list[tuple[str, str, GaussianEvent]] = []
+        self.answers: dict[str, Answer] = {}
+
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+        """As a simulation does."""
+        purse = super().begin(method, configuration, public_sha256, budget)
+        self.begun.append((method, configuration, public_sha256, str(purse.units)))
+        return purse
+
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+        """Paid as a simulation pays, and answered if an answer was kept."""
+        standing = super().charge(label, question, event)
+        self.asked.append((label, canonical(question), event))
+        kept = self._frozen.get(label)
+        if kept is None:
+            return standing
+        answer = self.publish(label, "kept", kept.answer)
+        return Standing(json.loads(kept.question), answer, "kept")
+
+    def publish(self, label: str, attempt: str, answer: Answer) -> Answer:
+        """As a simulation does."""
+        stored = super().publish(label, attempt, answer)
+        self.answers[label] = stored
+        return stored
+
+    @property
+    def spent(self) -> int:
+        """Units charged."""
+        return int(self._run.spent.main)
+
+
+class WatchedTable:
+    """A table that counts how often its rows are opened. Its size and columns are public."""
+
+    def __init__(self, table: ArrayTable) -> None:
+        self._table = table
+        self.looks = 0
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return self._table.n_rows
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self._table.column_names
+
+    def chunks(self) -> "list[_WatchedChunk]":
+        """Where the rows are; none is opened."""
+        return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]
+
+    def __getattr__(self, name: str) -> Any:
+        """Anything else is a look at the rows."""
+        self.looks += 1
+        return getattr(self._table, name)
+
+
+class _WatchedChunk:
+    def __init__(self, table: WatchedTable, chunk: ArrayTable) -> None:
+        self._table, self._chunk = table, chunk
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        self._table.looks += 1
+        yield from self._chunk.blocks()
+
+
+class _CountedNoise(SimulatedNoise):
+    draws = 0
+
+    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+        self.draws += 1
+        return super().draw(label, part, sd, size)
+
+
+def record(driver: Driver, rows: np.ndarray, seed: int, frozen: Tape | None = None) -> Tape:
+    """What `driver` does on `rows`, with new answers or with those of `frozen`."""
+    kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
+    curator = Curator.simulation(rows, driver.budget, seed)
+    table, books, noise = WatchedTable(in_memory(rows)), RecordingBooks(driver.budget, kept), _CountedNoise(seed)
+    curator._assemble(table, books, noise, None)
+    result, failure = None, None
+    try:
+        result = canonical(driver.run(curator))
+    except Exception as error:  # a driver that fails on some tables only has told them apart
+        failure = type(error).__name__
+    entries = tuple(Entry(*asked, books.answers.get(asked[0], {})) for asked in books.asked)
+    return Tape(tuple(books.begun), entries, books.spent, table.looks, noise.draws, result, failure)
