@@ -1,0 +1,195 @@
+"""Examples of every question that may be asked of private rows, over regions of every kind.
+
+Tables have two columns, `a` and `log1p(b)`; regions are cut at a = 0, so that (-4, 0) and (4, 0) lie deep in two
+of them. Questions are built anew at each call, by the product as it stands at that moment.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
+
+COLUMNS = ("a", "log1p(b)")
+"""As they are named to `parse_columns`; a region's points are given after the map."""
+
+PRICE = Fraction(7, 10)
+"""mu^2 that the questions are priced at."""
+
+SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
+"""Of count, sum and second part in joint releases."""
+
+WEST, EAST, NORTH = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0)
+PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
+TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
+FAR = 30.0
+"""Much further from a region's point than its radius."""
+
+Point = tuple[float, float]
+
+
+def _cells(*centers: Point) -> Cells:
+    frames = tuple(Frame.of(np.array(center), np.eye(2)) for center in centers)
+    return Cells(frames, tuple(0.1 * i for i in range(len(centers))))
+
+
+PARTITIONS: dict[str, Partition] = {
+    "everything": Everything(),
+    "nearest": NearestPoint(PLANE, (WEST, EAST, (40.0, 1.0)), (0, 1, 1)),
+    "cells": _cells(WEST, EAST),
+    "refined": Refined(NearestPoint(PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
+}
+CENTERS = {"everything": [WEST], "nearest": [WEST, EAST], "cells": [WEST, EAST], "refined": [WEST, EAST, NORTH]}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question, and what an attack on its sensitivity can hope for.
+
+    Attributes:
+        name: short and unique, `gram-cells`.
+        mechanism: for a reader, `LiftedGram over 2 regions (Cells)`.
+        question: as the product builds it now.
+        attainable: largest share of the declared squared distance that two records of real vectors reach.
+    """
+
+    name: str
+    mechanism: str
+    question: Question
+    attainable: float
+
+
+def frames_of(name: str, matrix: np.ndarray = TILTED) -> tuple[Frame, ...]:
+    """A frame for each region, about a point deep in it."""
+    return tuple(Frame.of(np.array(center), matrix) for center in CENTERS[name])
+
+
+def radii_of(name: str) -> tuple[float, ...]:
+    """One radius a region, small enough for both ends of a diameter to lie in it."""
+    return tuple(0.5 + 0.25 * i for i in range(len(CENTERS[name])))
+
+
+def at(center: Point, direction: Point, length: float = FAR) -> Point:
+    """The cells of a record: `center` + `length` times the `direction` that it has after the frame's tilt."""
+    tilted = np.linalg.solve(TILTED, np.array(direction))
+    a, log1p_b = np.array(center) + length * tilted
+    return float(a), math.expm1(float(log1p_b))
+
+
+def over_partitions(name: str, price: Fraction = PRICE, matrix: np.ndarray = TILTED) -> dict[str, Question]:
+    """Every question that asks by region, over one kind of partition."""
+    partition, frames, radii = PARTITIONS[name], frames_of(name, matrix), radii_of(name)
+    without_count = LiftedGram.priced(partition, frames, radii, price, SHARES).noise_scales
+    return {
+        f"counts-{name}": Counts.priced(partition, price),
+        f"sums-{name}": ClippedSums.priced(partition, frames, radii, price),
+        f"moments-{name}": Moments.priced(partition, frames, radii, price, SHARES),
+        f"gram-{name}": LiftedGram.priced(partition, frames, radii, price, SHARES),
+        f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, price),
+        f"gram-without-count-{name}": LiftedGram(partition, frames, radii, (0, *without_count[1:])),
+    }
+
+
+def of_one_number(price: Fraction = PRICE) -> dict[str, Question]:
+    """Questions that look at one number of a record."""
+    sd = Bisection.noise_for(6, price)
+    frame = Frame.of(np.array([0.5, 0.5]), TILTED)
+    return {
+        "bisection-linear": Bisection(frame, 0.5, 9.0, 6, 4.0, sd),
+        "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
+        "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
+        "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, price),
+    }
+
+
+def questions() -> dict[str, Question]:
+    """Every kind over every partition, at one price."""
+    return {name: q for partition in PARTITIONS for name, q in over_partitions(partition).items()} | of_one_number()
+
+
+def at_the_edge() -> dict[str, Question]:
+    """Questions at the edges of a proof: maps that overflow, one dimension, shares at and beyond the condition."""
+    one, radius = Everything(), (0.5,)
+    steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
+    line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
+    balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
+    frames = frames_of("everything")
+    return {
+        "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
+        "moments-overflow": Moments.priced(one, steep, radius, PRICE, SHARES),
+        "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, SHARES),
+        "gram-line": LiftedGram.priced(one, line, radius, PRICE, SHARES),
+        "gram-balanced": LiftedGram.priced(one, frames, radius, PRICE, balanced),
+        "gram-unbalanced": LiftedGram(one, frames, radius, unbalanced_scales((5, 55, 40))),
+    }
+
+
+def unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
+    """Integer sds whose squared weights at norm R are `shares` hundredths of the price, condition or no condition."""
+    n, s, second = (PRICE / 2 * share / 100 for share in shares)
+    return root_up(COUNT_FACTOR**2 / n), root_up((SUM_FACTOR * GRID) ** 2 / s), root_up(GRID**4 / second)
+
+
+def unsound() -> dict[str, Callable[[], Question]]:
+    """Makers of questions whose proof does not hold: each must refuse with a ValueError."""
+    regions: Any = PARTITIONS["everything"], frames_of("everything"), radii_of("everything")
+    shares = Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)
+    return {
+        "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(*regions, unbalanced_scales((10, 80, 10))),
+        "Moments, shares that break 4 N Q >= S^2": lambda: Moments.priced(*regions, PRICE, shares),
+        "LiftedGram, shares that break 4 N M >= S^2": lambda: LiftedGram.priced(*regions, PRICE, shares),
+    }
+
+
+def examples() -> list[Example]:
+    """Everything above, with what an attack can hope for."""
+    return [
+        Example(name, describe(name, question), question, attainable(question))
+        for name, question in (questions() | at_the_edge()).items()
+    ]
+
+
+def describe(name: str, question: Question) -> str:
+    """`LiftedGram over 3 regions (refined)`."""
+    kind, _, rest = name.partition("-")
+    regions = getattr(getattr(question, "partition", None), "n_regions", None)
+    where = rest.removeprefix("moment-") if kind == "second" else rest
+    note = {"second": "second moment only, "}.get(kind, "") + where.replace("-", " ")
+    over = "" if regions is None else f" over {regions} region{'s' if regions > 1 else ''}"
+    return f"{type(question).__name__}{over}" + (f" ({note})" if note else "")
+
+
+def attainable(question: Question) -> float:
+    """Largest share of the declared squared distance that real vectors in the ball reach.
+
+    Two regions always reach it: one record in each, on the spheres. In a single region, with K the kernel of the
+    proofs and weights N, S, M of count, sum and second part at norm R, the furthest pair is
+
+    - `LiftedGram`: two vectors on the sphere at u = <q, q'> = -S / (2 M) R^2, or opposite ends if that is
+      beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
+    - `Moments`: opposite vectors, or a vector and nobody's record.
+    """
+    if not isinstance(question, LiftedGram | Moments) or question.partition.n_regions > 1:
+        return 1.0
+    parts = question.parts
+    second = "diagonal" if "diagonal" in parts else "square"
+    weights = [squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", second)]
+    n, s, m = (float(weight * GRID ** (2 * power)) for power, weight in enumerate(weights))
+    alone = n + s + m
+    if isinstance(question, Moments):
+        return max(alone, 4 * s, *(_opposite(s, m, t / 64) for t in range(64))) / float(question.squared_distance)
+    cosine = max(-1.0, -s / (2 * m)) if question.frames[0].dimension > 1 else -1.0
+    furthest = 2 * alone - 2 * (n + s * cosine + m * cosine**2)
+    return max(alone, furthest) / float(question.squared_distance)
+
+
+def _opposite(s: float, m: float, shorter: float) -> float:
+    """Squared distance of opposite vectors of norms R and `shorter` R in one region."""
+    return s * (1 + shorter) ** 2 + m * (1 - shorter**2) ** 2
