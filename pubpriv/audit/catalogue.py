@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -139,12 +138,12 @@ def unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
 
 def unsound() -> dict[str, Callable[[], Question]]:
     """Makers of questions whose proof does not hold: each must refuse with a ValueError."""
-    regions: Any = PARTITIONS["everything"], frames_of("everything"), radii_of("everything")
-    shares = Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)
+    one, frames, radii = PARTITIONS["everything"], frames_of("everything"), radii_of("everything")
+    shares, scales = (Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)), unbalanced_scales((10, 80, 10))
     return {
-        "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(*regions, unbalanced_scales((10, 80, 10))),
-        "Moments, shares that break 4 N Q >= S^2": lambda: Moments.priced(*regions, PRICE, shares),
-        "LiftedGram, shares that break 4 N M >= S^2": lambda: LiftedGram.priced(*regions, PRICE, shares),
+        "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(one, frames, radii, scales),
+        "Moments, shares that break 4 N Q >= S^2": lambda: Moments.priced(one, frames, radii, PRICE, shares),
+        "LiftedGram, shares that break 4 N M >= S^2": lambda: LiftedGram.priced(one, frames, radii, PRICE, shares),
     }
 
 

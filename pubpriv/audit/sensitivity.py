@@ -43,7 +43,7 @@ class Pair:
     squared: Fraction
 
 
-class Broken(Exception):  # noqa: N818 - not an error of the audit but what it looks for
+class Broken(Exception):
     """A promise about single records that does not hold; its text says which."""
 
 
