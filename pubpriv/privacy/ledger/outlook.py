@@ -1,0 +1,284 @@
+"""What a dataset's owner asks of its balance: what one more run costs, how many fit, who is at work, who spent.
+
+Everything is read from the newest states by indexed queries; how many charges there are does not matter.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any
+
+import sqlalchemy as sa
+
+from pubpriv.privacy.budgets import (
+    REPORT_DELTA,
+    Amount,
+    ApproximateDP,
+    Budget,
+    PureDP,
+    amount_text,
+    budget_from_json,
+    guarantee,
+)
+from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp
+from pubpriv.privacy.events import hold_for
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.records import NOTHING, Record, states_of
+from pubpriv.privacy.ledger.refusals import what_fits
+from pubpriv.privacy.ledger.views import Balance
+from pubpriv.privacy.units import UNIT
+
+NEWEST_RUNS = 2000
+"""Spending is compared among so many of the newest runs; those before them are counted only."""
+
+TOLD_OPEN = 100
+"""Of so many of the newest open runs it is told who opened them and who is at work."""
+
+_WINDOW = 64
+"""Of an open run the newest records are read: an answer follows its charge, so unanswered ones show in them."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A charge that has no answer yet.
+
+    Attributes:
+        label: of the question.
+        since: when its last attempt began (UTC, ISO 8601); by `user` at `host`.
+        lease_until: until when that attempt is expected to take.
+        running: the lease has not run out.
+    """
+
+    label: str
+    since: str
+    user: str
+    host: str
+    lease_until: str
+    running: bool
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that holds part of the budget, opened at `since` by `user` at `host`; `work` is not answered yet."""
+
+    release_id: str
+    held: Amount
+    since: str
+    user: str
+    host: str
+    work: tuple[Work, ...]
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The run that was opened last: what it was given, held and charged, in the ledger's units."""
+
+    release_id: str
+    allotment: Budget
+    hold: Amount
+    charged: Amount
+    closed: bool
+    opened_at: str
+    user: str
+
+
+@dataclass(frozen=True)
+class Spender:
+    """What a run charged so far, in the ledger's units, and who opened it."""
+
+    release_id: str
+    user: str
+    spent: Amount
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """A balance, and what follows from it.
+
+    Attributes:
+        balance: of the dataset.
+        last: the run opened last; None before the first.
+        fitting: how many runs with the allotment of `last` could be opened now; None without `last`.
+        hint: what to do where none fits.
+        open_runs: the newest open runs, oldest first.
+        runs: how many runs were ever opened.
+        spenders: runs that spent most, largest first, among the `NEWEST_RUNS`.
+        people: the same by who opened them.
+    """
+
+    balance: Balance
+    last: LastRun | None
+    fitting: int | None
+    hint: str
+    open_runs: tuple[OpenRun, ...]
+    runs: int
+    spenders: tuple[Spender, ...]
+    people: tuple[tuple[str, Amount], ...]
+
+    @property
+    def guarantee(self) -> dict[str, Any]:
+        """Of the cap: the formal claim."""
+        return guarantee(self.balance.budget)
+
+    def epsilon(self) -> dict[str, Any]:
+        """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `as_epsilon`."""
+        balance = self.balance
+        amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
+        told: dict[str, Any] = {name: as_epsilon(balance.budget, amount) for name, amount in amounts.items()}
+        if isinstance(balance.budget, PureDP):
+            return told
+        told["delta"] = float(report_delta(balance.budget))
+        if balance.budget.kind == "zcdp":
+            told["all_gaussian"] = {
+                name: epsilon_gaussian(Fraction(2 * amount.main, UNIT), REPORT_DELTA)
+                for name, amount in amounts.items()
+            }
+        return told
+
+    def to_json(self) -> dict[str, Any]:
+        """`Balance.to_json`, and the outlook beside it; amounts as floats in the main unit."""
+        last = self.last
+        told_last = last and {
+            "release_id": last.release_id,
+            "allotment": last.allotment.describe(),
+            "hold": last.hold.main / UNIT,
+            "charged": last.charged.main / UNIT,
+            "closed": last.closed,
+            "opened_at": last.opened_at,
+            "user": last.user,
+        }
+        return self.balance.to_json() | {
+            "guarantee": self.guarantee,
+            "epsilon": self.epsilon(),
+            "last_run": told_last,
+            "runs_that_fit": self.fitting,
+            "hint": self.hint or None,
+            "open_run_details": [asdict(run) | {"held": run.held.main / UNIT} for run in self.open_runs],
+            "runs": self.runs,
+            "spent_most": [
+                {"release_id": run.release_id, "user": run.user, "spent": run.spent.main / UNIT}
+                for run in self.spenders
+            ],
+            "spent_by_user": {user: spent.main / UNIT for user, spent in self.people},
+        }
+
+
+def report_delta(budget: Budget) -> Fraction:
+    """The delta at which amounts of a ledger are told as epsilon: the cap's own, 1e-6 for zCDP, none for pure."""
+    if isinstance(budget, ApproximateDP):
+        return Fraction(budget.delta)
+    return Fraction(0) if isinstance(budget, PureDP) else REPORT_DELTA
+
+
+def as_epsilon(budget: Budget, amount: Amount) -> float:
+    """The epsilon that `amount` guarantees at `report_delta`, rounded up.
+
+    For a cap or an allotment this is its guarantee. For what is spent it is a figure so far, which is no
+    guarantee for a ledger that goes on (only the cap is): stopping when it looks good is a choice made after
+    seeing answers. Under (epsilon, delta) the whole failure reserve is set aside, whatever is used of it.
+    """
+    main = Fraction(amount.main, UNIT)
+    if isinstance(budget, PureDP):
+        return float(main)
+    if isinstance(budget, ApproximateDP):
+        return epsilon_gaussian(main, Fraction(budget.delta) - Fraction(budget.failure_delta or 0))
+    return epsilon_zcdp(main, REPORT_DELTA)
+
+
+def how_many(allotment: Budget, registered: Budget, cap: Amount, room: Amount) -> int:
+    """How many runs with this allotment can be opened in `room`, none of them closed before the next.
+
+    Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
+    """
+    least, usual = hold_for(allotment, registered, cap, NOTHING), hold_for(allotment, registered, cap, cap)
+    if not least.fits(room):
+        return 0
+    fitting = (room.main - least.main) // usual.main + 1
+    return min(fitting, room.delta // usual.delta) if usual.delta else fitting
+
+
+class Lookout(Book):
+    """A book that is read for its outlook."""
+
+    def look(self) -> Outlook:
+        """All of it, within the transaction."""
+        state, budget = self.known_state(), self.budget
+        held = self.open_runs()
+        balance = Balance(self._dataset, self.unit, budget, state, held, tuple(self.tables), self.head.digest())
+        last = self._last_run()
+        fitting = how_many(last.allotment, self.registered, state.cap, state.remaining) if last else None
+        hint = self._hint(last, budget) if last and not fitting else ""
+        spenders = self._spenders()
+        people: dict[str, Amount] = {}
+        for run in spenders:
+            people[run.user] = people.get(run.user, NOTHING) + run.spent
+        return Outlook(
+            balance=balance,
+            last=last,
+            fitting=fitting,
+            hint=hint,
+            open_runs=tuple(self._open_run(name, held[name]) for name in list(held)[-TOLD_OPEN:]),
+            runs=self._count(),
+            spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
+            people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
+        )
+
+    def _last_run(self) -> LastRun | None:
+        opened = self.find("opened")
+        if opened is None or opened.release_id is None:
+            return None
+        run, allotment = self.run_state(opened.release_id), budget_from_json(opened.facts()["allotment"])
+        return LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
+
+    def _hint(self, last: LastRun, budget: Budget) -> str:
+        state = self.known_state()
+        hold = hold_for(last.allotment, self.registered, state.cap, NOTHING)
+        short = "the reserve for failure terms lacks room"
+        if hold.main > state.remaining.main:
+            short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"
+        return f"{short}. {what_fits(last.allotment, budget, state)}"
+
+    def _open_run(self, release_id: str, held: Amount) -> OpenRun:
+        opened = self.opened(release_id)
+        return OpenRun(release_id, held, opened.at, opened.user, opened.host, self._work(release_id))
+
+    def _work(self, release_id: str) -> tuple[Work, ...]:
+        """Charges without an answer among the newest records of a run, newest first."""
+        table = schema.records
+        newest = self._rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
+        rows = [schema.record_of(row)[0] for row in self._connection.execute(newest.limit(_WINDOW))]
+        answered = {record.key for record in rows if record.kind == "published"}
+        attempts: dict[str, Record] = {}
+        for record in rows:
+            if record.kind in ("charged", "attempted") and record.key is not None and record.key not in answered:
+                attempts.setdefault(record.key, record)
+        return tuple(self._told_work(key, record) for key, record in attempts.items())
+
+    def _told_work(self, key: str, attempt: Record) -> Work:
+        charged = attempt if attempt.kind == "charged" else self.find("charged", key=key)
+        label = str(charged.facts()["label"]) if charged else key
+        until = str(attempt.facts()["lease_until"])
+        running = datetime.fromisoformat(until) > datetime.now(UTC)
+        return Work(label, attempt.at, attempt.user, attempt.host, until, running)
+
+    def _spenders(self) -> list[Spender]:
+        opened, later = schema.records, schema.records.alias()
+        newest = (
+            sa.select(later.c.state)
+            .where(later.c.dataset == opened.c.dataset, later.c.release_id == opened.c.release_id)
+            .order_by(later.c.seq.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+        query = sa.select(opened.c.release_id, opened.c.user, newest).where(
+            opened.c.dataset == self._dataset, schema.is_kind("opened")
+        )
+        found = self._connection.execute(query.order_by(opened.c.seq.desc()).limit(NEWEST_RUNS))
+        runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
+        return [Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
+
+    def _count(self) -> int:
+        table = schema.records
+        query = sa.select(sa.func.count()).where(table.c.dataset == self._dataset, schema.is_kind("opened"))
+        return int(self._connection.execute(query).scalar_one())
