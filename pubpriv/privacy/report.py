@@ -1,0 +1,177 @@
+"""The privacy statement of a run: what is guaranteed, and beside it what its steps come to by dp-accounting.
+
+The guarantee is that of the dataset's cap, and for one run that of its allotment: both hold although each
+question may be chosen after seeing all answers before it. The privacy loss distribution (PLD) of the steps
+that were taken is tighter and is **no guarantee**: it treats the steps as if they had been fixed in advance,
+and a cap on it can be broken by choosing them adaptively (`tests/privacy/test_filters.py` does, by a factor
+1.94). It is reported as a figure, after the guarantees, and never enforced.
+
+The trap in dp-accounting 0.6: `GaussianDpEvent.noise_multiplier` is documented as sd / C, C the norm of one
+record. Told `REPLACE_ONE`, its PLD accountant doubles the shift to 2 C and its RDP accountant does not, so one
+of the two is wrong whatever C means, and our sensitivities are no multiple of a record's norm anyway (a Gram
+matrix has sqrt(2) C^2). Here the multiplier is sd over the exact replace-one distance of two tables' totals,
+1 / sqrt(squared_distance), and the accountant keeps its default relation, which then reads "means one unit
+apart". That is right because nothing is subsampled.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from math import exp, inf, nextafter, sqrt
+from typing import Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, Budget, amount_text, guarantee
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.ledger.views import Balance, Run
+from pubpriv.privacy.units import Number, exact
+
+INTERVAL = 1e-4
+"""Width of a cell of the discretised privacy loss; losses are rounded up to it."""
+
+LARGEST_MU_SQUARED, LARGEST_EPSILON = 100, 100
+"""Beyond them the discretised loss has millions of cells, for an epsilon that says nothing."""
+
+_DISCRETE: dict[str, Any] = {"value_discretization_interval": INTERVAL, "pessimistic_estimate": True}
+_ROUNDS, _MARGIN = 8, 1.01
+
+PLD_LABEL = (
+    "a figure for the steps that were taken, as if they had been fixed in advance; "
+    "not a guarantee for adaptively chosen steps"
+)
+
+
+@dataclass(frozen=True)
+class PldReport:
+    """The epsilon of a list of steps by their privacy loss distribution.
+
+    Attributes:
+        epsilon: never below the truth for steps fixed in advance; None where there is no figure.
+        delta: at which it holds, failure terms included.
+        steps: how many.
+        interval: of the discretisation, pessimistic.
+        failure: part of delta that covers discrete Gaussians being priced as continuous ones.
+        note: why there is no figure; empty where there is one.
+        label: how the figure must be read; part of every text that shows it.
+    """
+
+    epsilon: float | None
+    delta: float
+    steps: int
+    interval: float = INTERVAL
+    failure: float = 0.0
+    note: str = ""
+    label: str = PLD_LABEL
+
+    def describe(self) -> str:
+        """A line, with its label."""
+        if self.epsilon is None:
+            return f"no PLD figure for these {self.steps} steps: {self.note}"
+        return f"PLD of {self.steps} steps: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.label})"
+
+
+def pld_report(steps: Run | Iterable[Event], delta: Number = REPORT_DELTA) -> PldReport:
+    """The epsilon at `delta` of the charges of a run, or of events, as if fixed in advance.
+
+    Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
+    epsilon-DP mechanism enters as randomised response, which dominates all of them (Kairouz, Oh, Viswanath
+    2015). A discrete Gaussian is within total variation t of a post-processed continuous one: as in
+    `ApproximateDP`, 2 (1 + e^epsilon) sum t of delta is set aside for that.
+
+    Raises:
+        InvalidInput: delta is not between 0 and 1.
+    """
+    share = exact(delta, "delta")
+    if share >= 1:
+        raise InvalidInput(f"delta must be below 1, not {float(share):g}")
+    events = [charge.event for charge in steps.charges] if isinstance(steps, Run) else list(steps)
+    mu_squared = sum((event.squared_distance for event in events if isinstance(event, GaussianEvent)), Fraction(0))
+    if not events:
+        return PldReport(0.0, float(share), 0)
+    pure = sum((event.epsilon for event in events if isinstance(event, PureEvent)), Fraction(0))
+    if mu_squared > LARGEST_MU_SQUARED or pure > LARGEST_EPSILON:
+        return PldReport(None, float(share), len(events), note="so little noise protects nobody")
+    return _figure(mu_squared, events, float(share))
+
+
+def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> PldReport:
+    """The epsilon at delta less what discreteness takes of it; that grows with epsilon, so it is asked for again."""
+    variation = float(sum((e.total_variation() for e in events if isinstance(e, GaussianEvent)), Fraction(0)))
+    losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent)])
+    failure, epsilon = 0.0, 0.0
+    for _ in range(_ROUNDS):
+        epsilon = float(losses.get_epsilon_for_delta(delta - failure))
+        if epsilon == inf:
+            return PldReport(None, delta, len(events), note=f"delta {delta:g} is below what the discretisation tells")
+        needed = 2 * (1 + exp(epsilon)) * variation
+        if needed <= failure:
+            return PldReport(epsilon, delta, len(events), failure=failure)
+        failure = needed * _MARGIN
+        if failure >= delta:
+            break
+    return PldReport(None, delta, len(events), note=f"its noise is too coarse to be continuous up to delta {delta:g}")
+
+
+def _losses(mu_squared: Fraction, pure: list[Fraction]) -> Any:
+    """The privacy loss distribution of a Gaussian and of some pure mechanisms, by dp-accounting."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+    # the default relation throughout, "means one unit apart", and never REPLACE_ONE: see the module's docstring
+    losses = pld.identity(INTERVAL)
+    if mu_squared:
+        losses = losses.compose(pld.from_gaussian_mechanism(noise_multiplier(mu_squared), **_DISCRETE))
+    for epsilon, count in Counter(pure).items():
+        parameters = DifferentialPrivacyParameters(nextafter(float(epsilon), inf), 0.0)
+        losses = losses.compose(pld.from_privacy_parameters(parameters, INTERVAL).self_compose(count))
+    return losses
+
+
+def noise_multiplier(mu_squared: Fraction) -> float:
+    """sd over the replace-one distance of two tables' totals: 1 / mu, rounded down (less noise than there is)."""
+    return (1 - 1e-12) / sqrt(mu_squared)
+
+
+def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, Any]:
+    """The privacy statement of a run as plain data, the guarantees first.
+
+    Args:
+        balance: of its dataset.
+        run: finished or not; what is not closed is told so far.
+        delta: of the PLD figure; default: the allotment's own, or 1e-6.
+    """
+    figure = pld_report(run, default_delta(run.allotment) if delta is None else delta)
+    return {
+        "dataset": balance.dataset,
+        "release_id": run.release_id,
+        "unit": balance.unit,
+        "cap": guarantee(balance.budget),
+        "allotment": guarantee(run.allotment, all_gaussian=all(_is_gaussian(charge.event) for charge in run.charges)),
+        "closed": run.state.closed,
+        "spent": amount_text(run.allotment, run.state.spent),
+        "spent_of_dataset": amount_text(balance.budget, run.state.charged),
+        "charges": [
+            {
+                "label": charge.label,
+                "question": charge.question,
+                "cost": amount_text(run.allotment, charge.price_run),
+                "event": charge.event.to_json(),
+                "at": charge.at,
+                "user": charge.user,
+                "answered": charge.answered,
+            }
+            for charge in run.charges
+        ],
+        "pld": asdict(figure) | {"text": figure.describe()},
+        "chain_head": balance.chain_head,
+    }
+
+
+def default_delta(allotment: Budget) -> Fraction:
+    """Where a run's figures are told: at the delta it was promised, else at 1e-6."""
+    return Fraction(allotment.delta) if isinstance(allotment, ApproximateDP) else REPORT_DELTA
+
+
+def _is_gaussian(event: Event) -> bool:
+    return isinstance(event, GaussianEvent)
