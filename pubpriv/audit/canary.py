@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv import curator as the_door
 from pubpriv.audit.attacks import HALVES, Attack, attacks
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.worlds import DATASET, in_memory, world
-from pubpriv.curator import _event
 from pubpriv.data.questions import Bisection, Counts, Question
 from pubpriv.data.questions.base import Totals, Values
 from pubpriv.data.scan import scan
@@ -84,7 +84,7 @@ def through_the_door(runs: int, seed: int) -> Finding:
 
 def charged_mu(question: Question) -> float:
     """mu that a ledger under (epsilon, delta) is charged for one answer."""
-    paid = price(_event(question), ApproximateDP(1, Fraction(1, 10**6)))
+    paid = price(the_door._event(question), ApproximateDP(1, Fraction(1, 10**6)))
     return float(np.sqrt(paid.main / UNIT))
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.finding import Finding
+from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.audit.tape import Driver, Tape, record
-from pubpriv.audit.worlds import distance, in_memory
+from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.codec import from_json
 from pubpriv.data.scan import scan
@@ -92,13 +93,13 @@ def _leaked(tape: Tape, again: list[Tape]) -> list[str]:
 def measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
-    exact = [scan(in_memory(driver.rows), question) for question in questions]
+    exact = [integers(scan(in_memory(driver.rows), question)) for question in questions]
     paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
     broken, furthest = [], Fraction(0)
     for rows in near:
         total = Fraction(0)
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
-            found = distance(question, first, scan(in_memory(rows), question))
+            found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
             total += found
             if found > entry.event.squared_distance:
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")

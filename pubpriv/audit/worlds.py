@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.columns import parse_columns
-from pubpriv.data.questions import Bisection, Question
-from pubpriv.data.questions.base import Totals, squared_weight
 from pubpriv.data.tables import ArrayTable, PrivateTable
 from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
@@ -71,18 +68,6 @@ def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, cap or ZeroConcentratedDP(10**6), table)
             yield World(table, ledger, url)
-
-
-def distance(question: Question, first: Totals, second: Totals) -> Fraction:
-    """sum_k (factor Delta_k)^2 / sd_k^2 of two tables' exact totals; for a bisection, every step at its worst."""
-    if isinstance(question, Bisection):
-        change = int(np.abs(np.cumsum(second["histogram"] - first["histogram"])).max())
-        return question.steps * change * change * squared_weight(question.parts["count"])
-    found = Fraction(0)
-    for name, part in question.parts.items():
-        change = sum((int(b) - int(a)) ** 2 for a, b in zip(first[name], second[name], strict=True))
-        found += change * squared_weight(part)
-    return found
 
 
 class Crash(BaseException):

@@ -1,0 +1,154 @@
+"""Record and replay: the drivers hold, and a driver that knows more than its answers is found out. About 6 s."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pubpriv.audit import recording
+from pubpriv.audit.tape import Driver, WatchedTable, record
+from pubpriv.audit.worlds import in_memory
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import ClippedSums, Counts
+from pubpriv.data.regions import Everything
+from pubpriv.data.scan import scan
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+
+ROWS = np.random.default_rng(0).normal(size=(50, 2))
+PRICE = Fraction(1, 10)
+
+
+def of(run):
+    """A driver of its own over fifty records."""
+    return Driver("a driver", run, ROWS, ZeroConcentratedDP(1))
+
+
+def asks_twice(curator):
+    """A count, then clipped sums about what it said: adaptive, and honest."""
+    count = curator.release(Counts.priced(Everything(), PRICE), "count").values["count"]
+    frame = Frame.of(np.full(2, count[0] / 50))
+    return curator.release(ClippedSums.priced(Everything(), (frame,), (1.0,), PRICE), "sums").values["sum"].tolist()
+
+
+def verdicts(run, neighbours=3):
+    """Whether each of the three findings holds, and their details."""
+    found = list(recording.tried(of(run), 0, replays=1, neighbours=neighbours))
+    return [finding.holds for finding in found], [finding.detail for finding in found]
+
+
+@pytest.fixture(scope="module")
+def found():
+    """The fast audit of the product's drivers."""
+    return list(recording.findings(fast=True, seed=0))
+
+
+def test_the_drivers_hold(found):
+    """Three findings for each driver, and no violation."""
+    assert len(found) == 3 * len(recording.drivers(0))
+    assert [finding for finding in found if not finding.holds] == []
+
+
+def test_neighbours_come_near_what_was_charged(found):
+    """A measure that never sees a neighbour move would hold too."""
+    measured = [finding for finding in found if finding.claimed is not None]
+    assert len(measured) == 2
+    for finding in measured:
+        assert 0.7 * finding.claimed < finding.found <= finding.claimed
+
+
+def test_both_regimes_are_driven():
+    """The default driver takes the route that its name says, and its private model is the one returned."""
+    for driver in recording.drivers(0):
+        diagnostics = json.loads(record(driver, driver.rows, 0).result)["diagnostics"]
+        assert driver.name.endswith(diagnostics["regime"])
+        assert diagnostics["private_model_chosen"]
+
+
+def test_kept_answers_take_the_place_of_the_noise():
+    """With another seed and another table the tape is the same; without the kept answers it is not."""
+    first = record(of(asks_twice), ROWS, 0)
+    again = record(of(asks_twice), np.zeros_like(ROWS), 1, first)
+    fresh = record(of(asks_twice), ROWS, 1)
+    assert (first.looks, first.draws, again.looks, again.draws) == (2, 2, 0, 0)
+    assert again.entries == first.entries
+    assert again.result == first.result
+    assert first.spent == again.spent == 10**11
+    assert fresh.result != first.result
+
+
+def test_an_honest_driver_holds():
+    """Adaptive questions are no fault."""
+    assert verdicts(asks_twice)[0] == [True, True, True]
+
+
+def test_a_watched_table_counts_looks_at_rows():
+    """Its size and columns are public; a scan looks once a chunk, and so does any other use of it."""
+    table = WatchedTable(in_memory(ROWS))
+    assert table.n_rows == 50
+    assert table.column_names == ("x0", "x1")
+    table.chunks()
+    assert table.looks == 0
+    scan(table, Counts.priced(Everything(), PRICE))
+    assert table.looks == 1
+    assert table.rows.shape == (50, 2)
+    assert table.looks == 2
+
+
+def fails_on_odd_rows(curator):
+    """Tells tables apart by failing."""
+    answer = asks_twice(curator)
+    if np.isnan(curator._table.rows).any():
+        raise ValueError
+    return answer
+
+
+def returns_a_peek(curator):
+    """A number of the table beside the released ones."""
+    return [*asks_twice(curator), float(np.nansum(curator._table.rows))]
+
+
+def asks_by_a_peek(curator):
+    """A label that depends on the table."""
+    label = "odd" if np.isnan(curator._table.rows).any() else "even"
+    return curator.release(Counts.priced(Everything(), PRICE), label).values["count"].tolist()
+
+
+def centres_by_a_peek(curator):
+    """A question that depends on the table."""
+    frame = Frame.of(np.nan_to_num(curator._table.rows).mean(axis=0))
+    return curator.release(ClippedSums.priced(Everything(), (frame,), (1.0,), PRICE), "sums").values["sum"].tolist()
+
+
+def asks_nothing(curator):
+    """A constant."""
+    return 1
+
+
+@pytest.mark.parametrize(
+    ("run", "first", "second"),
+    [
+        (fails_on_odd_rows, "fails where it got the same answers (ValueError)", "rows were opened"),
+        (returns_a_peek, "", "what is returned depends on the table"),
+        (asks_by_a_peek, "labels, or their order", "rows were opened"),
+        (centres_by_a_peek, "a question depends on the table: sums", "rows were opened"),
+        (asks_nothing, "asked nothing", ""),
+    ],
+)
+def test_a_driver_that_knows_more_is_found_out(run, first, second):
+    """Each fault is told, and in the finding where it belongs."""
+    holds, details = verdicts(run)
+    assert holds[:2] == [not first, not second]
+    assert first in details[0]
+    assert second in details[1]
+
+
+def test_a_charge_below_the_distance_is_found_out(monkeypatch):
+    """Where a question is charged a tenth of its distance, neighbours are further apart than that."""
+    tape = record(of(asks_twice), ROWS, 0)
+    small = [entry.event for entry in tape.entries]
+    for event in small:
+        object.__setattr__(event, "squared_distance", event.squared_distance / 10)
+    finding = recording.measured(of(asks_twice), tape, list(recording.neighbours_of(ROWS, 10, 0)))
+    assert not finding.holds
+    assert "sums" in finding.detail
