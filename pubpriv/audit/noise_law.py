@@ -1,0 +1,203 @@
+"""Is the noise what was declared? Its scale, its shape, and that no two coordinates share it.
+
+Every kind of question answers a table of nobody, so that its answer is its noise: which noise it asks for is
+checked exactly, and what comes out of it by chi-square on the second moment (scale), Kolmogorov-Smirnov (shape)
+and correlations (between neighbouring coordinates, the same coordinate of two answers, two parts of an answer,
+and the two halves that threads draw). All tests of an audit together raise a false alarm once in a million audits.
+
+A test that accepts everything proves nothing, so each scale is also tried against 2% more and 2% less than was
+declared, on the same draws, and both must be rejected. (A fast audit does so at one scale of the source itself; where
+it has fewer draws it tries larger factors, which it tells.)
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from pubpriv.audit.finding import Finding
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions.base import Totals
+from pubpriv.data.regions import Cells, NearestPoint
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
+
+FALSE_ALARM, TESTS = 1e-6, 120
+"""Of a whole audit, and how many tests share it, at most."""
+
+LEVEL = FALSE_ALARM / TESTS
+
+DRAWS, OFF = 180_000, 1.02
+"""So many draws tell a scale from one that is off by this factor, both ways, but for once in ten million times."""
+
+ANSWER_DRAWS = {True: DRAWS // 3, False: 2 * DRAWS}
+"""Draws for each part of an answer, in a fast audit and in a full one."""
+
+SCALES = {
+    True: {20: 10_000, 30: DRAWS, 40: 10_000, 50: 10_000},
+    False: dict.fromkeys(range(20, 54, 3), 2 * DRAWS),
+}
+"""Exponents of the sds at which the sources themselves are tried, and with how many draws."""
+
+# sds of counts and scores, of sums, and of second moments: all different, so that parts cannot be swapped unseen
+_COUNT, _SUM, _SECOND = 1_000_000_007, 600_000_001, 2_200_000_011
+_REGIONS = 300
+
+
+@dataclass
+class Batches:
+    """Noise of a source by sd, drawn in one piece when it is first asked for and handed out in slices.
+
+    Whoever asks for more than `size` gets the first ones again; only the first `size` values of a part are tested.
+    """
+
+    source: NoiseSource
+    size: int
+    drawn: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def take(self, sd: int, start: int, size: int) -> np.ndarray:
+        """int64 (size,), from position `start` on."""
+        if sd not in self.drawn:
+            self.drawn[sd] = self.source.draw("audit", "law", sd, self.size)
+        return np.take(self.drawn[sd], range(start, start + size), mode="wrap")
+
+
+def findings(fast: bool, seed: int) -> Iterator[Finding]:
+    """Every kind of question, then the sources of noise at many scales; a fast audit shares draws between kinds."""
+    batches = Batches(OperatingSystemNoise(), ANSWER_DRAWS[fast])
+    for name, question in questions().items():
+        yield answered(name, question, batches)
+        if not fast:
+            batches = Batches(OperatingSystemNoise(), ANSWER_DRAWS[fast])
+    yield at_scales("the system's noise", OperatingSystemNoise(), SCALES[fast])
+    yield at_scales("simulated noise (not private)", SimulatedNoise(seed), SCALES[fast])
+
+
+def questions() -> dict[str, Question]:
+    """Every kind of question, with many regions and with sds that share draws between kinds."""
+    points = tuple((float(i), 0.0) for i in range(_REGIONS))
+    partition = NearestPoint(Frame((0.0, 0.0)), points, tuple(range(_REGIONS)))
+    flat, line = Frame((0.0, 0.0)), Frame((0.0, 0.0), ((1.0, 0.0),))
+    radii = (1.0,) * _REGIONS
+    cells = Cells((flat,), (0.0,))
+    return {
+        "Counts": Counts(partition, _COUNT),
+        "ClippedSums": ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM),
+        "Moments": Moments(partition, (line,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
+        "LiftedGram": LiftedGram(partition, (flat,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
+        "Bisection": Bisection(line, 1.0, 2.0, 10, 1.0, _COUNT),
+        "BoundedScore": BoundedScore(cells, cells, 1.0, _COUNT),
+    }
+
+
+def answered(name: str, question: Question, batches: Batches) -> Finding:
+    """The law of what a question adds to nothing, by its own `answer`."""
+    empty, declared = _nobody(question), [(part, p.noise_scale, p.size) for part, p in question.parts.items()]
+    asked: list[tuple[str, int, int]] = []
+    place = dict.fromkeys(question.parts, 0)
+
+    def draw(part: str, sd: int, size: int) -> np.ndarray:
+        asked.append((part, sd, size))
+        start = place.get(part, 0)
+        place[part] = start + size
+        return batches.take(sd, start, size)
+
+    answers: list[Totals] = []
+    runs = -(-batches.size // min(part.size for part in question.parts.values()))
+    for _ in range(runs):
+        answers.append(question.answer(empty, draw))
+        if asked != declared:
+            return Finding("noise_law", name, None, None, False, f"asks for noise {asked}, declares {declared}")
+        asked.clear()
+    streams = {
+        part: np.concatenate([answer[part] for answer in answers])[: batches.size] / p.noise_scale
+        for part, p in question.parts.items()
+    }
+    lags = {part: (1, p.size) for part, p in question.parts.items()}
+    faults = [f"{part}: {fault}" for part, z in streams.items() for fault in faults_of(z, lags[part])]
+    pairs = ((one, two, streams[one], streams[two]) for one, two in combinations(streams, 2))
+    faults += [f"{one} and {two} are correlated" for one, two, z, y in pairs if correlated(z, y)]
+    return _finding(f"{name}: {', '.join(streams)}", streams.values(), faults)
+
+
+def _nobody(question: Question) -> Totals:
+    """Totals of a table of which nobody counts."""
+    if isinstance(question, Bisection):
+        return {"histogram": np.zeros((1 << question.steps) + 1, dtype=np.int64)}
+    return {name: np.zeros(part.size, dtype=np.int64) for name, part in question.parts.items()}
+
+
+def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Finding:
+    """One source at several sds; the first of them drawn in small pieces, as small questions do.
+
+    Args:
+        name: of the source.
+        source: the source.
+        scales: draws by the exponent of two of their sd; the law is told from one off by 2% where they are `DRAWS`.
+    """
+    draws = {}
+    for exponent, size in scales.items():
+        pieces = 50 if not draws else 1
+        drawn = [source.draw(f"audit/{exponent}/{i}", "law", 1 << exponent, size // pieces) for i in range(pieces)]
+        draws[exponent] = np.concatenate(drawn) / (1 << exponent)
+    faults = [f"sd 2^{e}: {fault}" for e, z in draws.items() for fault in faults_of(z, (1, len(z) // 2))]
+    return _finding(f"{name}, sd 2^{min(scales)} to 2^{max(scales)}", draws.values(), faults)
+
+
+def _finding(mechanism: str, streams: Collection[np.ndarray], faults: list[str]) -> Finding:
+    """Worst of all streams, told as a factor of mu: declared sd over the largest sd that the draws allow."""
+    sizes = [len(z) for z in streams]
+    told = (
+        f"declared sd over measured; {min(sizes):,} to {max(sizes):,} draws a part, a scale {off_for(max(sizes)):.3g} "
+    )
+    detail = "; ".join(faults) if faults else told + "times off, up or down, is rejected"
+    return Finding("noise_law", mechanism, 1.0, max(map(least_factor, streams)), not faults, detail)
+
+
+def faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
+    """What is wrong with standardised noise, if anything.
+
+    Args:
+        z: (n,) draws over their declared sd.
+        lags: distances at which it must not correlate with itself.
+    """
+    from scipy import stats
+
+    off = off_for(len(z))
+    tests = {
+        f"its sd is {np.sqrt(np.mean(z * z)):.4f} of the declared one": scale_p(z) < LEVEL,
+        "its shape is not Gaussian": stats.kstest(z, "norm").pvalue < LEVEL,
+        f"no power: {off:.3g} times too much would pass": scale_p(z * off) >= LEVEL,
+        f"no power: {off:.3g} times too little would pass": scale_p(z / off) >= LEVEL,
+    }
+    tests |= {f"correlated with itself at distance {lag}": correlated(z[lag:], z[:-lag]) for lag in lags}
+    return [text for text, found in tests.items() if found]
+
+
+def off_for(draws: int) -> float:
+    """The factor that so many draws tell from 1: 1.02 at `DRAWS`, and more for fewer."""
+    return 1 + (OFF - 1) * float(np.sqrt(DRAWS / draws))
+
+
+def scale_p(z: np.ndarray) -> float:
+    """Two-sided chi-square p-value of the second moment of standardised draws."""
+    from scipy import stats
+
+    total = float(np.sum(z * z))
+    return 2 * float(min(stats.chi2.cdf(total, len(z)), stats.chi2.sf(total, len(z))))
+
+
+def correlated(z: np.ndarray, y: np.ndarray) -> bool:
+    """Independent standardised streams have sum z y of mean 0 and variance n, by the central limit theorem."""
+    from scipy import stats
+
+    size = min(len(z), len(y))
+    return bool(2 * stats.norm.sf(abs(float(z[:size] @ y[:size])) / np.sqrt(size)) < LEVEL)
+
+
+def least_factor(z: np.ndarray) -> float:
+    """Lower confidence bound of declared sd over true sd; above 1 there is less noise than declared."""
+    from scipy import stats
+
+    return float(np.sqrt(stats.chi2.ppf(LEVEL / 2, len(z)) / np.sum(z * z)))
