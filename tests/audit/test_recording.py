@@ -73,7 +73,7 @@ def test_kept_answers_take_the_place_of_the_noise():
     assert (first.looks, first.draws, again.looks, again.draws) == (2, 2, 0, 0)
     assert again.entries == first.entries
     assert again.result == first.result
-    assert first.spent == again.spent == 10**11
+    assert first.spent == again.spent == pytest.approx(10**11)
     assert fresh.result != first.result
 
 
@@ -105,7 +105,7 @@ def fails_on_odd_rows(curator):
 
 def returns_a_peek(curator):
     """A number of the table beside the released ones."""
-    return [*asks_twice(curator), float(np.nansum(curator._table.rows))]
+    return [*asks_twice(curator), int((curator._table.rows > 0).sum())]
 
 
 def asks_by_a_peek(curator):
