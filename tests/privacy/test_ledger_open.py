@@ -160,9 +160,9 @@ def test_a_missing_installation_has_a_version_all_the_same(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(book, "version", missing)
-    book._version.cache_clear()
-    assert book._version() == "unknown"
-    book._version.cache_clear()
+    book.installed_version.cache_clear()
+    assert book.installed_version() == "unknown"
+    book.installed_version.cache_clear()
 
 
 def test_a_refusal_survives_pickling():

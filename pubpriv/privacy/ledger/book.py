@@ -3,7 +3,7 @@
 import getpass
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -33,13 +33,23 @@ from pubpriv.privacy.ledger.views import Charge, Run, Standing, TableIdentity
 
 _table = schema.records
 
+_BATCH = 1000
+"""Records that are stored with one statement."""
+
 
 class Book:
-    """One dataset's records within one transaction."""
+    """One dataset's records within one transaction.
 
-    def __init__(self, connection: sa.Connection, dataset: str) -> None:
+    Args:
+        connection: in a transaction that holds the dataset, or in one that reads.
+        dataset: its name.
+        locked: why nothing may be appended; None: it may.
+    """
+
+    def __init__(self, connection: sa.Connection, dataset: str, locked: str | None = None) -> None:
         self._connection = connection
         self._dataset = dataset
+        self._why_not = locked
         self._head = self._last()
         self.state: DatasetState | None = states_of(self._head.state)[0] if self._head else None
 
@@ -68,7 +78,8 @@ class Book:
     @property
     def head(self) -> Record:
         """The newest record."""
-        assert self._head is not None
+        if self._head is None:
+            raise LedgerViolation(f"dataset {self._dataset!r} is in the ledger, and its records are not")
         return self._head
 
     def known_state(self) -> DatasetState:
@@ -157,7 +168,13 @@ class Book:
     # -- writing
 
     def append(self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None) -> None:
-        """Apply and store one record; amounts in the body are `Amount`s."""
+        """Apply and store one record; amounts in the body are `Amount`s.
+
+        Raises:
+            LedgerViolation: the ledger is open for reading only.
+        """
+        if self._why_not is not None:
+            raise LedgerViolation(self._why_not)
         facts = {k: v.to_json() if isinstance(v, Amount) else v for k, v in body.items()}
         run = None if release_id is None or kind == "opened" else self.run_state(release_id)
         state, run = apply(kind, facts_of(kind, facts), self.state or DatasetState(), run)
@@ -173,10 +190,38 @@ class Book:
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             user=_user(),
             host=socket.gethostname(),
-            version=_version(),
+            version=installed_version(),
         )
         self._connection.execute(sa.insert(_table).values(**record.__dict__, hash=record.digest()))
         self._head, self.state = record, state
+
+    def append_all(self, rows: Iterable[tuple[Record, str]], first: int, previous: str | None) -> int:
+        """Store records that were checked elsewhere, from number `first` on; returns how many.
+
+        Raises:
+            LedgerViolation: the record before them is another one than here.
+            SpecMismatch: one of them declares a table of another dataset.
+        """
+        waiting: list[dict[str, Any]] = []
+        appended = 0
+        for record, stored in rows:
+            if record.seq == first - 1 and stored != previous:
+                raise LedgerViolation(
+                    f"the ledger and the export have gone different ways: record {record.seq} of dataset "
+                    f"{self._dataset!r} is another one than in the export"
+                )
+            if record.seq < first:
+                continue
+            if record.kind == "declared":
+                self._refuse_foreign(str(record.facts()["uri"]))
+            waiting.append(schema.row_of(record, stored))
+            appended += 1
+            if len(waiting) == _BATCH:
+                self._connection.execute(sa.insert(_table), waiting)
+                waiting.clear()
+        if waiting:
+            self._connection.execute(sa.insert(_table), waiting)
+        return appended
 
     def raise_cap(self, budget: Budget, unit: str, raise_: bool, reason: str | None) -> None:
         """Record a higher cap, or refuse."""
@@ -264,7 +309,8 @@ def _charge(record: Record, answered: bool) -> Charge:
 
 
 @lru_cache(maxsize=1)
-def _version() -> str:
+def installed_version() -> str:
+    """Of pubpriv, as every record tells it."""
     try:
         return version("pubpriv")
     except PackageNotFoundError:

@@ -70,12 +70,7 @@ def connect(url: object, create: bool) -> Database:
         with database.transaction(write=False) as connection:
             if remote:
                 postgresql.check(connection)
-            current = _revision(connection, address)
-        if current is None and not create:
-            raise InvalidInput(
-                f"no ledger in {address.shown}: make one with "
-                f"`pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
-            )
+            current = _revision(connection, address, create)
         if current != REVISIONS[-1]:
             migrate(database)
     except BaseException:
@@ -84,16 +79,20 @@ def connect(url: object, create: bool) -> Database:
     return database
 
 
-def _revision(connection: sa.Connection, address: Address) -> str | None:
-    """The revision of the ledger; None for an empty database.
+def _revision(connection: sa.Connection, address: Address, create: bool) -> str | None:
+    """The revision of the ledger; None for an empty database, if `create` allows one.
 
     Raises:
-        InvalidInput: somebody else's database, or a revision that this version does not know.
+        InvalidInput: nothing there, somebody else's database, or a revision that this version does not know.
     """
     where = address.path or address.shown
     names = set(sa.inspect(connection).get_table_names())
-    if not names:
+    if not names and create:
         return None
+    if not names:
+        raise InvalidInput(
+            f"no ledger in {where}: make one with `pubpriv budget set DATASET zcdp:RHO --ledger {address.shown}`"
+        )
     if not {"alembic_version", "datasets", "records"} <= names:
         raise InvalidInput(
             f"{where} is no ledger: it is the database of something else. A ledger has a database of its own"

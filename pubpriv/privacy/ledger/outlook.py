@@ -103,7 +103,8 @@ class Outlook:
         hint: what to do where none fits.
         open_runs: the newest open runs, oldest first.
         runs: how many runs were ever opened.
-        spenders: runs that spent most, largest first, among the `NEWEST_RUNS`.
+        compared: how many of them, the newest, were compared by what they spent.
+        spenders: runs that spent most of these, largest first.
         people: the same by who opened them.
     """
 
@@ -113,6 +114,7 @@ class Outlook:
     hint: str
     open_runs: tuple[OpenRun, ...]
     runs: int
+    compared: int
     spenders: tuple[Spender, ...]
     people: tuple[tuple[str, Amount], ...]
 
@@ -156,6 +158,7 @@ class Outlook:
             "hint": self.hint or None,
             "open_run_details": [asdict(run) | {"held": run.held.main / UNIT} for run in self.open_runs],
             "runs": self.runs,
+            "runs_compared": self.compared,
             "spent_most": [
                 {"release_id": run.release_id, "user": run.user, "spent": run.spent.main / UNIT}
                 for run in self.spenders
@@ -220,6 +223,7 @@ class Lookout(Book):
             hint=hint,
             open_runs=tuple(self._open_run(name, held[name]) for name in list(held)[-TOLD_OPEN:]),
             runs=self._count(),
+            compared=len(spenders),
             spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
             people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
         )

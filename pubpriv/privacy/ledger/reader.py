@@ -1,19 +1,22 @@
 """What can be read in a ledger: each method is one transaction that writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import NoReturn, Self
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Budget, budget_from_json
-from pubpriv.privacy.ledger import schema
-from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger import bundle, schema
+from pubpriv.privacy.ledger.book import Book, installed_version
+from pubpriv.privacy.ledger.bundle import End, Row
 from pubpriv.privacy.ledger.database import Database
 from pubpriv.privacy.ledger.outlook import Lookout, Outlook
 from pubpriv.privacy.ledger.records import Record, charge_key
-from pubpriv.privacy.ledger.replay import replay
+from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.views import Balance, Run, Standing
 
 
@@ -80,7 +83,7 @@ class Reader:
         with self._reading(dataset) as book:
             return book.all()
 
-    def verify(self, dataset: str, expected_head: str | None = None) -> None:
+    def verify(self, dataset: str, expected_head: str | None = None) -> Summary:
         """Replay every record and compare chain, balances and prices.
 
         Args:
@@ -88,17 +91,64 @@ class Reader:
             expected_head: a chain head kept outside the ledger (model files carry one). Without one, records
                 missing at the very end cannot be noticed.
 
+        Returns:
+            What the records come to.
+
         Raises:
             LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
                 not in the chain.
         """
-        table = schema.records
-        query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
         with self._database.transaction(write=False) as connection:
             if not schema.known(connection, dataset, lock=False):
                 self._unknown(connection, dataset)
-            found = connection.execution_options(yield_per=1000).execute(query)
-            replay(dataset, (schema.record_of(row) for row in found), expected_head)
+            return replay(dataset, _rows(connection, dataset), expected_head)
+
+    def export(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, End]:
+        """Write the auditor's bundle of some datasets, or of all; it replaces an older export of the same ledger.
+
+        Returns:
+            Where each chain ends.
+
+        Raises:
+            InvalidInput: an unknown dataset, or something else stands at `path`.
+            LedgerViolation: the export at `path` has records that this ledger has not.
+            Unavailable: it cannot be written.
+        """
+        if path.exists():
+            self._refuse_older(path)
+        with self._database.transaction(write=False) as connection:
+            every = sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
+            for dataset in datasets:
+                if dataset not in every:
+                    self._unknown(connection, dataset)
+            chosen = [dataset for dataset in every if not datasets or dataset in datasets]
+            heads = {dataset: Book(connection, dataset).head for dataset in chosen}
+            ends = {dataset: End(head.seq + 1, head.digest()) for dataset, head in heads.items()}
+            rows = (row for dataset in chosen for row in _rows(connection, dataset))
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            bundle.save(path, bundle.lines_of(rows, ends, at, installed_version()))
+        return ends
+
+    def _refuse_older(self, path: Path) -> None:
+        reason = self.lacks(bundle.ends(path))
+        if reason:
+            raise LedgerViolation(f"{path} is not replaced: {reason}")
+
+    def lacks(self, ends: Mapping[str, End]) -> str | None:
+        """What the ledger lacks of an export that ended there; None if it has all of it."""
+        with self._database.transaction(write=False) as connection:
+            for dataset, end in ends.items():
+                last = schema.records.c.seq == end.records - 1
+                query = sa.select(schema.records.c.hash).where(schema.records.c.dataset == dataset, last)
+                found = connection.execute(query).scalar()
+                if found == end.head:
+                    continue
+                if found is not None:
+                    return f"record {end.records - 1} of dataset {dataset!r} is another one than in the export"
+                count = sa.select(sa.func.count()).where(schema.records.c.dataset == dataset)
+                missing = end.records - int(connection.execute(count).scalar_one())
+                return f"{missing} records of dataset {dataset!r} that are in the export are missing in the ledger"
+        return None
 
     def _registered(self, dataset: str) -> Budget:
         """The first budget of a dataset, which never changes."""
@@ -129,3 +179,11 @@ class Reader:
             f"dataset {dataset!r} is not registered in the ledger ({known}): register it with "
             f"`pubpriv budget set {dataset} zcdp:RHO --ledger {self.url}`"
         )
+
+
+def _rows(connection: sa.Connection, dataset: str) -> Iterator[Row]:
+    """Every record of a dataset with its hash, oldest first, a thousand at a time."""
+    table = schema.records
+    query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
+    found = connection.execution_options(yield_per=1000).execute(query)
+    return (schema.record_of(row) for row in found)

@@ -4,6 +4,7 @@ Pure, like `records`: it sees rows and no database.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pubpriv.errors import LedgerViolation, PubPrivError
@@ -23,7 +24,26 @@ _FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Att
 """Whatever a record that was changed can bring about while it is read."""
 
 
-def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str | None = None) -> None:
+@dataclass(frozen=True)
+class Summary:
+    """What a chain that holds comes to.
+
+    Attributes:
+        records, charges, answers: how many.
+        head: hash of the newest record.
+        budget: the one first registered, whose currency the state is in.
+        state: cap, spent and held.
+    """
+
+    records: int
+    charges: int
+    answers: int
+    head: str
+    budget: Budget
+    state: DatasetState
+
+
+def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str | None = None) -> Summary:
     """Check the chain, the balances, the prices and the order of a dataset's records.
 
     Records that are missing at the end leave no trace within the ledger; a chain head kept elsewhere
@@ -33,6 +53,9 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
         dataset: whose records they are.
         rows: all records in order, each with the hash that is stored beside it.
         expected_head: a hash that the chain must contain.
+
+    Returns:
+        What the records come to.
 
     Raises:
         LedgerViolation: naming the first record that does not follow.
@@ -61,6 +84,7 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
             f"dataset {dataset!r} has no record with the hash {expected_head}: "
             "records are missing at the end, or this is another ledger"
         )
+    return books.summary(previous)
 
 
 class _Books:
@@ -73,6 +97,7 @@ class _Books:
         self._runs: dict[str, tuple[Budget, RunState]] = {}
         self._charged: dict[str, str] = {}
         self._answered: set[str] = set()
+        self._followed = 0
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
             "raised": self._raise,
@@ -84,6 +109,7 @@ class _Books:
 
     def follow(self, record: Record) -> str | None:
         """Take one record; the text says what is wrong with it."""
+        self._followed += 1
         body = record.facts()
         if (record.kind == "registered") != (self._registered is None):
             return "does not follow from the records before it: a dataset is registered once, and first"
@@ -99,6 +125,12 @@ class _Books:
             self._runs[record.release_id] = allotment, run
         same = state_text(self._state, run) == record.state
         return None if same else "does not follow from the records before it: its balance differs"
+
+    def summary(self, head: str) -> Summary:
+        """What all records so far come to."""
+        records = self._followed
+        charges, answers = len(self._charged), len(self._answered)
+        return Summary(records, charges, answers, head, self._registered_budget(), self._state)
 
     def _registered_budget(self) -> Budget:
         assert self._registered is not None

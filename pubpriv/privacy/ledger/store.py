@@ -3,20 +3,16 @@
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Any
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
 from pubpriv.privacy.events import Event, hold_for, price
-from pubpriv.privacy.ledger import schema
-from pubpriv.privacy.ledger.book import Book
-from pubpriv.privacy.ledger.database import connect
-from pubpriv.privacy.ledger.reader import Reader
+from pubpriv.privacy.ledger.custody import Custody
 from pubpriv.privacy.ledger.records import charge_key, share_of
-from pubpriv.privacy.ledger.refusals import Refused, written
+from pubpriv.privacy.ledger.refusals import written
 from pubpriv.privacy.ledger.views import Standing, TableIdentity
 
 LEASE = timedelta(minutes=10)
@@ -25,22 +21,8 @@ LEASE = timedelta(minutes=10)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
 
-class Ledger(Reader):
+class Ledger(Custody):
     """Append-only books of datasets' budgets; open one with `Ledger.open`."""
-
-    @classmethod
-    def open(cls, url: str, create: bool = True) -> Self:
-        """The ledger at `url`, migrated forwards if it is older.
-
-        Args:
-            url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
-            create: make an empty one if there is none; otherwise that is an error.
-
-        Raises:
-            InvalidInput: not a ledger URL, or none there and `create` is false.
-            Unavailable: it cannot be read or written now.
-        """
-        return cls(connect(url, create))
 
     @property
     def reference(self) -> str:
@@ -244,25 +226,6 @@ class Ledger(Reader):
             }
         except InvalidInput as refusal:
             return allotment, refusal
-
-    @contextmanager
-    def _locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
-        """One writing transaction that holds the dataset, and with `tables` who declares which table."""
-        refused: Refused | None = None
-        try:
-            with self._database.transaction() as connection:
-                if tables:
-                    self._database.lock_tables(connection)
-                if not schema.known(connection, dataset, lock=True):
-                    if not create:
-                        self._unknown(connection, dataset)
-                    connection.execute(schema.ADD_DATASET, {"name": dataset})
-                    schema.known(connection, dataset, lock=True)
-                yield Book(connection, dataset)
-        except Refused as messenger:
-            refused = messenger
-        if refused is not None:  # nothing is locked here
-            raise refused.refusal.error()
 
 
 def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:

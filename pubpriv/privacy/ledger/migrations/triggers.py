@@ -8,23 +8,17 @@ def never(dialect: str, table: str, verb: str) -> list[str]:
     name = f"{table}_no_{verb.lower()}"
     if dialect == "sqlite":
         return [f"CREATE TRIGGER {name} BEFORE {verb} ON {table} BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END"]
-    return [
-        f"CREATE TRIGGER {name} BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION ledger_is_append_only()",
-    ]
+    return [f"CREATE TRIGGER {name} BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION ledger_is_append_only()"]
 
 
 def before_insert(dialect: str, table: str, name: str, wrong: str) -> list[str]:
     """Statements after which inserting a row into `table` fails where `wrong`."""
+    head = f"CREATE TRIGGER {name} BEFORE INSERT ON {table}"
     if dialect == "sqlite":
-        return [
-            f"CREATE TRIGGER {name} BEFORE INSERT ON {table} WHEN {wrong} "
-            f"BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END"
-        ]
-    return [
-        f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF {wrong} THEN "
-        f"RAISE EXCEPTION '{APPEND_ONLY}'; END IF; RETURN NEW; END $$",
-        f"CREATE TRIGGER {name} BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION {name}()",
-    ]
+        return [f"{head} WHEN {wrong} BEGIN SELECT RAISE(ABORT, '{APPEND_ONLY}'); END"]
+    body = f"BEGIN IF {wrong} THEN RAISE EXCEPTION '{APPEND_ONLY}'; END IF; RETURN NEW; END"
+    function = f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+    return [function, f"{head} FOR EACH ROW EXECUTE FUNCTION {name}()"]
 
 
 def prepare(dialect: str) -> list[str]:

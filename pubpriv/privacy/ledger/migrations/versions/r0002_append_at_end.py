@@ -16,8 +16,8 @@ branch_labels = None
 depends_on = None
 
 _TAKEN = " OR ".join(
-    f"EXISTS (SELECT 1 FROM records r WHERE r.dataset = NEW.dataset AND NEW.kind = '{kind}' "
-    f"AND r.kind = '{kind}' AND r.{column} = NEW.{column})"
+    f"(NEW.kind = '{kind}' AND EXISTS (SELECT 1 FROM records r WHERE r.dataset = NEW.dataset "  # noqa: S608
+    f"AND r.kind = '{kind}' AND r.{column} = NEW.{column}))"
     for kind, column in (("charged", "key"), ("published", "key"), ("opened", "release_id"), ("closed", "release_id"))
 )
 _NEXT = "(SELECT COALESCE(MAX(r.seq) + 1, 0) FROM records r WHERE r.dataset = NEW.dataset)"

@@ -1,0 +1,162 @@
+"""The auditor's bundle: a ledger as JSON lines, which can be checked without the database.
+
+First a line that names the format, then every record with its hash, dataset by dataset and in order, last a line
+that says where each chain ends. An export kept elsewhere is also a witness: a ledger that lost records, because an
+older copy was restored, does not reach the end that the export names.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
+from pubpriv.privacy.ledger.records import Record, canonical
+from pubpriv.privacy.ledger.replay import Summary, replay
+
+FORMAT, VERSION = "pubpriv-ledger", 1
+_TAIL = 1 << 16
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a chain ended when it was exported."""
+
+    records: int
+    head: str
+
+
+Row = tuple[Record, str]
+"""A record, and the hash that is stored beside it."""
+
+
+def lines_of(rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
+    """The bundle, line by line."""
+    yield canonical({"format": FORMAT, "version": VERSION, "at": at, "pubpriv": version})
+    for record, stored in rows:
+        yield canonical({"record": record.__dict__, "hash": stored})
+    yield canonical({"ends": {dataset: end.__dict__ for dataset, end in ends.items()}})
+
+
+def save(path: Path, lines: Iterable[str]) -> None:
+    """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
+
+    Raises:
+        Unavailable: it cannot be written; what stood there still stands.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    refused: str | None = None
+    try:
+        with os.fdopen(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        refused = error.strerror
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+    if refused is not None:
+        raise Unavailable(f"the export {path} cannot be written: {refused}")
+
+
+def ends(path: Path) -> dict[str, End]:
+    """Where the chains of a bundle end, from its first and last lines alone.
+
+    Raises:
+        InvalidInput: no file, or no bundle.
+        LedgerViolation: it is cut off.
+    """
+    with _opened(path) as file:
+        _check_first(file.readline(), path)
+        size = file.seek(0, os.SEEK_END)
+        tail = b""
+        while tail.rstrip(b"\n").count(b"\n") < 1 and len(tail) < size:
+            start = max(0, size - len(tail) - _TAIL)
+            file.seek(start)
+            tail = file.read(size - start)
+    return _ends_of(tail.rstrip(b"\n").rpartition(b"\n")[2], path)
+
+
+def verify(path: Path) -> dict[str, Summary]:
+    """Replay every record of a bundle, and compare its ends.
+
+    Returns:
+        What was found, by dataset.
+
+    Raises:
+        InvalidInput: no file, or no bundle.
+        LedgerViolation: the first thing that does not follow.
+    """
+    told = ends(path)
+    found = {dataset: replay(dataset, rows) for dataset, rows in _chains(path)}
+    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != told:
+        raise LedgerViolation(f"the records in {path} are not those that its last line names")
+    return found
+
+
+def chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
+    """The records of a bundle that was verified, dataset by dataset."""
+    return _chains(path)
+
+
+def _chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
+    seen: set[str] = set()
+    for dataset, rows in groupby(_rows(path), key=lambda row: row[0].dataset):
+        if dataset in seen:
+            raise LedgerViolation(f"the records of dataset {dataset!r} are in pieces in {path}")
+        seen.add(dataset)
+        yield dataset, rows
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    with _opened(path) as file:
+        _check_first(file.readline(), path)
+        for number, line in enumerate(file, start=2):
+            data = _json(line)
+            if "ends" in data:
+                if file.read(1):
+                    raise LedgerViolation(f"{path} goes on after its last line, which is line {number}")
+                return
+            try:
+                row = Record(**data["record"]), str(data["hash"])
+            except (KeyError, TypeError):
+                raise LedgerViolation(f"line {number} of {path} is no record") from None
+            yield row
+
+
+def _opened(path: Path) -> Any:
+    refused: str | None = None
+    try:
+        return path.open("rb")
+    except OSError as error:
+        refused = error.strerror
+    raise InvalidInput(f"the export {path} cannot be read: {refused}")
+
+
+def _check_first(line: bytes, path: Path) -> None:
+    first = _json(line)
+    if first.get("format") != FORMAT:
+        raise InvalidInput(f"{path} is no export of a ledger: make one with `pubpriv ledger export`")
+    if first.get("version") != VERSION:
+        raise InvalidInput(f"{path} was written by a newer version of pubpriv: upgrade pubpriv")
+
+
+def _ends_of(line: bytes, path: Path) -> dict[str, End]:
+    try:
+        return {str(name): End(int(end["records"]), str(end["head"])) for name, end in _json(line)["ends"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise LedgerViolation(f"the export {path} is cut off: its last line does not say where it ends") from None
+
+
+def _json(line: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+    except ValueError:
+        data = None
+    return data if isinstance(data, dict) else {}
