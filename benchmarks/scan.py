@@ -30,7 +30,7 @@ def bench(rows: int, dims: int, repeats: int = 5) -> dict[str, Any]:
     radius = 2.0 * dims**0.5
     question = LiftedGram.priced(Everything(), (frame,), (radius,), Fraction(1), GRAM_SHARES)
     with TemporaryDirectory() as folder, threadpool_limits(1), ThreadPoolExecutor(1) as thread:
-        table = pp.PrivateTable.open(_write(Path(folder) / "scan.parquet", rows, names, generator), names)
+        table = pp.PrivateTable.open(write(Path(folder) / "scan.parquet", rows, names, generator), names)
         seconds = []
         for _ in range(repeats + 1):
             start = time.perf_counter()
@@ -61,7 +61,8 @@ def _plain(table: Any, frame: Frame) -> np.ndarray:
     return gram
 
 
-def _write(path: Path, rows: int, names: list[str], generator: np.random.Generator) -> Path:
+def write(path: Path, rows: int, names: list[str], generator: np.random.Generator) -> Path:
+    """Standard normal columns in a Parquet file, one row group in memory at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -8,7 +8,7 @@ import typer
 from cli.console import out, table
 from cli.options import JsonOption
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks on data of their own: scan, demo, mixture.")
+app = typer.Typer(no_args_is_help=True, help="Benchmarks on data of their own: scan, memory, demo, mixture.")
 
 
 @app.command()
@@ -19,6 +19,18 @@ def scan(
 ) -> None:
     """What exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
     from benchmarks.scan import bench
+
+    _tell(bench(rows, dims), as_json)
+
+
+@app.command()
+def memory(
+    rows: Annotated[int, typer.Option(min=10, help="Rows of the larger table.")] = 10_000_000,
+    dims: Annotated[int, typer.Option(min=1, help="Columns of both tables.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """What a scan holds: peak memory over many rows, over the peak over a tenth of them. Needs disk for both."""
+    from benchmarks.memory import bench
 
     _tell(bench(rows, dims), as_json)
 

@@ -28,6 +28,9 @@ _CELLS = 1 << 17
 _BATCH = 1 << 16
 """Rows that are decoded at a time; a whole number of blocks."""
 
+_READ = 1 << 20
+"""Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
+
 
 def block_length(dimension: int) -> int:
     """Records in a block of `dimension` columns: a public constant of the layout, a power of two."""
@@ -50,7 +53,8 @@ class Chunk:
         filesystem, path = _locate(self.path)
         sources = sorted({column.source for column in self.columns})
         with filesystem.open_input_file(path) as handle:
-            file = _parquet().ParquetFile(handle, memory_map=False)
+            # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
+            file = _parquet().ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
             batches = file.iter_batches(_BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
             yield from _reblocked(batches, self.columns)
 
