@@ -136,7 +136,7 @@ def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Find
         source: the source.
         scales: draws by the exponent of two of their sd; the law is told from one off by 2% where they are `DRAWS`.
     """
-    draws = {}
+    draws: dict[int, np.ndarray] = {}
     for exponent, size in scales.items():
         pieces = 50 if not draws else 1
         drawn = [source.draw(f"audit/{exponent}/{i}", "law", 1 << exponent, size // pieces) for i in range(pieces)]
@@ -147,11 +147,9 @@ def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Find
 
 def _finding(mechanism: str, streams: Collection[np.ndarray], faults: list[str]) -> Finding:
     """Worst of all streams, told as a factor of mu: declared sd over the largest sd that the draws allow."""
-    sizes = [len(z) for z in streams]
-    told = (
-        f"declared sd over measured; {min(sizes):,} to {max(sizes):,} draws a part, a scale {off_for(max(sizes)):.3g} "
-    )
-    detail = "; ".join(faults) if faults else told + "times off, up or down, is rejected"
+    sizes = sorted({len(z) for z in streams})
+    told = f"declared sd over measured; {' and '.join(f'{n:,}' for n in sizes)} draws a part: rejects a scale "
+    detail = "; ".join(faults) if faults else told + f"{off_for(sizes[-1]) - 1:.1%} off, up or down"
     return Finding("noise_law", mechanism, 1.0, max(map(least_factor, streams)), not faults, detail)
 
 
