@@ -136,18 +136,23 @@ def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarra
 def drivers(seed: int) -> list[Driver]:
     """The default mixture driver in both of its regimes."""
     return [
-        _mixture("estimate_mixture, separated", 8.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
-        _mixture("estimate_mixture, overlapping", 1.0, 2, 3, ApproximateDP(2, "0.000001"), seed),
+        _mixture("estimate_mixture, separated", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
     ]
 
 
 def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int) -> Driver:
-    """`estimate_mixture` of k unit Gaussians in R^d whose means scatter by `gap`; 1000 private rows, 40 public."""
-    generator = np.random.default_rng([seed, k])
-    means = gap * generator.normal(size=(k, d))
-    labels = np.r_[np.arange(k), generator.integers(k, size=40 - k)]
-    private = means[generator.integers(k, size=1000)] + generator.normal(size=(1000, d))
-    public = means[labels] + generator.normal(size=(40, d))
+    """`estimate_mixture` of k unit Gaussians in R^d, means `gap` apart; 4000 private rows, 40 public ones.
+
+    The public rows, which choose the regime, are the same for every seed.
+    """
+    means = gap / 2**0.5 * np.eye(k, d)
+
+    def drawn(rows: int, generator: np.random.Generator) -> np.ndarray:
+        return np.asarray(means[np.arange(rows) % k] + generator.normal(size=(rows, d)))
+
+    public = drawn(40, np.random.default_rng(k))
+    private = drawn(4000, np.random.default_rng([seed, k]))
 
     def run(curator: Curator) -> Any:
         found = estimate_mixture(public, curator, n_components=k).to_json()
