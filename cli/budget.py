@@ -1,15 +1,17 @@
-"""`pubpriv budget`: give a dataset its budget, look at it, end runs that were left open."""
+"""`pubpriv budget`: give a dataset its budget, look at it, explain it, end runs that were left open."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cli.console import note, out, table
 from cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
+from cli.plots import check_plot, draw
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, recover.")
+app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, report, recover.")
 
 Dataset = Annotated[str, typer.Argument(help="Name of the dataset.")]
 
@@ -46,40 +48,110 @@ def set_(
 
 @app.command()
 def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
-    """What is spent, held and left."""
+    """What is spent, held and left, what one more run costs, and who is at work.
+
+    The formal promise is the guarantee of the cap. What is spent is told as an epsilon so far.
+    """
     from pubpriv.privacy.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        balance = books.balance(dataset)
-    told = balance.to_json()
+        outlook = books.outlook(dataset)
     if as_json:
-        out(json.dumps(told, indent=1))
+        out(json.dumps(outlook.to_json(), indent=1))
         return
-    currency = balance.budget.currency
-    exact = told["exact"]
-    rows = [[name, exact[name], f"{told[f'delta_{name}']:.3g}"] for name in ("cap", "spent", "held", "remaining")]
-    table(
-        f"{dataset}: {balance.budget.describe()}, unit: {balance.unit}",
-        ["", currency, "failure delta"],
-        rows,
+    show_balance(outlook)
+    show_runs(outlook)
+
+
+def show_balance(outlook: Any) -> None:
+    """Cap, spent, held and remaining in the ledger's unit and as an epsilon."""
+    balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
+    pure, gaussian = balance.budget.kind == "pure", epsilon.get("all_gaussian")
+    columns = ["", balance.budget.currency]
+    columns += [] if pure else ["failure delta", f"epsilon at delta {epsilon['delta']:g}"]
+    columns += ["epsilon, all noise Gaussian"] if gaussian else []
+    rows = []
+    for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
+        row = [title, told["exact"][name]]
+        row += [] if pure else [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"]
+        rows.append(row + ([f"{gaussian[name]:.4g}"] if gaussian else []))
+    table(f"{balance.dataset}: {balance.budget.describe()}, unit: {balance.unit}", columns, rows)
+    out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per {balance.unit}, for all runs together")
+
+
+def show_runs(outlook: Any) -> None:
+    """What one more run costs, who spent most, and which runs are open."""
+    from pubpriv.privacy.budgets import amount_text
+
+    budget, last = outlook.balance.budget, outlook.last
+    if last is None:
+        out("no run was opened yet")
+        return
+    charged = amount_text(budget, last.charged)
+    out(
+        f"last run {last.release_id} ({last.allotment.describe()}, opened {last.opened_at[:19]} by {last.user}): "
+        f"held {amount_text(budget, last.hold)}, charged {charged}{'' if last.closed else ' so far'}"
     )
-    for release_id, held in told["open_runs"].items():
-        line = f"pubpriv budget recover {release_id} --dataset {dataset}"
-        out(f"open run {release_id} holds {held:g} {currency}; end it with `{line}`")
+    if outlook.fitting:
+        out(f"one more run like it costs as much: {outlook.fitting} more fit in what remains")
+    else:
+        out(f"one more run like it does not fit: {outlook.hint}")
+    most = "; ".join(f"{run.release_id} by {run.user}: {amount_text(budget, run.spent)}" for run in outlook.spenders)
+    people = "; ".join(f"{user}: {amount_text(budget, spent)}" for user, spent in outlook.people)
+    among = f", among the newest {outlook.compared} of {outlook.runs} runs" if outlook.compared < outlook.runs else ""
+    out(f"spent most{among}: {most} (by who opened the runs: {people})")
+    hidden = len(outlook.balance.open_runs) - len(outlook.open_runs)
+    if hidden:
+        out(f"{hidden} older runs are open too: --json names them")
+    for run in outlook.open_runs:
+        show_open_run(outlook.balance, run)
+
+
+def show_open_run(balance: Any, run: Any) -> None:
+    """What an open run holds, who opened it, what it works at, and the line that ends it."""
+    from pubpriv.privacy.budgets import amount_text
+
+    held, line = amount_text(balance.budget, run.held), f"pubpriv budget recover {run.release_id}"
+    out(
+        f"open run {run.release_id} holds {held} since {run.since[:19]}, opened by {run.user}@{run.host}; "
+        f"end it with `{line} --dataset {balance.dataset}`"
+    )
+    for work in run.work:
+        who = f"since {work.since[:19]}, by {work.user}@{work.host}"
+        if work.running:
+            out(f"  at work at {work.label} {who}: wait for it before you end the run")
+        else:
+            out(
+                f"  not answered: {work.label}, paid for and tried {who}; its time ran out at "
+                f"{work.lease_until[:19]}. The same release id again answers it at no further cost"
+            )
 
 
 @app.command()
-def history(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+def history(
+    dataset: Dataset,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what was spent and held over time, .png or .svg.", show_default=False)
+    ] = None,
+) -> None:
     """Every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
 
+    if plot is not None:
+        check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         runs = books.history(dataset)
+        records, budget = (books.records(dataset), books.balance(dataset).budget) if plot else ([], None)
     if as_json:
         rows = [dict(zip(CHARGE, row, strict=True)) for row in charges(runs)]
         out(json.dumps(rows, indent=1))
     else:
         show_charges(dataset, runs)
+    if plot is not None:
+        draw(plot, dataset, budget, records)
+        note(f"drawn: {plot}")
 
 
 CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
@@ -105,11 +177,47 @@ def charges(runs: list[Any]) -> list[list[str]]:
 
 
 def show_charges(dataset: str, runs: list[Any]) -> None:
-    """A table of charges, and a line a run."""
+    """A table of charges, and a line a run with what it spent and what all runs so far did."""
+    from pubpriv.privacy.units import to_text
+
     table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], charges(runs))
+    total = 0
     for run in runs:
-        state = "closed" if run.state.closed else "open"
-        out(f"run {run.release_id}: {run.allotment.describe()}, {len(run.charges)} charges, {state}")
+        total += run.state.charged.main
+        out(
+            f"run {run.release_id}: {run.allotment.describe()}, {len(run.charges)} charges, "
+            f"{'closed' if run.state.closed else 'open'}; spent {to_text(run.state.charged.main)}, "
+            f"with all runs before it {to_text(total)}"
+        )
+
+
+@app.command()
+def report(
+    release_id: Annotated[str, typer.Argument(help="The run.")],
+    dataset: Annotated[str, typer.Option(help="Its dataset.")],
+    ledger: LedgerOption = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Of the PLD figure; else the allotment's, or 1e-6.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The privacy statement of a run: its guarantees, its charges, and a figure for the steps it took."""
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.report import run_statement
+
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        run, balance = books.run(dataset, release_id), books.balance(dataset)
+    told = run_statement(balance, run, delta)
+    if as_json:
+        out(json.dumps(told, indent=1))
+        return
+    out(f"dataset {dataset}, unit: {told['unit']}; neighbours differ in one record, the number of records is public")
+    out(f"guaranteed for all runs together: {told['cap']['text']}")
+    out(f"guaranteed for run {release_id}: {told['allotment']['text']}")
+    rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in told["charges"]]
+    table(f"{release_id}: charges", ["label", "question", "cost", "at (UTC)", "by"], rows)
+    out(f"{'spent' if told['closed'] else 'spent so far, the run is open'}: {told['spent']}")
+    out(told["pld"]["text"])
 
 
 @app.command()
