@@ -159,10 +159,11 @@ def describe(name: str, question: Question) -> str:
     """`LiftedGram over 3 regions (refined)`."""
     kind, _, rest = name.partition("-")
     regions = getattr(getattr(question, "partition", None), "n_regions", None)
-    where = rest.removeprefix("moment-") if kind == "second" else rest
-    note = {"second": "second moment only, "}.get(kind, "") + where.replace("-", " ")
+    rest = f"{kind}-{rest}" if kind == "second" else rest
+    for part in ("second-moment", "without-count"):
+        rest = rest.replace(f"{part}-", f"{part.replace('-', ' ')}, ")
     over = "" if regions is None else f" over {regions} region{'s' if regions > 1 else ''}"
-    return f"{type(question).__name__}{over}" + (f" ({note})" if note else "")
+    return f"{type(question).__name__}{over}" + (f" ({rest})" if rest else "")
 
 
 def attainable(question: Question) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from neighbours import CENTERS, COLUMNS, PARTITIONS, PRICE, QUESTIONS, FileTable, plain
+from neighbours import QUESTIONS, FileTable, plain
 
+from pubpriv.audit.catalogue import CENTERS, COLUMNS, PARTITIONS, PRICE
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts, LiftedGram, Moments

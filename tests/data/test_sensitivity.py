@@ -8,23 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from neighbours import (
-    EAST,
-    PARTITIONS,
-    PRICE,
-    QUESTIONS,
-    WEST,
-    alone,
-    check,
-    difference,
-    distance,
-    frames_of,
-    over_partitions,
-    radii_of,
-    totals_of,
-    write,
-)
+from neighbours import QUESTIONS, alone, totals_of, write
 
+from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, at, frames_of, over_partitions, radii_of
+from pubpriv.audit.neighbours import check, difference, distance
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
@@ -39,16 +26,6 @@ record = st.tuples(cell_a, cell_b)
 quick = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-# both ends of a diameter of a region's ball, and further out, as cells of `a` and `b`
-FAR = 30.0
-
-
-def at(center, direction, length=FAR):
-    """The cells of center + length * (direction before the frame's tilt)."""
-    tilted = np.linalg.solve(np.array([[1.0, 0.25], [-0.5, 2.0]]), np.array(direction))
-    a, log1p_b = np.array(center) + length * tilted
-    return float(a), math.expm1(float(log1p_b))
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
