@@ -3,11 +3,14 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -164,3 +167,47 @@ def faults(folder: Path) -> list[str]:
         if charges != (1, 0) or kinds.count("published") > 1:
             found += [f"a key has the records {kinds}"]
     return found
+
+
+def looked_at(folder: Path) -> tuple[str, list[str]]:
+    """How far a killed run came, and what is wrong with its books.
+
+    A copy is looked at: it is the next run, not this process, that finds the database as it was left.
+    """
+    if not (folder / "ledger.db").exists():
+        return "no ledger", []
+    with TemporaryDirectory() as name:
+        for file in folder.glob("ledger.db*"):
+            if not file.name.endswith("-shm"):  # shared memory of processes that are no more
+                shutil.copy(file, name)
+        wrong = faults(Path(name))
+        with ledger_at(name) as ledger:
+            kinds = [record.kind for record in ledger.records(DATASET)] if DATASET in ledger.datasets() else []
+    if not kinds:
+        return "no dataset", wrong
+    if kinds.count("charged") > kinds.count("published"):
+        return "charged, not answered", wrong
+    return "between questions" if kinds[-1] == "published" else kinds[-1], wrong
+
+
+def differences(folder: Path, labels: Sequence[str], spent: int) -> list[str]:
+    """What a run that was killed and resumed has that a clean run, which charged `labels` and `spent`, has not.
+
+    The folder holds `final.json`, `replayed.json`, and `killed-*.json` where a killed run came so far.
+    """
+    wrong = faults(folder)
+    (final, head), (replayed, _) = model_at(folder / "final.json"), model_at(folder / "replayed.json")
+    with ledger_at(folder) as ledger:
+        balance = ledger.balance(DATASET)
+        ledger.verify(DATASET, expected_head=head)
+    if (balance.spent.main, balance.held.main) != (spent, 0):
+        wrong.append(f"spent {balance.spent.main} of {spent}, held {balance.held.main}")
+    if balance.open_runs:
+        wrong.append("the run is still open")
+    records = [entry for entry in records_of(folder) if entry[0] != "attempted"]
+    if Counter(records) != Counter(answered(labels)):
+        wrong.append(f"records {records}")
+    if final != replayed:
+        wrong.append("the replayed model differs")
+    killed = [path for path in folder.glob("killed-*.json") if model_at(path)[0] != final]
+    return wrong + [f"{path.name} differs from the final model" for path in killed]
