@@ -23,7 +23,7 @@ from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
 
-FALSE_ALARM, TESTS = 1e-6, 120
+FALSE_ALARM, TESTS = 1e-6, 160
 """Of a whole audit, and how many tests share it, at most."""
 
 LEVEL = FALSE_ALARM / TESTS
