@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from cli import bench, budget, demo, fit
+from cli import audit, bench, budget, demo, fit, ledger
 from cli.console import INTERRUPTED, fail
 from pubpriv.errors import InvalidInput
 
@@ -19,8 +19,10 @@ app = typer.Typer(
 )
 app.add_typer(fit.app, name="fit")
 app.add_typer(budget.app, name="budget")
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
 app.command(name="demo")(demo.demo)
+app.command(name="audit")(audit.audit)
 
 
 # old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either

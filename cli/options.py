@@ -9,7 +9,11 @@ from pubpriv.errors import InvalidInput
 
 LedgerOption = Annotated[
     str | None,
-    typer.Option("--ledger", help="Ledger URL, sqlite:///PATH; or set PUBPRIV_LEDGER.", show_default=False),
+    typer.Option(
+        "--ledger",
+        help="Ledger URL: sqlite:///PATH or postgresql://USER@HOST/DATABASE; or set PUBPRIV_LEDGER.",
+        show_default=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 ColumnsOption = Annotated[
@@ -19,8 +23,10 @@ ColumnsOption = Annotated[
 
 
 def ledger_url(option: str | None) -> str:
-    """The ledger that was named, one way or the other."""
+    """The ledger that was named, one way or the other; its password stays behind (`ledger.urls` remembers it)."""
+    from pubpriv.privacy.ledger.urls import without_password
+
     url = option or os.environ.get("PUBPRIV_LEDGER")
     if not url:
         raise InvalidInput("no ledger: give --ledger sqlite:///PATH, or set PUBPRIV_LEDGER")
-    return url
+    return without_password(url)

@@ -2,10 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pubpriv.mixture.job import MixtureJob
 from pubpriv.mixture.pipeline import MOST_COMPONENTS
+from pubpriv.privacy.ledger.urls import understand
 
 SAME = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
 """Fields that the form and the job have under one name."""
@@ -21,13 +22,21 @@ class MixtureParameters(BaseModel):
     components: int = Field(ge=1, le=MOST_COMPONENTS, description="Number of mixture components")
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(description="Name under which the table is registered in the ledger")
-    ledger: str = Field(description="Ledger URL: sqlite:///PATH")
+    ledger: str = Field(description="Ledger URL without a password: sqlite:///PATH or postgresql://USER@HOST/DATABASE")
     release_id: str = Field(description="Name of this release; the same name again resumes and costs nothing more")
     columns: tuple[str, ...] | None = Field(
         default=None,
         description="Columns, or log1p(column); default: the numeric columns of the public table",
     )
     method: Literal["auto"] = Field(default="auto", description="Estimation pipeline")
+
+    @field_validator("ledger")
+    @classmethod
+    def _no_password(cls, url: str) -> str:
+        """Prefect keeps parameters and shows them to whoever sees the run."""
+        if understand(url).carries_password(url):
+            raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
+        return url
 
     def job(self) -> MixtureJob:
         """What to run."""

@@ -122,7 +122,7 @@ def killed_at(point: str, label: str) -> None:
 
 
 def model_at(path: Path) -> tuple[dict, str]:
-    """A model file without time of writing and chain head, which moves when the run is closed; and that head."""
+    """A model file without its time of writing and its chain head; and that head."""
     model = json.loads(path.read_text())
     del model["provenance"]["created"]
     return model, model["provenance"].pop("chain_head")

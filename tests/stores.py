@@ -35,6 +35,7 @@ class Postgres:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
         # the server refuses to run as root
         self._as = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.getuid() == 0 else {}
         if self._as:
@@ -44,7 +45,6 @@ class Postgres:
         secret.chmod(0o644)
         options = ["--username=pubpriv", f"--pwfile={secret}", "--auth=scram-sha-256", "--encoding=UTF8"]
         self._run("initdb", "--pgdata", str(self._data), "--no-instructions", *options)
-        self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
     @property
@@ -57,7 +57,9 @@ class Postgres:
         assert done.returncode == 0, done.stderr
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
+        """Start the server, if it is not running, and wait until it answers."""
+        if self._process is not None:
+            return
         settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
         settings |= {"max_connections": 200}
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]

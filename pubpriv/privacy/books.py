@@ -141,7 +141,7 @@ class LedgerBooks:
             guarantee=guarantee(run.allotment),
             spent=amount_text(run.allotment, run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
-            chain_head=balance.chain_head,
+            chain_head=run.head,  # of this run, so that a replay is the same file
         )
 
     def close(self, reason: str) -> None:

@@ -163,7 +163,9 @@ class Book:
         started = [record.facts() for record in self.all("started", release_id=release_id)]
         methods = {facts["method"]: facts for facts in started}
         allotment = budget_from_json(opened.facts()["allotment"])
-        return Run(release_id, allotment, self.run_state(release_id), methods, charges, opened.at)
+        newest = self.find("published", release_id=release_id) or opened
+        state, head = self.run_state(release_id), newest.digest()
+        return Run(release_id, allotment, state, methods, charges, opened.at, head)
 
     # -- writing
 

@@ -59,6 +59,15 @@ class Custody(Reader):
             )
         return ledger
 
+    def check_complete(self) -> None:
+        """Raise why the ledger is open for reading only, if it is.
+
+        Raises:
+            LedgerViolation: it lacks records that its witness has.
+        """
+        if self.read_only is not None:
+            raise LedgerViolation(self.read_only)
+
     def restore(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, int]:
         """Append what a bundle has and this ledger lacks: an older copy catches up, an empty ledger is filled.
 

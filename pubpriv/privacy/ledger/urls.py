@@ -47,6 +47,10 @@ class Address:
     path: Path | None = None
     url: sa.URL | None = None
 
+    def carries_password(self, url: str) -> bool:
+        """`url`, which was understood as this, has a password in it."""
+        return self.url is not None and sa.make_url(url).password is not None
+
     def masked(self, text: str) -> str:
         """`text` without the password, whoever quoted it."""
         password = self.url.password if self.url is not None else None

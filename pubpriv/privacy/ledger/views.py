@@ -46,7 +46,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Run:
-    """A run as the ledger has it."""
+    """A run as the ledger has it; `head` is the hash of its newest answer, or of its opening if there is none."""
 
     release_id: str
     allotment: Budget
@@ -54,6 +54,7 @@ class Run:
     methods: dict[str, dict[str, Any]]
     charges: tuple[Charge, ...]
     opened_at: str
+    head: str
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,144 @@
+"""`pubpriv ledger` as an auditor types it, over a ledger with a real release."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cli import main
+from cli.console import fail
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.custody import WITNESS
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory) -> Path:
+    """A folder with a ledger, an export made before its one release, and the released model."""
+    folder = tmp_path_factory.mktemp("release")
+    generator = np.random.default_rng(5)
+    for name, n in (("private", 800), ("public", 12)):
+        rows = generator.standard_normal((n, 2)) + 20.0 * (np.arange(n) % 2)[:, None]
+        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(folder / f"{name}.parquet")
+    url = f"sqlite:///{folder}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", budget=ZeroConcentratedDP(1))
+        ledger.export(folder / "before.jsonl")
+    job = MixtureJob(
+        private=str(folder / "private.parquet"),
+        public=str(folder / "public.parquet"),
+        columns=None,
+        n_components=2,
+        budget="zcdp:0.5",
+        dataset="visits",
+        ledger=url,
+        release_id="2026-11",
+    )
+    run_job(job).save(folder / "model.json")
+    return folder
+
+
+@pytest.fixture
+def books(release, tmp_path, monkeypatch) -> Path:
+    """A copy of that folder to do harm to."""
+    monkeypatch.delenv(WITNESS, raising=False)
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/books/ledger.db")
+    return Path(shutil.copytree(release, tmp_path / "books"))
+
+
+def run(*arguments):
+    """(exit code, standard output, standard error) of `pubpriv ledger ...`."""
+    done = CliRunner().invoke(main.app, ["ledger", *map(str, arguments)], standalone_mode=False)
+    code = fail(done.exception) if done.exception else done.exit_code
+    return code, done.stdout, str(done.exception or "")
+
+
+def test_verify_says_what_was_checked(books):
+    """A table, and the same as JSON; the model's bill is the ledger's."""
+    code, text, _ = run("verify", "--model", books / "model.json")
+    assert code == 0
+    assert "every record follows" in text
+    code, text, _ = run("verify", "visits", "--json")
+    told = json.loads(text)["visits"]
+    model = json.loads((books / "model.json").read_text())
+    assert (code, told["charges"], told["answers"]) == (0, len(model["privacy"]["charges"]), told["charges"])
+    assert (told["cap"], told["held"], told["currency"]) == ("1", "0", "rho")
+
+
+def test_an_export_is_checked_alone_and_against_the_ledger(books, monkeypatch):
+    """Without a database; with one that has it all; and with one that lacks some of it, which is exit 6."""
+    assert run("export", "--out", books / "after.jsonl")[0] == 0
+    url = f"sqlite:///{books}/ledger.db"
+    assert run("verify", "--file", books / "after.jsonl", "--ledger", url)[0] == 0
+    monkeypatch.delenv("PUBPRIV_LEDGER")
+    assert run("verify", "--file", books / "after.jsonl")[0] == 0
+    other = f"sqlite:///{books}/restored.db"
+    assert run("restore", books / "before.jsonl", "--ledger", other)[0] == 0
+    code, _, error = run("verify", "--file", books / "after.jsonl", "--ledger", other)
+    assert code == 6
+    assert "ledger restore" in error
+    code, text, _ = run("restore", books / "after.jsonl", "--ledger", other)
+    assert code == 0
+    assert "records appended" in text
+    assert run("verify", "--file", books / "after.jsonl", "--ledger", other)[0] == 0
+
+
+def test_a_witness_in_the_environment_makes_a_restored_ledger_read_only(books, monkeypatch):
+    """`verify` says so with exit 6, and a budget cannot be raised on it."""
+    run("export", "--out", books / "after.jsonl")
+    other = f"sqlite:///{books}/restored.db"
+    run("restore", books / "before.jsonl", "--ledger", other)
+    monkeypatch.setenv(WITNESS, str(books / "after.jsonl"))
+    assert run("verify", "--ledger", other)[0] == 6
+    arguments = ["budget", "set", "visits", "zcdp:2", "--raise", "--reason", "more", "--ledger", other]
+    done = CliRunner().invoke(main.app, arguments, standalone_mode=False)
+    assert "reading only" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model["privacy"]["charges"].pop(),
+        lambda model: model["privacy"].update(spent="0.1 rho"),
+        lambda model: model["privacy"]["charges"][0].update(sensitivity=0.1),
+        lambda model: model["provenance"].update(chain_head="0" * 64),
+        lambda model: model["provenance"].update(release_id="2026-12"),
+    ],
+    ids=["a charge less", "a smaller sum", "a smaller sensitivity", "another head", "another release"],
+)
+def test_a_forged_release_is_found(books, change):
+    """A model whose statement is not the ledger's is refused: exit 6, or 2 where there is no such run."""
+    model = json.loads((books / "model.json").read_text())
+    change(model)
+    (books / "model.json").write_text(json.dumps(model))
+    code, _, error = run("verify", "--model", books / "model.json")
+    assert code == (2 if "no run" in error else 6)
+
+
+def test_a_swapped_answer_is_found(books):
+    """Somebody with the file and a tool: the record is named, exit 6."""
+    with closing(sqlite3.connect(books / "ledger.db")) as raw, raw:
+        for (name,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {name}")
+        raw.execute("UPDATE records SET body = replace(body, '1', '2') WHERE kind = 'published'")
+    code, _, error = run("verify")
+    assert code == 6
+    assert "breaks the hash chain" in error
+
+
+def test_bad_command_lines_say_what_to_do(books, tmp_path):
+    """Nothing is written, and the message names the way out."""
+    assert run("verify", "visits", "--file", books / "before.jsonl")[0] == 2
+    assert run("verify", "nobody")[0] == 2
+    assert run("export", "--out", tmp_path / "nowhere" / "x.jsonl")[0] == 2
+    assert run("export", "nobody", "--out", tmp_path / "x.jsonl")[0] == 2
+    assert not (tmp_path / "x.jsonl").exists()
+    assert run("restore", tmp_path / "none.jsonl")[0] == 2
+    assert run("restore", books / "before.jsonl", "--dataset", "nobody")[0] == 2

@@ -1,0 +1,122 @@
+"""PostgreSQL stopped and started in mid-run: the run fails with exit 5, or finishes, and the books balance."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from stores import PASSWORD, Postgres, postgres_programs
+
+from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+DATASET, RELEASE_ID, ALLOTMENT = "visits", "r1", "zcdp:0.5"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server of this file's own, for it is stopped."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("SKIPPED: no PostgreSQL server programs (Debian: apt-get install postgresql)")
+    made = Postgres(programs)
+    yield made
+    made.remove()
+
+
+@dataclass(frozen=True)
+class World:
+    """Tables, a way to run `pubpriv`, and what a clean run charges."""
+
+    folder: Path
+    url: str
+    clean: int
+
+    def command(self, model: str) -> list[str]:
+        """The command line of a plain run."""
+        main = "from cli.main import main; main()"
+        tables = ["--private", f"{self.folder}/private.parquet", "--public", f"{self.folder}/public.parquet"]
+        run = ["--dataset", DATASET, "--release-id", RELEASE_ID, "--budget", ALLOTMENT, "--components", "2"]
+        files = ["--ledger", self.url, "--out", f"{self.folder}/{model}", "--plain"]
+        return [sys.executable, "-c", main, "fit", "mixture", *tables, *run, *files]
+
+    def fit(self, model: str) -> subprocess.CompletedProcess:
+        """A whole run."""
+        return subprocess.run(self.command(model), capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.fixture
+def world(server, tmp_path):
+    """A registered dataset in a database of its own."""
+    server.start()
+    generator = np.random.default_rng(3)
+    for name, n in (("private", 900), ("public", 12)):
+        rows = generator.standard_normal((n, 3)) + 30.0 * (np.arange(n) % 3 == 2)[:, None]
+        pd.DataFrame(rows, columns=["a", "b", "c"]).to_parquet(tmp_path / f"{name}.parquet", row_group_size=400)
+    remote, local = server.new_url(), f"sqlite:///{tmp_path}/clean.db"
+    for url in (remote, local):
+        with Ledger.open(url) as ledger:
+            ledger.register(DATASET, budget=parse_budget("zcdp:2"))
+    tables = f"{tmp_path}/private.parquet", f"{tmp_path}/public.parquet"
+    run_job(MixtureJob(*tables, None, 2, ALLOTMENT, DATASET, local, RELEASE_ID))
+    with Ledger.open(local) as ledger:
+        return World(tmp_path, remote, ledger.balance(DATASET).spent.main)
+
+
+# which of the run's announced steps the server is stopped after, and how
+STOPS = [(3, signal.SIGQUIT), (7, signal.SIGINT)]
+
+
+@pytest.mark.parametrize(("step", "how"), STOPS, ids=lambda value: str(getattr(value, "name", value)))
+def test_a_server_that_stops_in_mid_run(server, world, step, how):
+    """Exit 5 and a line that says so, or exit 0; afterwards the same release id ends at a clean run's cost."""
+    child = subprocess.Popen(world.command("model.json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    told = []
+    for line in child.stderr:
+        told.append(line)
+        if len([step for step in told if step.startswith("  ")]) == step:
+            break
+    server.stop(how)
+    _, rest = child.communicate(timeout=120)
+    text = "".join(told) + rest
+    assert child.returncode in (0, 5), text
+    if child.returncode == 5:
+        assert "does not answer" in rest.splitlines()[-1]
+        assert "Traceback" not in text
+    refused = world.fit("model.json")  # nobody answers: the same words, before anything else is done
+    assert refused.returncode == 5, refused.stderr
+    assert PASSWORD not in text + refused.stderr
+    server.start()
+
+    assert world.fit("model.json").returncode == 0
+    before = (world.folder / "model.json").read_text()
+    again = world.fit("model.json")
+    assert again.returncode == 0, again.stderr
+    with Ledger.open(world.url) as ledger:
+        ledger.verify(DATASET)
+        run, balance = ledger.run(DATASET, RELEASE_ID), ledger.balance(DATASET)
+    assert run.state.closed
+    assert all(charge.answered for charge in run.charges)
+    assert (balance.spent.main, balance.held.main) == (world.clean, 0)
+    assert before.split('"created"')[0] == (world.folder / "model.json").read_text().split('"created"')[0]
+
+
+def test_no_password_is_printed(server, world):
+    """Through `budget show` and a whole run, what is printed and written tells where, and never the password."""
+    done = world.fit("model.json")
+    assert done.returncode == 0, done.stderr
+    main = "from cli.main import main; main()"
+    texts = [done.stdout, done.stderr, (world.folder / "model.json").read_text()]
+    for arguments in (["budget", "show", DATASET], ["budget", "show", "nobody"], ["ledger", "verify"]):
+        command = [sys.executable, "-c", main, *arguments, "--ledger", world.url]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        texts += [done.stdout, done.stderr]
+    assert "--ledger postgresql" in texts[-3]  # what to type, for a dataset that nobody registered
+    for text in texts:
+        assert PASSWORD not in text
+        assert "s3cret" not in text
