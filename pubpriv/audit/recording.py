@@ -16,9 +16,9 @@ import numpy as np
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.audit.tape import Driver, Tape, record
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.worlds import WatchedNoise, in_memory, world
 from pubpriv.curator import Curator
-from pubpriv.data.codec import from_json
+from pubpriv.data.codec import canonical, from_json
 from pubpriv.data.scan import scan
 from pubpriv.mixture.pipeline import estimate_mixture
 from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
@@ -26,9 +26,12 @@ from pubpriv.privacy.units import UNIT
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """Every driver: replayed on other tables, and measured against neighbours."""
-    for driver in drivers(seed):
+    """Every driver: replayed on other tables, measured against neighbours, and repeated by a real ledger."""
+    known = drivers(seed)
+    for driver in known:
         yield from tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
+    for driver in known[:1] if fast else known:
+        yield repeated(driver)
 
 
 def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
@@ -48,6 +51,19 @@ def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[
     yield _finding(f"{driver.name}: the same questions in the same order", where, _strayed(tape, again))
     yield _finding(f"{driver.name}: nothing outside the door", where, _leaked(tape, again))
     yield measured(driver, tape, near)
+
+
+def repeated(driver: Driver) -> Finding:
+    """A real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
+    with world(driver.rows) as place:
+        first, paid = canonical(driver.run(place.enter("a", driver.budget))), place.spent
+        place.overwrite(np.zeros_like(driver.rows))
+        noise = WatchedNoise()
+        again = canonical(driver.run(place.enter("a", driver.budget, noise)))
+        broken = ["the model differs although every answer was in the ledger"] if again != first else []
+        broken += ["noise was drawn although every answer was in the ledger"] if noise.drawn else []
+        broken += ["answers were charged twice"] if place.spent != paid else []
+    return _finding(f"{driver.name}: repeated by the ledger", "a real run, repeated over a file of zeros", broken)
 
 
 def _finding(mechanism: str, how: str, broken: list[str]) -> Finding:

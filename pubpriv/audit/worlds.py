@@ -36,6 +36,10 @@ class World:
     ledger: Ledger
     url: str
 
+    def overwrite(self, rows: np.ndarray) -> None:
+        """Put other rows, as many, in the place of the private ones."""
+        _write(Path(self.table.uri.removeprefix("file://")), rows)
+
     def enter(self, release_id: str, budget: Budget, noise: NoiseSource | None = None) -> Curator:
         """The real curator of a run; `noise` takes the place of the system's in this curator only."""
         curator = Curator(self.table, self.ledger, DATASET, budget, release_id)
@@ -56,18 +60,22 @@ class World:
 @contextmanager
 def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
     """A world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         names = [f"x{i}" for i in range(rows.shape[1])]
         path = Path(folder) / "records.parquet"
-        pq.write_table(pa.table(dict(zip(names, rows.T, strict=True))), path)
+        _write(path, rows)
         table = PrivateTable.open(path, names)
         url = f"sqlite:///{folder}/ledger.db"
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, cap or ZeroConcentratedDP(10**6), table)
             yield World(table, ledger, url)
+
+
+def _write(path: Path, rows: np.ndarray) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({f"x{i}": column for i, column in enumerate(rows.T)}), path)
 
 
 class Crash(BaseException):

@@ -59,7 +59,7 @@ def test_attacks_hold_and_have_power(name):
 
 def test_a_curator_with_its_ledger_holds():
     """Claimed is what the ledger was charged an answer; thirty releases on each side show little more."""
-    finding = canary.through_the_door(30, 0)
+    finding = canary.through_the_door(30, Fraction(1), 0)
     assert finding.claimed == pytest.approx(1, rel=1e-6)
     assert finding.holds
     assert "weak" in finding.detail

@@ -22,6 +22,7 @@ from pubpriv.errors import PrivateStepFailed, RunClosed
 from pubpriv.mixture import pipeline
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import OperatingSystemNoise
 
@@ -120,7 +121,7 @@ def test_a_release_without_fresh_noise(noise, monkeypatch):
         return np.full(size, fixed * sd, dtype=np.int64)
 
     monkeypatch.setattr(OperatingSystemNoise, "draw", draw)
-    assert not canary.through_the_door(canary.RUNS_THROUGH_THE_DOOR[True], 0).holds
+    assert not canary.through_the_door(*canary.THROUGH_THE_DOOR[True], 0).holds
 
 
 # -- door -----------------------------------------------------------------------------------------------------
@@ -136,6 +137,19 @@ def test_a_local_draw_that_leaves(monkeypatch):
 
     monkeypatch.setattr(Ledger, "publish", publish)
     assert "both return one answer" in promises()["an overtaken draw is dropped"]
+
+
+def test_a_second_answer_in_place_of_the_first(monkeypatch):
+    """Whoever publishes last is right: the one who was faster holds another answer."""
+
+    def publish(self, dataset, release_id, label, attempt, answer):
+        with self._locked(dataset) as book:
+            key = charge_key(dataset, release_id, label)
+            book.append("published", {"attempt": attempt, "answer": dict(answer)}, release_id, key)
+        return answer
+
+    monkeypatch.setattr(Ledger, "publish", publish)
+    assert "an overtaken draw is dropped" in promises()
 
 
 def test_noise_drawn_twice_on_a_retry(monkeypatch):

@@ -44,8 +44,8 @@ def found():
 
 
 def test_the_drivers_hold(found):
-    """Three findings for each driver, and no violation."""
-    assert len(found) == 3 * len(recording.drivers(0))
+    """Three findings for each driver and one from a ledger, and no violation."""
+    assert len(found) == 3 * len(recording.drivers(0)) + 1
     assert [finding for finding in found if not finding.holds] == []
 
 
@@ -143,7 +143,20 @@ def test_a_driver_that_knows_more_is_found_out(run, first, second):
     assert second in details[1]
 
 
-def test_a_charge_below_the_distance_is_found_out(monkeypatch):
+def returns_a_number_of_its_own(curator):
+    """Randomness that did not come from the ledger."""
+    return [*asks_twice(curator), int(np.random.default_rng().integers(1 << 60))]
+
+
+def test_a_ledger_repeats_a_run_bit_for_bit():
+    """With the file overwritten; a result that has another source than the answers does not come again."""
+    assert recording.repeated(of(asks_twice)).holds
+    broken = recording.repeated(of(returns_a_number_of_its_own))
+    assert not broken.holds
+    assert broken.detail == "the model differs although every answer was in the ledger"
+
+
+def test_a_charge_below_the_distance_is_found_out():
     """Where a question is charged a tenth of its distance, neighbours are further apart than that."""
     tape = record(of(asks_twice), ROWS, 0)
     small = [entry.event for entry in tape.entries]
