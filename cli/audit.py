@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 VIOLATION = 6
 """Exit code where a promise does not hold."""
 
+OF_THE_CLAIM = {"prices", "noise_law"}
+"""Checks whose figures are shares of what is claimed: of a price, or of the mu that the declared noise gives."""
+
 AT_WORK = {
     "sensitivity": "looking for neighbours further apart than declared",
     "prices": "recomputing prices",
@@ -48,13 +51,15 @@ def audit(
 
 def _show(found: "tuple[Finding, ...]", title: str) -> None:
     """The table, and below it how each promise was tried or broken that needs words."""
-    rows = [[f.check, f.mechanism, _figure(f.claimed), _figure(f.found), f.verdict] for f in found]
+    rows = [[f.check, f.mechanism, _figure(f, f.claimed), _figure(f, f.found), f.verdict] for f in found]
     table(title, ["check", "mechanism", "claimed mu", "lower bound found", "verdict"], rows)
-    out("Where a check has no mu, the figures are what its detail says: --json shows every detail.")
+    out("Percentages are shares of what is claimed, of a price or of mu; --json says how each promise was tried.")
     for finding in found:
         if not finding.holds:
             out(f"VIOLATION in {finding.check}, {finding.mechanism}: {finding.detail}")
 
 
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
+def _figure(finding: "Finding", value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if finding.check not in OF_THE_CLAIM else f"{value:.2%}"

@@ -1,0 +1,152 @@
+"""Prices: the audit's own arithmetic is right, everything holds, and wrong prices are seen. About 5 s."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from pubpriv.audit import amounts, discrete, prices
+from pubpriv.audit.discrete import by_euler_maclaurin, curve, lattice_delta, lattice_renyi, lattice_variation
+from pubpriv.privacy import budgets, conversions, events
+from pubpriv.privacy.units import UNIT, floor_units
+
+RANDOM = np.random.default_rng(0)
+
+
+def fault(check, *arguments):
+    """What a check finds broken, with the product as it is patched now."""
+    finding = check(*arguments)
+    assert not finding.holds
+    return finding.detail
+
+
+def pmf(sd, width):
+    """Probabilities of the discrete Gaussian on -width..width, as floats."""
+    k = np.arange(-width, width + 1)
+    weights = np.exp(-(k**2) / (2 * sd**2))
+    return weights / weights.sum()
+
+
+def test_nothing_is_priced_below_what_it_costs():
+    """Every finding of a fast audit, from another seed than its own."""
+    found = list(prices.findings(True, 3))
+    assert [finding.detail for finding in found if not finding.holds] == []
+    assert all(finding.found <= 1 for finding in found if finding.found is not None)
+    assert len({finding.mechanism for finding in found}) == len(found) == 10
+
+
+@pytest.mark.parametrize("last", [-140, -33, 0, 1, 70, 200])
+def test_the_series_is_the_sum_over_the_lattice(last):
+    """Euler and Maclaurin's tail at sd 64 against a sum term by term."""
+    terms = (discrete._weight(64, k) for k in range(-64 * 40, last + 1))
+    summed = discrete.precise().fsum(terms) / discrete._total(64)
+    assert abs(by_euler_maclaurin(64, last) - summed) < 1e-30
+
+
+@pytest.mark.parametrize(("sd", "shift", "epsilon"), [(1, 1, 0.1), (2, 3, 1.0), (7, 7, 0.5), (20, 3, 0.125)])
+def test_the_lattice_curve_is_the_hockey_stick(sd, shift, epsilon):
+    """delta as a difference of tails against sum max(0, P - e^epsilon Q)."""
+    width = 40 * sd
+    p = pmf(sd, width)
+    stick = np.maximum(p[shift:] - np.exp(epsilon) * p[:-shift], 0).sum() + p[:shift].sum()
+    assert float(lattice_delta(sd, shift, Fraction(epsilon))) == pytest.approx(stick, rel=1e-9)
+
+
+def test_the_curve_is_that_of_the_product():
+    """Two ways of writing the normal tail."""
+    for mu, epsilon in ((0.1, 0.25), (1.0, 1.0), (3.0, 8.0)):
+        ours = float(curve(mpmath.mpf(mu) ** 2, Fraction(epsilon)))
+        assert ours == pytest.approx(conversions.delta_gaussian(Fraction(mu) ** 2, Fraction(epsilon)), rel=1e-12)
+
+
+def test_divergences_against_plain_sums():
+    """Renyi divergence and total variation, in floats."""
+    p = pmf(3, 60)
+    assert float(lattice_renyi(3, 5, 3.0)) == pytest.approx(np.log(np.sum(p[5:] ** 3 / p[:-5] ** 2)) / 2, rel=1e-9)
+    rounded = np.diff(stats.norm.cdf(np.arange(-60, 62) - 0.5, scale=2))
+    assert float(lattice_variation(2)) == pytest.approx(np.abs(rounded - pmf(2, 60)).sum() / 2, rel=1e-9)
+
+
+def test_what_the_discrete_gaussian_costs_beyond_its_mu():
+    """At sd 1 the curve lies above that of mu, which is why an approx ledger refuses small noise."""
+    assert lattice_delta(1, 1, Fraction(1, 10)) > 1.01 * curve(mpmath.mpf(1), Fraction(1, 10))
+
+
+# -- wrong prices are seen -------------------------------------------------------------------------------------
+
+
+def test_prices_that_round_down(monkeypatch):
+    """A unit in favour of the spender."""
+    monkeypatch.setattr(events, "ceil_units", floor_units)
+    assert "is priced" in fault(prices.gaussian_prices, RANDOM, 50)
+    assert "costs less than itself" in fault(prices.pure_prices, RANDOM, 5)
+
+
+def test_caps_that_round_up(monkeypatch):
+    """One unit of mu^2 more than the largest that implies the guarantee, or more of rho than was written."""
+    real = conversions.mu_squared_units
+    monkeypatch.setattr(budgets, "mu_squared_units", lambda epsilon, delta: real(epsilon, delta) + 1)
+    assert "allows more than delta" in fault(prices.caps, RANDOM, 3)
+    monkeypatch.undo()
+    monkeypatch.setattr(budgets, "floor_units", lambda value, unit=UNIT: floor_units(value, unit) + 1)
+    assert "PureDP" in fault(amounts.budgets)
+
+
+def test_failure_terms_that_are_forgotten(monkeypatch):
+    """Discrete noise priced as continuous noise and nothing else."""
+    monkeypatch.setattr(events.GaussianEvent, "total_variation", lambda event: Fraction(0))
+    assert "exceeds its bound" in fault(prices.failure_terms)
+
+
+def test_failure_terms_without_their_factor(monkeypatch):
+    """A total variation charged as it is, not times 2 (1 + e^epsilon)."""
+    monkeypatch.setattr(events, "_failure_factor", lambda budget: Fraction(1))
+    assert "too small a failure term" in fault(prices.failure_terms)
+
+
+def test_a_curve_of_too_small_a_mu(monkeypatch):
+    """A Gaussian priced at mu^2 but for one part in a thousand million: the exact delta is above that."""
+    real = events.price
+    monkeypatch.setattr(
+        prices,
+        "price",
+        lambda event, budget: replace(paid := real(event, budget), main=paid.main * (10**9 - 1) // 10**9),
+    )
+    assert "exceeds what is charged" in fault(prices.exact_curve, prices.SMALLEST, True)
+    assert "exceeds what is charged" in fault(prices.renyi_orders)
+
+
+def test_pure_events_at_the_price_of_an_exponential_mechanism(monkeypatch):
+    """epsilon^2 / 8 holds for one mechanism only, and for no mu at all."""
+    monkeypatch.setattr(events, "pure_as_rho", lambda epsilon: epsilon**2 / 8)
+    assert "tanh" in fault(prices.pure_prices, RANDOM, 3)
+    monkeypatch.setattr(events, "pure_as_mu_squared", lambda epsilon: epsilon**2 / 4)
+    assert "below its mu" in fault(prices.pure_prices, RANDOM, 3)
+
+
+def test_amounts_that_are_none(monkeypatch):
+    """A budget that takes what it is given: true for one, negative for positive."""
+    real = budgets.exact
+    monkeypatch.setattr(budgets, "exact", lambda value, name: Fraction(1) if value is True else real(value, name))
+    assert "True: accepted" in fault(amounts.budgets)
+    monkeypatch.setattr(budgets, "exact", lambda value, name: real(-value if value == -1 else value, name))
+    assert "-1: accepted" in fault(amounts.budgets)
+
+
+def test_events_that_cost_nothing(monkeypatch):
+    """A distance that is not checked to be positive, and a price that is not rounded up."""
+    monkeypatch.setattr(events, "ceil_units", floor_units)
+    assert "priced below itself" in fault(amounts.events)
+    monkeypatch.setattr(events.GaussianEvent, "__post_init__", lambda event: None)
+    assert "has a price" in fault(amounts.events)
+
+
+def test_amounts_mean_what_is_written():
+    """A float is its shortest decimal; what is no positive number has no meaning."""
+    assert amounts._meaning(0.1) == amounts._meaning("0.1") == Fraction(1, 10)
+    assert amounts._meaning(np.float32(0.1)) == Fraction(1, 10)
+    assert all(amounts._meaning(value) is None for value in amounts.NOT_AMOUNTS)
+    assert all(amounts._meaning(value) > 0 for value in amounts.AMOUNTS)
