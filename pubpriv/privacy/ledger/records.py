@@ -117,9 +117,12 @@ class NoRoom(BudgetExceeded):
         self.of = of
 
 
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def canonical(data: Any) -> str:
     """One text per JSON value."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _encoder.encode(data)
 
 
 def charge_key(dataset: str, release_id: str, label: str) -> str:
