@@ -138,12 +138,13 @@ def history(
 ) -> None:
     """Every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.ledger.runs import runs_of
 
     if plot is not None:
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        runs = books.history(dataset)
-        records, budget = (books.records(dataset), books.balance(dataset).budget) if plot else ([], None)
+        records, budget = books.records(dataset), books.balance(dataset).budget
+    runs = runs_of(records)
     if as_json:
         rows = [dict(zip(CHARGE, row, strict=True)) for row in charges(runs)]
         out(json.dumps(rows, indent=1))

@@ -18,6 +18,9 @@ SPENT, HELD, CAP = "#0072B2", "#56B4E9", "#D55E00"
 LABELS = 12
 """Of more runs than this, those that spent most are labelled."""
 
+MARKS, FINEST = 200, 2000
+"""More runs than that are not marked with dots; steps smaller than this part of the cap are drawn as one."""
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -66,7 +69,7 @@ def draw(path: Path, dataset: str, budget: Any, records: Sequence[Any]) -> None:
     axes.set_title(f"{dataset}: what was spent of {budget.describe()}", loc="left", pad=28)
     _draw_money(axes, steps, budget)
     _draw_frame(axes, steps, budget)
-    _label_runs(axes, _ends(records, steps))
+    _label_runs(axes, _ends(records))
     failure: str | None = None
     try:
         figure.savefig(path, dpi=150)
@@ -77,25 +80,33 @@ def draw(path: Path, dataset: str, budget: Any, records: Sequence[Any]) -> None:
 
 
 def _steps(records: Sequence[Any]) -> Steps:
-    states = [states_of(record.state)[0] for record in records]
+    """Balances that differ to the eye: of a hundred thousand charges a picture shows no more than some thousands."""
+    told = [(datetime.fromisoformat(record.at), states_of(record.state)[0]) for record in records]
+    finest = told[-1][1].cap.main // FINEST
+    kept = [told[0]]
+    for at, state in told[1:]:
+        last = kept[-1][1]
+        moved = abs(state.spent.main - last.spent.main), abs(state.held.main - last.held.main)
+        if max(moved) > finest or state.cap != last.cap:
+            kept.append((at, state))
+    kept.append(told[-1])
     return Steps(
-        [datetime.fromisoformat(record.at) for record in records],
-        [state.cap.main / UNIT for state in states],
-        [state.spent.main / UNIT for state in states],
-        [(state.spent + state.held).main / UNIT for state in states],
+        [at for at, _ in kept],
+        [state.cap.main / UNIT for _, state in kept],
+        [state.spent.main / UNIT for _, state in kept],
+        [(state.spent + state.held).main / UNIT for _, state in kept],
     )
 
 
-def _ends(records: Sequence[Any], steps: Steps) -> list[tuple[str, datetime, float, float]]:
-    """Name, time and height of each run's last charge, and what the run spent; largest first."""
+def _ends(records: Sequence[Any]) -> list[tuple[str, datetime, float, float]]:
+    """Name, time and height of each run's last charge, and what the run spent; largest first, then newest."""
     ends: dict[str, tuple[datetime, float, float]] = {}
-    for number, record in enumerate(records):
+    for record in records:
         if record.kind == "charged":
-            before = ends.get(record.release_id, (None, 0.0, 0.0))[2]
-            cost = steps.spent[number] - steps.spent[number - 1]
-            ends[record.release_id] = steps.at[number], steps.spent[number], before + cost
-    found = [(name, *end) for name, end in ends.items()]
-    return sorted(found, key=lambda end: -end[3])
+            dataset, run = states_of(record.state)
+            at, height = datetime.fromisoformat(record.at), dataset.spent.main / UNIT
+            ends[record.release_id] = at, height, run.charged.main / UNIT if run else 0.0
+    return sorted([(name, *end) for name, end in ends.items()], key=lambda end: (end[3], end[1]), reverse=True)
 
 
 def _draw_money(axes: Any, steps: Steps, budget: Any) -> None:
@@ -103,7 +114,7 @@ def _draw_money(axes: Any, steps: Steps, budget: Any) -> None:
         steps.at, steps.spent, steps.taken, step="post", color=HELD, alpha=0.35, linewidth=0, label="held by open runs"
     )
     axes.step(steps.at, steps.spent, where="post", color=SPENT, linewidth=2, label="spent")
-    cap = f"cap: {steps.cap[-1]:.6g} {budget.currency}"
+    cap = f"cap: {steps.cap[-1]:.6g} {budget.currency}, {steps.cap[-1] - steps.taken[-1]:.4g} left"
     axes.step(steps.at, steps.cap, where="post", color=CAP, linewidth=1.6, linestyle=(0, (6, 3)), label=cap)
 
 
@@ -111,16 +122,18 @@ def _draw_frame(axes: Any, steps: Steps, budget: Any) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
     span = max(steps.at[-1] - steps.at[0], timedelta(minutes=1))
+    beyond = [steps.at[-1], steps.at[-1] + span]
     axes.set_xlim(steps.at[0] - span * 0.02, steps.at[-1] + span * 0.16)  # room for the last run's name
     for values, color in ((steps.cap, CAP), (steps.spent, SPENT)):
-        # a line to the margin's end: what stood at the last record stands now
-        axes.plot([steps.at[-1], steps.at[-1] + span], [values[-1]] * 2, color=color, linewidth=1, linestyle=":")
+        # to the margin's end: what stood at the last record stands now
+        axes.plot(beyond, [values[-1]] * 2, color=color, linewidth=1, linestyle=":")
+    axes.fill_between(beyond, [steps.spent[-1]] * 2, [steps.taken[-1]] * 2, color=HELD, alpha=0.2, linewidth=0)
     axes.set_ylim(0, 1.06 * max(steps.cap))
     axes.set_ylabel(f"cumulative, in {budget.currency}")
     locator = AutoDateLocator(minticks=4, maxticks=9)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.set_xlabel("UTC", loc="right")
+    axes.set_xlabel("time (UTC)")
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -129,18 +142,26 @@ def _draw_frame(axes: Any, steps: Steps, budget: Any) -> None:
 
 
 def _label_runs(axes: Any, ends: list[tuple[str, datetime, float, float]]) -> None:
-    """Names to the lower right of the runs' ends, where no step goes; those that would overlap are left out."""
-    if not ends:
-        return
-    axes.plot([end[1] for end in ends], [end[2] for end in ends], "o", color=SPENT, markersize=4, linestyle="none")
+    """Names to the lower right of the runs' ends, where no step goes, or else to the upper left, or not at all."""
+    if len(ends) <= MARKS:
+        axes.plot([end[1] for end in ends], [end[2] for end in ends], "o", color=SPENT, markersize=4)
     axes.figure.draw_without_rendering()  # settles the layout that extents are measured in
     taken: list[Any] = []
-    for name, at, height, _ in ends:
-        text = axes.annotate(
-            name, (at, height), xytext=(6, -4), textcoords="offset points", va="top", fontsize=8, color="0.2"
-        )
-        box = text.get_window_extent().padded(2)
-        if len(taken) == LABELS or any(box.overlaps(other) for other in taken) or box.y0 < axes.bbox.y0:
+    for name, at, height, _ in ends[: 10 * LABELS]:
+        for beside, below in ((6, -4), (-6, 4)):
+            text = axes.annotate(
+                name,
+                (at, height),
+                xytext=(beside, below),
+                textcoords="offset points",
+                ha="left" if beside > 0 else "right",
+                va="top" if below < 0 else "bottom",
+                fontsize=8,
+                color="0.2",
+            )
+            box = text.get_window_extent().padded(2)
+            inside = axes.bbox.x0 <= box.x0 and axes.bbox.y0 <= box.y0
+            if inside and len(taken) < LABELS and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
             text.remove()
-        else:
-            taken.append(box)
