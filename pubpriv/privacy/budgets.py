@@ -24,10 +24,18 @@ REPORT_DELTA = Fraction(1, 10**6)
 
 @dataclass(frozen=True, order=False)
 class Amount:
-    """So much of a budget: `main` in units of its currency (epsilon, rho or mu^2), `delta` in delta units."""
+    """So much of a budget: `main` in units of its currency (epsilon, rho or mu^2), `delta` in delta units.
+
+    Raises:
+        InvalidInput: anything but Python integers, which neither round nor overflow.
+    """
 
     main: int
     delta: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.main) is not int or type(self.delta) is not int:
+            raise InvalidInput("an amount is a whole number of units: a Python integer")
 
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(self.main + other.main, self.delta + other.delta)

@@ -30,16 +30,17 @@ class GaussianEvent:
         noise: (integer sd, number of coordinates) of each part.
 
     Raises:
-        InvalidInput: a distance that is not positive, no noise, or noise without a spread.
+        InvalidInput: a distance that is not a positive fraction, no noise, or noise without a spread.
     """
 
     squared_distance: Fraction
     noise: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        if not self.squared_distance > 0:
-            raise InvalidInput("the squared distance of a Gaussian event must be positive")
-        if not self.noise or min(min(part) for part in self.noise) < 1:
+        if not (_is_exact(self.squared_distance) and self.squared_distance > 0):
+            raise InvalidInput("the squared distance of a Gaussian event must be a positive fraction")
+        numbers = [number for part in self.noise for number in part]
+        if not numbers or not all(type(number) is int and number > 0 for number in numbers):
             raise InvalidInput("a Gaussian event needs noise: positive standard deviations and coordinates")
 
     def to_json(self) -> dict[str, Any]:
@@ -68,12 +69,17 @@ class PureEvent:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon <= LARGEST:
-            raise InvalidInput(f"the epsilon of an event must be positive (at most {LARGEST:,})")
+        if not (_is_exact(self.epsilon) and 0 < self.epsilon <= LARGEST):
+            raise InvalidInput(f"the epsilon of an event must be a positive fraction (at most {LARGEST:,})")
 
     def to_json(self) -> dict[str, Any]:
         """Exact, with a tag."""
         return {"event": "pure", "epsilon": str(self.epsilon)}
+
+
+def _is_exact(value: object) -> bool:
+    """Not a float: one would be stored as its decimal and priced as its binary, which are two amounts."""
+    return isinstance(value, Fraction) or type(value) is int
 
 
 Event = GaussianEvent | PureEvent
