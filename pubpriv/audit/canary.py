@@ -162,11 +162,9 @@ def _scores(question: Question, totals: Totals, score: Any, stock: _Stock, runs:
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
     under, over = scores
     found = mu_bound(under, over)
-    detail = how if found > POWER * claimed else f"{how}; weak: too few to come near what is claimed"
-    holds = found <= claimed
-    if not holds:
-        detail = f"{how}; neighbours are told apart better than was paid for"
-    return Finding("canary", name, claimed, found, holds, detail)
+    holds, weak = found <= claimed, found <= POWER * claimed
+    why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
+    return Finding("canary", name, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
 
 
 def mu_bound(under: np.ndarray, over: np.ndarray, error: float = FALSE_ALARM / BOUNDS) -> float:

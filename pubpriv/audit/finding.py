@@ -16,6 +16,7 @@ class Finding:
             no figure.
         holds: the promise stands.
         detail: how it was tried, or what broke it; from public and synthetic data only.
+        weak: it holds against an attack that had too few samples to come near the claim.
     """
 
     check: str
@@ -24,11 +25,14 @@ class Finding:
     found: float | None
     holds: bool
     detail: str
+    weak: bool = False
 
     @property
     def verdict(self) -> str:
-        """`ok` or `VIOLATION`."""
-        return "ok" if self.holds else "VIOLATION"
+        """`ok`, `ok (weak attack)` or `VIOLATION`."""
+        if not self.holds:
+            return "VIOLATION"
+        return "ok (weak attack)" if self.weak else "ok"
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
