@@ -196,10 +196,10 @@ def differences(folder: Path, labels: Sequence[str], spent: int) -> list[str]:
     The folder holds `final.json`, `replayed.json`, and `killed-*.json` where a killed run came so far.
     """
     wrong = faults(folder)
-    (final, head), (replayed, _) = model_at(folder / "final.json"), model_at(folder / "replayed.json")
+    final, replayed = model_at(folder / "final.json"), model_at(folder / "replayed.json")
     with ledger_at(folder) as ledger:
         balance = ledger.balance(DATASET)
-        ledger.verify(DATASET, expected_head=head)
+        ledger.verify(DATASET, expected_head=final[1])
     if (balance.spent.main, balance.held.main) != (spent, 0):
         wrong.append(f"spent {balance.spent.main} of {spent}, held {balance.held.main}")
     if balance.open_runs:
@@ -209,5 +209,5 @@ def differences(folder: Path, labels: Sequence[str], spent: int) -> list[str]:
         wrong.append(f"records {records}")
     if final != replayed:
         wrong.append("the replayed model differs")
-    killed = [path for path in folder.glob("killed-*.json") if model_at(path)[0] != final]
+    killed = [path for path in folder.glob("killed-*.json") if model_at(path) != final]
     return wrong + [f"{path.name} differs from the final model" for path in killed]

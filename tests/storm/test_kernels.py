@@ -152,7 +152,9 @@ def test_a_run_begun_under_one_kernel_is_finished_under_another(clean, killed, m
     assert {label: questions(folder)[label] for label in stored} == stored
     resumed, head = model_at(folder / "resumed.json")
     assert in_child(folder, "replayed.json") == 0
-    assert same(resumed, model_at(folder / "replayed.json")[0])
+    replayed, its_head = model_at(folder / "replayed.json")
+    assert same(resumed, replayed)
+    assert head == its_head
     again = {("attempted", clean.labels[1]): 1} if point == "after the charge" else {}
     assert Counter(records_of(folder)) == Counter(answered(clean.labels)) + Counter(again)
     with ledger_at(folder) as ledger:
