@@ -8,6 +8,28 @@
 
 Every cap holds although each charge may be chosen after seeing all answers before it; the proofs are in the
 classes. Nothing here is a privacy-loss-distribution figure: those are no guarantee for adaptive charges.
+
+What the proofs rest on. Fix two neighbouring tables, and let P and Q be the laws of the transcript on them:
+all charges of a dataset in the order of its chain, with their answers.
+
+- *Whoever asks sees everything.* Labels, questions, noise scales, the order, how runs interleave, when one
+  stops: any function of the transcript so far and of randomness of their own.
+- *The price comes first.* It is worked out from the stored question alone and appended, in one transaction at
+  a time per dataset, before a row is read. So the price of charge i is fixed by the transcript before answer i.
+- *The stopping rule is a refusal.* A charge that would carry a sum past the cap is refused, and a refusal is a
+  function of prices. Sums are of integers, costs rounded up and caps down, so on **every** transcript the sum
+  of true costs is at most the cap. A price is at least one unit, so every transcript is finite.
+- *Late answers.* Of concurrent runs one may charge while the answer of another is still out. Draw that answer
+  when it is charged and show it later: the law is the same, and later questions merely know less.
+- *Resuming.* A charge is resumed with its stored question. Several attempts may draw, at most one draw is
+  published, and which one does not depend on its value; so the transcript has one answer per charge.
+- *Holds* only refuse more: a charge is taken from its run's hold, and spent and held together fit the cap.
+
+- *Raising* a cap replaces the promise: from then on the raised cap is what holds, for old answers too. Who
+  raises because of what answers said is bound by the largest cap they would ever have agreed to.
+
+The same argument over the charges of one run, everything else given, makes its allotment the bound on what
+that run adds.
 """
 
 from dataclasses import dataclass, field
@@ -61,9 +83,14 @@ class Amount:
 class PureDP:
     """epsilon-DP.
 
-    Filter: sums of epsilon under fully adaptive choice (basic composition; Rogers, Roth, Ullman, Vadhan 2016,
-    theorem 3.6): for any transcript the likelihood ratio is a product of factors at most e^epsilon_i, and the
-    ledger stops before their exponents sum past the cap. A Gaussian event has no finite epsilon: refused.
+    Filter: sums of epsilon under fully adaptive choice (Rogers, Roth, Ullman and Vadhan 2016, theorem 3.6).
+
+    Proof. For a transcript t with answers a_1, ..., a_k, P(t) / Q(t) is the product of
+    P(a_i | before) / Q(a_i | before): choices are made alike on both tables and cancel. Factor i is at most
+    e^epsilon_i, where epsilon_i is fixed by what was before. Their product is at most e^(sum epsilon_i), and the
+    sum is at most epsilon on every transcript. Summing over the transcripts of a set S: P(S) <= e^epsilon Q(S).
+
+    A Gaussian event has no finite epsilon: refused.
     """
 
     kind: ClassVar[str] = "pure"
@@ -87,10 +114,18 @@ class PureDP:
 class ZeroConcentratedDP:
     """rho-zCDP.
 
-    Filter: sums of rho under fully adaptive choice (Feldman and Zrnic 2021, theorem 3.1, per order of Renyi
-    divergence): conditional on the transcript each answer satisfies D_a <= a rho_i for every order a, so
-    exp((a-1) (loss - a sum rho_i)) is a supermartingale, and stopping before sum rho_i passes the cap bounds
-    D_a by a rho for every a at once.
+    Filter: sums of rho under fully adaptive choice (Feldman and Zrnic 2021, theorem 3.1, order by order).
+
+    Proof. Fix an order a > 1. Given what was before, answer i satisfies D_a(P_i || Q_i) <= a rho_i, that is
+    E_Q[(P_i / Q_i)^a | before] <= exp((a - 1) a rho_i), and rho_i is fixed by what was before. Hence
+    (likelihood ratio of the first k answers)^a exp(-(a - 1) a (rho_1 + ... + rho_k)) is a supermartingale under
+    Q that starts at 1. At the end, which comes after finitely many steps, its mean is at most 1; the sum there
+    is at most rho on every transcript, so E_Q[(P / Q)^a] <= exp((a - 1) a rho): D_a(P || Q) <= a rho. The cap
+    does not depend on a, so this holds for all orders at once, which is rho-zCDP; exchange P and Q for the rest.
+
+    Charged are discrete Gaussians at squared_distance / 2, which is exact for them (Canonne, Kamath and Steinke
+    2020: coordinates are independent and their divergences add), and epsilon-DP steps at epsilon tanh(epsilon/2),
+    the largest D_a / a of randomised response, reached as a falls to 1. No failure terms: what needs one is no zCDP event.
     """
 
     kind: ClassVar[str] = "zcdp"
@@ -117,12 +152,27 @@ class ApproximateDP:
     Cap: sum of mu^2 at most mu*^2, the largest for which a Gaussian mechanism at mu* is
     (epsilon, delta - failure_delta)-DP (Balle and Wang 2018), and sum of failure terms at most failure_delta.
 
-    Filter: (i) if each answer, given the transcript, is mu_i-GDP and the ledger stops before sum mu_i^2
-    passes mu*^2, the whole is mu*-GDP (Smith and Thakurta 2022: the transcript is a post-processing of a
-    Brownian motion whose clock, sum mu_i^2, is stopped). (ii) A discrete Gaussian is within total variation
-    t_i of a post-processed continuous one. Replace every answer by its continuous twin: both transcripts,
-    on a table and on its neighbour, move by at most sum t_i, so for every set S, P(S) <= e^epsilon Q(S) +
-    delta_GDP(epsilon) + (1 + e^epsilon) sum t_i. The ledger charges twice that as the failure term.
+    Filter, in two parts: sums of mu^2 for continuous noise (Smith and Thakurta 2022), then discreteness.
+
+    Proof. (i) Let each answer, given what was before, be mu_i-GDP. By Blackwell's theorem it is then a random
+    function, on our fixed pair of tables, of one draw that is N(0, 1) on one table and N(mu_i, 1) on the other;
+    equally of the increment of B_s = W_s + h s over a time mu_i^2, W a Brownian motion and h = 0 on one table,
+    1 on the other. Let answer i use the path from s_i = mu_1^2 + ... + mu_(i-1)^2 to s_i + mu_i^2: both ends are
+    fixed by the transcript before it, and increments beyond s_i are independent of the path up to there. So the
+    whole transcript is a random function of the path up to the time mu*^2, which no sum passes. Of that path the
+    end B(mu*^2) is sufficient for h, and its two laws are those of mu*-GDP: so is the transcript.
+
+    (ii) A discrete Gaussian is within total variation t_i of a rounded continuous one (`GaussianEvent`), whose
+    answer is mu_i-GDP. Replace every answer by this twin, coupled so that each step, while all before agree,
+    disagrees with probability t_i. As t_1 + t_2 + ... <= T on every transcript, on either table the transcript
+    moves by at most T in total variation. For every set S then P(S) <= P'(S) + T <= e^epsilon Q'(S) +
+    delta_GDP(epsilon) + T <= e^epsilon Q(S) + delta_GDP(epsilon) + (1 + e^epsilon) T, where
+    delta_GDP(epsilon) <= delta - failure_delta by the choice of mu*. The ledger charges 2 (1 + e^epsilon) t_i as
+    failure terms and keeps their sum within failure_delta; the factor two covers that t_i is a leading order.
+
+    An epsilon-DP step is charged as mu-GDP at mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), the least whose
+    trade-off function lies below the step's. rho-zCDP implies no mu: nothing is converted from there but Gaussians. A
+    raised cap with another epsilon counts failure terms of the past at the new one (`events.cap_in`).
 
     Args:
         epsilon: positive.
