@@ -12,7 +12,9 @@ __version__ = version("pubpriv")
 _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
     "Curator": "pubpriv.curator",
+    "GaussianEstimate": "pubpriv.models",
     "Ledger": "pubpriv.privacy.ledger",
+    "MeanEstimate": "pubpriv.models",
     "MixtureEstimate": "pubpriv.models",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
@@ -27,14 +29,16 @@ if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.mixture.pipeline import estimate_mixture
-    from pubpriv.models import MixtureEstimate, load
+    from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
     from pubpriv.privacy.ledger import Ledger
 
 __all__ = [
     "ApproximateDP",
     "Curator",
+    "GaussianEstimate",
     "Ledger",
+    "MeanEstimate",
     "MixtureEstimate",
     "PrivateTable",
     "PublicTable",

@@ -6,9 +6,9 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
 from pubpriv.mixture.components import cells_of
-from pubpriv.mixture.plan import Ask
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.models import Mixture
+from pubpriv.plans import Ask
 
 QUIET = 0.03
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""

@@ -14,9 +14,10 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Cells
 from pubpriv.mixture.linear import clip_radius, floored, inverse_root
-from pubpriv.mixture.plan import GRAM_SHARES, Ask
+from pubpriv.mixture.plan import GRAM_SHARES
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.models import Mixture
+from pubpriv.plans import Ask
 
 SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""

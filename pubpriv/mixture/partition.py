@@ -9,11 +9,12 @@ from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
 from pubpriv.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.mixture.pca import Subspaces
-from pubpriv.mixture.plan import MOMENT_SHARES, Ask
+from pubpriv.mixture.plan import MOMENT_SHARES
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import Seeds, allocate
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.models import Mixture
+from pubpriv.plans import Ask
 
 ENOUGH = 8.0
 """An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""

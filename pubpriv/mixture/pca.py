@@ -7,9 +7,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
-from pubpriv.mixture.plan import Ask
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.supercluster import Groups
+from pubpriv.plans import Ask
 
 
 @public_value

@@ -5,7 +5,6 @@ public points seed, private answers measure) with joint releases that make them 
 """
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,17 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimate import provenance_of, told_method
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.pca import Subspaces
-from pubpriv.mixture.plan import Ask, Plan, make_plan, rehearsal
+from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.models import Mixture, MixtureEstimate
+from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Budget
 
 METHODS = ("auto",)
@@ -97,7 +98,7 @@ def checked_public(public: Any, columns: tuple[str, ...], n_components: int, met
 
 
 def _separated(
-    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Groups, plan: Plan, steps: MixtureSteps
+    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Groups, plan: MixturePlan, steps: MixtureSteps
 ) -> Round:
     """Components stand apart: find them in private subspaces, then measure."""
     subspaces = Subspaces.whole(groups)
@@ -109,7 +110,9 @@ def _separated(
     return _refine(curator, scaling, start, groups.floors(seeds.groups), plan.starting("mixture/round-"), steps)
 
 
-def _overlapping(curator: Curator, rows: PublicTable, scaling: Scaling, plan: Plan, steps: MixtureSteps) -> Round:
+def _overlapping(
+    curator: Curator, rows: PublicTable, scaling: Scaling, plan: MixturePlan, steps: MixtureSteps
+) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     floors = ((FLOOR,) * len(rows.columns),) * plan.n_components
     starts = steps.public_starts(rows, scaling, plan.n_components)
@@ -136,7 +139,7 @@ def _refine(
 
 
 def _diagnostics(
-    rows: PublicTable, scaling: Scaling, groups: Groups, plan: Plan, last: Round, guard: Any
+    rows: PublicTable, scaling: Scaling, groups: Groups, plan: MixturePlan, last: Round, guard: Any
 ) -> dict[str, Any]:
     d, k = len(rows.columns), len(last.counts)
     loud = last.moment_sd * np.sqrt(2 * d) / np.array(last.counts)
@@ -188,25 +191,10 @@ def _estimate(
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,
-        method=method if statement.private else f"{method} (simulation: not private)",
+        method=told_method(method, statement),
         converged=last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED,
         standard_errors=standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen),
         privacy=statement.to_json(),
-        provenance={
-            "dataset": statement.dataset,
-            "release_id": statement.release_id,
-            "n_private": curator.n_rows,
-            "n_public": len(rows.rows),
-            "public_sha256": rows.sha256,
-            "chain_head": statement.chain_head,
-            "version": _version(),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        },
+        provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics=diagnostics,
     )
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("pubpriv")

@@ -13,6 +13,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import BoundedScore, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything
 from pubpriv.mixture.linear import clip_radius
+from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 GUARD = Fraction(2, 100)
@@ -32,52 +33,24 @@ GRAM_SHARES = Fraction(3, 100), Fraction(12, 100), Fraction(85, 100)
 
 @public_value
 @dataclass(frozen=True)
-class Ask:
-    """One question to come: its label and the squared distance (mu^2) it may cost, numerator / denominator."""
-
-    label: str
-    numerator: int
-    denominator: int
-
-    @property
-    def price(self) -> Fraction:
-        """mu^2."""
-        return Fraction(self.numerator, self.denominator)
-
-
-@public_value
-@dataclass(frozen=True)
-class Plan:
-    """Questions of a run, in order, with their shares of its budget.
+class MixturePlan(Plan):
+    """Questions of a run of `estimate_mixture`.
 
     Attributes:
         regime: `separated` (scale tree, private PCA, seeding, coarse moments, rounds) or `overlapping`
             (public starts in R^d, two rounds each, the best one refined).
         n_components: k.
-        asks: labels and prices; they add up to the method's share exactly.
     """
 
     regime: str
     n_components: int
-    asks: tuple[Ask, ...]
-
-    def ask(self, label: str) -> Ask:
-        """The question with this label."""
-        return next(ask for ask in self.asks if ask.label == label)
-
-    def starting(self, prefix: str) -> list[Ask]:
-        """Questions whose label begins so."""
-        return [ask for ask in self.asks if ask.label.startswith(prefix)]
 
 
-def make_plan(purse: Purse, n: int, d: int, k: int, overlapping: bool) -> Plan:
+def make_plan(purse: Purse, n: int, d: int, k: int, overlapping: bool) -> MixturePlan:
     """The plan of a run on n rows of d columns with k components."""
     shares = _overlapping() if overlapping else _separated(purse.rho, n, d, k)
-    prices = purse.split(list(shares.values()))
-    asks = tuple(
-        Ask(f"mixture/{label}", price.numerator, price.denominator) for label, price in zip(shares, prices, strict=True)
-    )
-    return Plan("overlapping" if overlapping else "separated", k, asks)
+    asks = split_purse(purse, "mixture", shares)
+    return MixturePlan(asks, "overlapping" if overlapping else "separated", k)
 
 
 def _separated(rho: float, n: int, d: int, k: int) -> dict[str, Fraction]:
@@ -110,7 +83,7 @@ def spectral_noise(rho: float, d: int, count: float) -> float:
     return sd * math.sqrt(2 * d) / count
 
 
-def rehearsal(plan: Plan, d: int, groups: int) -> list[Question]:
+def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
     """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
     k = plan.n_components
 

@@ -5,11 +5,9 @@ cannot tell the difference, and the bits are the same.
 """
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass, fields
-from typing import Any
 
-from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.ingest import Step, ingest_private, ingest_public, watcher
 from pubpriv.mixture.choice import prefer
 from pubpriv.mixture.components import count_weights, estimate_components
 from pubpriv.mixture.partition import locate, seed
@@ -18,18 +16,7 @@ from pubpriv.mixture.public_model import public_model, public_starts
 from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.supercluster import supercluster
 
-Step = Callable[..., Any]
-
-
-def ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
-    """The public rows in `path`; `content` is the file's hash, so that nothing stale is taken for it."""
-    del content
-    return PublicTable.open(path, columns)
-
-
-def ingest_private(uri: str, columns: tuple[str, ...], exact: bool) -> PrivateTable:
-    """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact)
+__all__ = ["PLAIN", "MixtureSteps", "Step", "watcher"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +45,3 @@ class MixtureSteps:
 
 
 PLAIN = MixtureSteps()
-
-watcher: ContextVar[Callable[[str, Step], Step] | None] = ContextVar("watcher", default=None)
-"""Wrapped around every step of a job if it is set: how a console follows a run that a flow makes."""
