@@ -19,8 +19,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/
 	$(BIN)/pubpriv demo
 
-test: install  ## the fast suite
-	$(BIN)/pytest
+test: install  ## the fast suite, on up to four processors
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 test-slow: install  ## the long statistical and timing tests
 	$(BIN)/pytest -m slow

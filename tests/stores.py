@@ -86,8 +86,8 @@ class Postgres:
             self._process = None
 
     def remove(self) -> None:
-        """Stop, and delete all files."""
-        self.stop()
+        """Stop at once, and delete all files."""
+        self.stop(signal.SIGQUIT)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str, password: str = PASSWORD) -> str:

@@ -70,7 +70,7 @@ def test_json_has_every_detail(program, short):
     assert code == 0
     assert (told["fast"], told["seed"], told["holds"]) == (True, 7, True)
     assert told["findings"] == [finding.to_json() for finding in some_prices(True, 7)]
-    assert {"check", "mechanism", "claimed", "found", "holds", "detail", "verdict"} == set(told["findings"][0])
+    assert {"check", "mechanism", "claimed", "found", "holds", "detail", "weak", "verdict"} == set(told["findings"][0])
 
 
 def test_an_audit_that_does_not_hold(program, short, monkeypatch):

@@ -1,6 +1,7 @@
 """Table names as the ledger compares them: one table has one budget, however it is written."""
 
-from fnmatch import fnmatch
+import re
+from collections.abc import Callable, Sequence
 from urllib.parse import unquote
 
 
@@ -16,9 +17,35 @@ def plain(uri: str) -> str:
 
 
 def overlap(ours: str, theirs: str) -> bool:
-    """One of two names is the other, lies in its folder, or matches its glob."""
+    """Some file could belong to both names, each of a file, a folder, or a glob of files or folders.
 
-    def covers(outer: str, inner: str) -> bool:
-        return outer == inner or inner.startswith(outer.rstrip("/") + "/") or fnmatch(inner, outer)
+    `*`, `?` and `[...]` stay inside one folder, `**` does not; brackets count as any character. Where globs could
+    go either way, they overlap: a table that is refused can be declared under another name, and one with two
+    budgets cannot be taken back.
+    """
+    mine, others = ([*name.rstrip("/").split("/"), "**"] for name in (ours, theirs))
+    return _meet(mine, others, any_of="**", alike=_alike)
 
-    return covers(ours, theirs) or covers(theirs, ours)
+
+def _alike(ours: str, theirs: str) -> bool:
+    """One name within a folder could be both."""
+    a, b = _BRACKETS.sub("?", ours), _BRACKETS.sub("?", theirs)
+    return _meet(a, b, any_of="*", alike=lambda x, y: x == y or "?" in (x, y))
+
+
+def _meet(ours: Sequence[str], theirs: Sequence[str], any_of: str, alike: Callable[[str, str], bool]) -> bool:
+    """Some sequence matches both patterns, in which `any_of` stands for any number of items."""
+    # reachable[j]: what is read of ours so far, and the first j items of theirs, match the same sequence
+    reachable = [all(item == any_of for item in theirs[:j]) for j in range(len(theirs) + 1)]
+    for item in ours:
+        row = [reachable[0] and item == any_of]
+        for j, other in enumerate(theirs):
+            if any_of in (item, other):
+                row.append(reachable[j + 1] or row[j])
+            else:
+                row.append(reachable[j] and alike(item, other))
+        reachable = row
+    return reachable[-1]
+
+
+_BRACKETS = re.compile(r"\[[^]]*\]")
