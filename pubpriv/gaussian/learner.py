@@ -1,0 +1,237 @@
+"""The robust learner: rounds that bring the records to standard coordinates, then one exact joint release.
+
+Each round looks at the records through the map it has so far, w = F (x - c): a private median of |w| says how far
+out they are, and sum and second moment of the records clipped near there say where and in which shape. Noise is
+in proportion to the radius, so a round can only shrink what is too large by a constant factor, and eight rounds
+forgive public rows that are wrong by many orders of magnitude. The last release is debiased exactly for a
+Gaussian. Everything but `Curator.release` is post-processing.
+
+Source: section B of our study (`docs/gaussian.md`); the shape is CoinPress's (Biswas, Dong, Kamath and Ullman 2020)
+with a private radius, joint releases, noise in the shape of an orthogonal ensemble, and an inverse of the clipping.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.gaussian.clipping import mean_constants, median_norm_squared, moment_constants, unclip_variances
+from pubpriv.gaussian.plan import ROUND_MEAN, WIDENING, final_radius, final_theta, joint_question, radius_question
+from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.plans import Ask
+
+LEAST_VARIANCE = 0.02
+"""Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
+
+FAR = 0.5
+"""The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
+
+UNEXPECTED = 4.0
+"""... or by so many times what sampling and noise explain."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Measured:
+    """The final release in its coordinates w = F (x - c), debiased, before public rows are pooled in.
+
+    Attributes:
+        frame: the map to w.
+        mean: of w, (d,).
+        covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
+        radius: clip radius.
+        mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
+        moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
+        deviation: Frobenius distance of the linearly debiased second moment from I.
+        expected: what sampling and noise make of that distance if w is standard.
+        expected_mean: what they make of the length of `mean`.
+    """
+
+    frame: Frame
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    radius: float
+    mean_sd: float
+    moment_sd: float
+    deviation: float
+    expected: float
+    expected_mean: float
+
+    @property
+    def converged(self) -> bool:
+        """The records were in standard coordinates when they were measured, as far as the release can tell."""
+        d = len(self.mean)
+        return self.deviation <= min(FAR * math.sqrt(d), UNEXPECTED * self.expected)
+
+
+@public_value
+@dataclass(frozen=True)
+class Fitted:
+    """The estimate in the table's units, and the weights of the public rows in its mean and covariance."""
+
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    mean_weight: float = 0.0
+    covariance_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and second moment of clipped w, per record, with noise sds; what a joint release says."""
+
+    frame: Frame
+    radius: float
+    mean: np.ndarray
+    second: np.ndarray
+    mean_sd: float
+    moment_sd: float
+
+
+def starting_frame(preconditioner: Preconditioner) -> Frame:
+    """The public whitening as a map of the table's own units."""
+    center, whitening, _ = preconditioner.arrays
+    return Frame.of(center, whitening)
+
+
+def typical_radius(preconditioner: Preconditioner) -> float:
+    """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
+    from scipy.stats import f
+
+    d, m = preconditioner.dimension, preconditioner.m
+    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
+
+
+def approach(curator: Curator, frame: Frame, typical: float, number: int, asks: tuple[Ask, Ask]) -> Frame:
+    """One round: a map under which the records are closer to standard.
+
+    Args:
+        curator: the run.
+        frame: the map so far.
+        typical: where the median of |w| is expected.
+        number: of the round, from 1.
+        asks: for the radius and for the moments.
+
+    Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
+    """
+    half = curator.n_rows / 2
+    found = curator.release(radius_question(frame, typical, half, asks[0]), asks[0].label)
+    median = float(found.values["quantile"][0])
+    moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
+    return _moved(moments, median)
+
+
+def measure(curator: Curator, frame: Frame, ask: Ask) -> Measured:
+    """The final release under `frame`, debiased for clipping as if w were close to standard Gaussian.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    n, d = curator.n_rows, frame.dimension
+    told = released_moments(curator, frame, final_radius(n, d, ask.rho), final_theta(d), ask)
+    place, law = mean_constants(d, told.radius), moment_constants(d, told.radius)
+    level = float(np.trace(told.second)) / d
+    scale_off, shape_off = (level - law.level) / law.trace, (told.second - level * np.eye(d)) / law.shape
+    mean = told.mean / place.slope
+    values, vectors = np.linalg.eigh(told.second)
+    unclipped = unclip_variances(values, told.radius, LEAST_VARIANCE / 2)
+    spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
+    return Measured(
+        frame=told.frame,
+        mean=tuple(mean.tolist()),
+        covariance=_rows(floored(spread, LEAST_VARIANCE)),
+        radius=told.radius,
+        mean_sd=told.mean_sd,
+        moment_sd=told.moment_sd,
+        deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
+        expected=expected_covariance_error(n, d, told.radius, told.moment_sd),
+        expected_mean=math.sqrt(d * (place.variance / n + told.mean_sd**2)) / place.slope,
+    )
+
+
+def expected_covariance_error(n: int, d: int, radius: float, moment_sd: float) -> float:
+    """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
+    law = moment_constants(d, radius)
+    shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
+    return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
+
+
+def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
+    """The final release with public rows pooled in, in the table's units; post-processing, free.
+
+    Positive-part James-Stein: public rows weigh what their own variance earns them, or less where they are further
+    from the release than sampling explains, down to nothing for public rows of another law.
+    """
+    d, m = preconditioner.dimension, preconditioner.m
+    center, matrix = measured.frame.dense()
+    colour = np.linalg.inv(matrix)
+    public_center, _, public_colour = preconditioner.arrays
+    mean, spread = np.array(measured.mean), np.array(measured.covariance)
+    values, vectors = np.linalg.eigh(spread)
+    root = (vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    whitening = (vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    # covariance of the public rows and shift of their mean, where the private rows are standard
+    shape = whitening @ matrix @ public_colour
+    shape = shape @ shape.T
+    weight = _weight(measured.expected**2, d * (d + 1) / (m - 1), float(((shape - np.eye(d)) ** 2).sum()))
+    pooled = root @ ((1 - weight) * np.eye(d) + weight * shape) @ root.T
+    shift = matrix @ (public_center - center) - mean
+    mean_weight = _weight(measured.expected_mean**2, d / m, float(((whitening @ shift) ** 2).sum()))
+    covariance = colour @ pooled @ colour.T
+    return Fitted(
+        tuple((center + colour @ (mean + mean_weight * shift)).tolist()),
+        _rows((covariance + covariance.T) / 2),
+        mean_weight,
+        weight,
+    )
+
+
+def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:
+    """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
+    answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
+    n, noise = curator.n_rows, answer.question.noise()
+    return Moments(
+        answer.question.frames[0],
+        answer.question.radii[0],
+        answer.values["sum"][0] / n,
+        answer.values["moment"][0] / n,
+        float(noise["sum"].max()) / n,
+        float(noise["moment"].max()) / n,
+    )
+
+
+def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
+    """The symmetric `matrix` with eigenvalues of at least `floor`."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def _moved(told: Moments, median: float) -> Frame:
+    """The map that undoes what a round has seen; noise is never taken for shape."""
+    d = len(told.mean)
+    # the mean moves by what stands out of its noise (James-Stein)
+    length = float(told.mean @ told.mean)
+    mean = told.mean * max(0.0, 1 - d * told.mean_sd**2 / length)
+    values, vectors = np.linalg.eigh(told.second - np.outer(mean, mean))
+    edge = told.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
+    if edge > median**2:
+        variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
+    else:
+        unclipped = unclip_variances(values, told.radius, edge / 1000)
+        unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
+        variances = np.maximum(np.where(values > 0, unclipped, values), edge)
+        variances = np.minimum(variances, 4 * max(median, told.radius) ** 2)
+    center, matrix = told.frame.dense()
+    step = np.linalg.solve(matrix, mean)
+    return Frame.of(center + step, (vectors / np.sqrt(variances)) @ vectors.T @ matrix)
+
+
+def _weight(own: float, other: float, distance: float) -> float:
+    """Weight of the other estimate: `own` and `other` are expected squared errors, `distance` the squared distance."""
+    return own / (own + max(other, distance - own))
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))

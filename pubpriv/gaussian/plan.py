@@ -1,0 +1,151 @@
+"""What a run of `estimate_gaussian` will ask and what each question may cost, fixed before a private row is read.
+
+The driver executes this object; pricing a run without running it is this object too. Source of the shares:
+measured, see `benchmarks.learner`.
+"""
+
+import math
+from fractions import Fraction
+
+from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.questions import Bisection, LiftedGram, Question
+from pubpriv.data.questions.base import SUM_FACTOR, noise_for
+from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput
+from pubpriv.gaussian.clipping import best_moment_radius
+from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.privacy.budgets import ApproximateDP, Purse
+
+ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
+"""Shares of the rounds that bring the records to standard coordinates; the final release takes the rest."""
+
+WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
+
+ROUND_MEAN = Fraction(3, 10)
+"""Relative weight theta of the mean beside the second moment in a round's joint release."""
+
+SEARCH = Fraction(3, 1000)
+"""Share of the whole budget that the search of a round's radius takes ..."""
+
+SEARCH_RANK = 240
+"""... or this over n^2, as rho, where that is more; a quarter of the round at most."""
+
+REACH = 1e9
+"""A radius is looked for within this factor of its typical value, both ways."""
+
+TOLERANCE = 0.06
+"""Width of a cell of that search, in the logarithm."""
+
+SEARCH_STEPS = math.ceil(math.log2(2 * math.log(REACH) / TOLERANCE))
+
+SLOPE, LEAST = 10.0, 150.0
+"""A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
+
+
+def learner_shares(n: int, rho: float) -> dict[str, Fraction]:
+    """Shares of the learner's questions, in order, summing to one.
+
+    Args:
+        n: private rows.
+        rho: of the learner, mu^2 / 2.
+    """
+    shares: dict[str, Fraction] = {}
+    search = max(SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
+    for number, share in enumerate(ROUND_SHARES, start=1):
+        shares[f"round-{number}/radius"] = radius = min(share / 4, search)
+        shares[f"round-{number}/moments"] = share - radius
+    return shares | {"final": 1 - sum(ROUND_SHARES, Fraction(0))}
+
+
+def make_plan(purse: Purse, n: int) -> Plan:
+    """The learner's plan on n rows."""
+    return Plan(split_purse(purse, "gaussian", learner_shares(n, purse.rho)))
+
+
+def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
+    """The question for the radius that `rank` records do not exceed, within `REACH` of `typical`."""
+    noise = Bisection.noise_for(SEARCH_STEPS, ask.price)
+    return Bisection(frame, typical / REACH, typical * REACH, SEARCH_STEPS, rank, noise, logarithmic=True)
+
+
+def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
+    """Sum and second moment of clipped records in one release; no count, since n is public.
+
+    With no count the squared distance is 2 wS^2 R^2 + 2 wM^2 R^4 + wS^4 / (2 wM^2). At wS^2 = theta R^2 wM^2 that is
+    2 wM^2 R^4 (1 + theta / 2)^2, which the noise of the moment solves for; rounding the sum's noise up then only
+    lowers the price.
+
+    Args:
+        frame: the map to w.
+        radius: clip radius.
+        theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
+        ask: the price.
+    """
+    weight = ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2)
+    moment = noise_for(weight, 1)
+    total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
+    return LiftedGram(Everything(), (frame,), (radius,), (0, total, moment))
+
+
+def final_theta(d: int) -> Fraction:
+    """Weight of the mean in the final release: the one that adds least to the Kullback-Leibler error.
+
+    Minimises (1 + theta / 2)^2 (Q + 1 / theta), Q = d (d + 1) / 4, at a radius of sqrt(d): about 2 / d.
+    """
+    q = d * (d + 1) / 4
+    return Fraction((math.sqrt(0.25 + 4 * q) - 0.5) / (2 * q)).limit_denominator(1 << 20)
+
+
+def final_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
+    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
+
+
+def rehearsal(plan: Plan, d: int) -> list[Question]:
+    """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
+    frame = Frame((0.0,) * d)
+
+    def blank(ask: Ask) -> Question:
+        if ask.label.endswith("/radius"):
+            return radius_question(frame, 1.0, 0.0, ask)
+        return joint_question(frame, 1.0, final_theta(d) if ask.label.endswith("/final") else ROUND_MEAN, ask)
+
+    return [blank(ask) for ask in plan.asks]
+
+
+def needed(d: int) -> float:
+    """Least n sqrt(rho) at which the learner is known to converge."""
+    return max(SLOPE * d**1.5, LEAST)
+
+
+def check_feasible(n: int, d: int, purse: Purse) -> None:
+    """Refuse a run that would spend its budget and learn nothing.
+
+    Raises:
+        InvalidInput: n sqrt(rho) is below `needed`, with the n or the budget that would do.
+    """
+    if n * math.sqrt(purse.rho) >= needed(d):
+        return
+    rows = math.ceil(needed(d) / math.sqrt(purse.rho))
+    raise InvalidInput(
+        f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
+        f"About {rows} rows would do, or {_budget_for(n, d, purse)}, or fewer columns; force the run to try anyway"
+    )
+
+
+def _budget_for(n: int, d: int, purse: Purse) -> str:
+    """The smallest budget of the purse's kind that would do, to two digits upwards."""
+    rho = (needed(d) / n) ** 2
+    if purse.kind == "zcdp":
+        return f"a budget of zcdp:{_up(rho)}"
+    epsilon = 1.0
+    for _ in range(40):
+        met = ApproximateDP(epsilon, 1e-6).cap.main >= 2 * rho * 1e12
+        epsilon *= 0.9 if met else 1.1
+    return f"a budget of approx:{_up(epsilon)},1e-6"
+
+
+def _up(value: float) -> str:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit) * unit:.3g}"
