@@ -284,7 +284,12 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
 def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
     total = sum((price(event, budget) for event in events), Amount(0))
     if total.main > room.main:
-        raise BudgetExceeded("the steps of this method cost more than its run may spend")
+        raise BudgetExceeded(
+            f"the steps of this method cost more than its run may spend: requested {amount_text(budget, total)}, "
+            f"remaining {amount_text(budget, room)}. Nothing was charged: give the run a larger budget",
+            requested=total,
+            remaining=room,
+        )
     if total.delta > room.delta:
         raise InvalidInput(
             f"{budget.describe()} leaves too little room for the failure terms of this method: "

@@ -125,7 +125,8 @@ class ZeroConcentratedDP:
 
     Charged are discrete Gaussians at squared_distance / 2, which is exact for them (Canonne, Kamath and Steinke
     2020: coordinates are independent and their divergences add), and epsilon-DP steps at epsilon tanh(epsilon/2),
-    the largest D_a / a of randomised response, reached as a falls to 1. No failure terms: what needs one is no zCDP event.
+    the largest D_a / a of randomised response, reached as a falls to 1. There are no failure terms: what needs
+    one is no zCDP event.
     """
 
     kind: ClassVar[str] = "zcdp"

@@ -224,3 +224,44 @@ def test_pure_runs_charge_any_ledger(open_ledger):
         with pytest.raises(InvalidInput):
             ledger.charge("visits", "r", "gaussian", QUESTION, gaussian("0.0001"))
         ledger.verify("visits")
+
+
+def _refusals(make):
+    """One refusal of each kind: (name, text)."""
+    ledger = make(ZCDP)
+    ledger.open_run("visits", "r", ZeroConcentratedDP("0.6"))
+    ledger.charge("visits", "r", "first", QUESTION, gaussian("0.1"))
+    ledger.start("visits", "r", "mean", "{}", "hash", Amount(UNIT // 10))
+    lower = {"budget": ZeroConcentratedDP("0.3"), "raise_": True, "reason": "less"}
+    pure = make(ZeroConcentratedDP("0.000000000003"))  # three units, which is what is held of it
+    pure.open_run("visits", "r", PureDP("0.000002"))
+    for label in "abc":  # worth next to nothing, and rounded up to a unit each
+        pure.charge("visits", "r", label, QUESTION, PureEvent(Fraction(1, 10**7)))
+    calls = {
+        "dataset": lambda: ledger.open_run("visits", "s", ZeroConcentratedDP("0.5")),
+        "run": lambda: ledger.charge("visits", "r", "a", QUESTION, gaussian("0.6")),
+        "share": lambda: ledger.start("visits", "r", "more", "{}", "hash", Amount(UNIT)),
+        "method": lambda: ledger.charge("visits", "r", "mean/a", QUESTION, gaussian("0.2")),
+        "cap": lambda: ledger.register("visits", **lower),
+        "hold": lambda: pure.charge("visits", "r", "d", QUESTION, PureEvent(Fraction(1, 10**7))),
+    }
+    for name, call in calls.items():
+        with pytest.raises(BudgetExceeded) as refused:
+            call()
+        yield name, str(refused.value)
+
+
+def test_every_kind_of_refusal_says_all_of_it(open_ledger):
+    """Dataset, run, share, method, cap, hold: spent, held, requested, remaining, by whom, and what would fit."""
+    told = dict(_refusals(open_ledger))
+    for name, text in told.items():
+        for word in ("spent", "held", "requested", "remaining", "last spent by"):
+            assert word in text, (name, word, text)
+        assert re.search(r"What fits: |Nothing more fits", text), (name, text)
+    assert told["hold"].startswith("the charge does not fit what the run still holds")
+    assert "held by methods 0.1 rho" in told["run"]
+    assert told["run"].endswith("What fits: 0.5 rho")
+    assert told["method"].endswith("What fits: 0.1 rho")
+    assert told["share"].endswith("What fits: 0.4 rho")
+    assert told["cap"].endswith("What fits: a cap of 0.6 rho or more")
+    assert told["dataset"].endswith("What fits: zcdp:0.4")

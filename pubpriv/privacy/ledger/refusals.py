@@ -79,18 +79,21 @@ class Refusal:
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
             f"allotment {amount_text(self.asked, run.allotment)}, "
             f"spent {amount_text(self.asked, run.spent)}, "
+            f"held by methods {amount_text(self.asked, run.allotment - run.spent - run.unassigned)}, "
             f"requested {amount_text(self.asked, cause.requested)}, "
             f"remaining {amount_text(self.asked, cause.remaining)}"
-            f"{f' (methods: {shared})' if shared else ''}{_delta_text(cause)}. "
-            "An allotment never grows: ask for less, or use another release id"
+            f"{f' (methods: {shared})' if shared else ''}{self._spender()}{_delta_text(cause)}. "
+            f"An allotment never grows: ask for less, or use another release id. {_at_most(self.asked, cause)}"
         )
 
     def _of_hold(self) -> str:
         budget, cause = budget_from_json(self.terms), self.cause
         return (
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
-            f"holds {amount_text(budget, cause.remaining)}, requested {amount_text(budget, cause.requested)}"
-            f"{_delta_text(cause)}. A hold never grows: ask for less, or use another release id"
+            f"spent {amount_text(budget, cause.spent)}, held {amount_text(budget, cause.held)}, "
+            f"requested {amount_text(budget, cause.requested)}, remaining {amount_text(budget, cause.remaining)}"
+            f"{self._spender()}{_delta_text(cause)}. "
+            f"A hold never grows: ask for less, or use another release id. {_at_most(budget, cause)}"
         )
 
     def _of_cap(self) -> str:
@@ -103,20 +106,33 @@ class Refusal:
             )
         return (
             f"{self.cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
-            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cap)}{why}"
+            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cap)}, "
+            f"remaining {amount_text(budget, state.remaining)} of {amount_text(budget, state.cap)}"
+            f"{self._holding(budget)}{self._spender()}{why}. "
+            f"What fits: a cap of {amount_text(budget, state.spent + state.held)} or more"
         )
 
     def _of_dataset(self) -> str:
         budget, state, cause = budget_from_json(self.terms), self.state, self.cause
-        holders = [f"{run} holds {amount_text(budget, amount)}" for run, amount in self.holders.items()]
-        spender = f"; last spent by {self.last.user} in {self.last.release_id} at {self.last.at}" if self.last else ""
         return (
             f"{cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
             f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cause.requested)}, "
             f"remaining {amount_text(budget, cause.remaining)} of {amount_text(budget, state.cap)}"
-            f"{' (' + '; '.join(holders) + ')' if holders else ''}{spender}{_delta_text(cause)}. "
-            f"{what_fits(self.asked, budget, state)}"
+            f"{self._holding(budget)}{self._spender()}{_delta_text(cause)}. {what_fits(self.asked, budget, state)}"
         )
+
+    def _holding(self, budget: Budget) -> str:
+        holders = [f"{run} holds {amount_text(budget, amount)}" for run, amount in self.holders.items()]
+        return f" ({'; '.join(holders)})" if holders else ""
+
+    def _spender(self) -> str:
+        return f"; last spent by {self.last.user} in {self.last.release_id} at {self.last.at}" if self.last else ""
+
+
+def _at_most(budget: Budget, cause: NoRoom) -> str:
+    """What a charge or a share may still cost."""
+    left = cause.remaining
+    return f"What fits: {amount_text(budget, left)}" if left is not None and left.main > 0 else "Nothing more fits"
 
 
 def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
