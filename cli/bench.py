@@ -8,7 +8,7 @@ import typer
 from cli.console import out, table
 from cli.options import JsonOption
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks on data of their own: scan, memory, demo, mixture.")
+app = typer.Typer(no_args_is_help=True, help="Benchmarks on data of their own: scan, memory, ledger, demo, mixture.")
 
 
 @app.command()
@@ -33,6 +33,18 @@ def memory(
     from benchmarks.memory import bench
 
     _tell(bench(rows, dims), as_json)
+
+
+@app.command()
+def ledger(
+    charges: Annotated[int, typer.Option(min=1, help="Charges in the ledger, each with its answer.")] = 100_000,
+    runs: Annotated[int, typer.Option(min=1, help="Runs among which they are shared.")] = 1_000,
+    as_json: JsonOption = False,
+) -> None:
+    """What a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
+    from benchmarks.ledger import bench
+
+    _tell(bench(charges, runs), as_json)
 
 
 @app.command()

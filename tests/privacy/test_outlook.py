@@ -7,9 +7,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
-import bulk
 import pytest
 
+from benchmarks.ledger import bench, fill
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
 from pubpriv.privacy.conversions import delta_gaussian
@@ -141,7 +141,7 @@ def test_the_cap_as_epsilon_is_its_guarantee():
 
 def test_runs_from_one_pass_are_the_runs(tmp_path):
     """What a long history is told from is what the ledger tells run by run."""
-    with Ledger.open(bulk.fill(tmp_path / "ledger.db", 4, 3, leave_open=2)) as ledger:
+    with Ledger.open(fill(tmp_path / "ledger.db", 4, 3, leave_open=2)) as ledger:
         ledger.verify("visits")
         assert runs_of(ledger.records("visits")) == ledger.history("visits")
 
@@ -163,7 +163,15 @@ def _seconds_of_show(url):
 @pytest.mark.parametrize(("runs", "charges"), [(1, 100_000), (1000, 100), (20_000, 5)])
 def test_a_hundred_thousand_charges_are_told_in_a_second(tmp_path, runs, charges):
     """`budget show` takes less than a second, start-up included, however the charges lie."""
-    assert _seconds_of_show(bulk.fill(tmp_path / "ledger.db", runs, charges)) < 1
+    assert _seconds_of_show(fill(tmp_path / "ledger.db", runs, charges)) < 1
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_charges_are_verified_in_half_a_minute():
+    """As `pubpriv bench ledger` measures it, once."""
+    found = bench(100_000, 1_000, repeats=1)
+    assert found["verify_seconds"] < 30
+    assert found["show_seconds"] < 1
 
 
 def test_many_charges_take_no_longer_than_few(tmp_path):
@@ -178,5 +186,5 @@ def test_many_charges_take_no_longer_than_few(tmp_path):
                 took.append(time.perf_counter() - start)
         return min(took)
 
-    few, many = (bulk.fill(tmp_path / f"{charges}.db", 4, charges) for charges in (10, 1000))
+    few, many = (fill(tmp_path / f"{charges}.db", 4, charges) for charges in (10, 1000))
     assert best(many) < 3 * best(few) + 0.02

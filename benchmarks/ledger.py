@@ -1,9 +1,17 @@
-"""Ledgers of many charges, made quickly: the records are those a `Book` writes, stored in one transaction."""
+"""What a long ledger costs its readers: seconds to verify it, and to show a balance.
 
+The ledger is made quickly: its records are those a `Book` writes, stored in one transaction.
+"""
+
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -29,6 +37,36 @@ ANSWER = {"count": [12345]}
 PEOPLE = ("ada", "grace", "emmy")
 _RHO = Fraction(1, 1000)
 _CHUNK = 5000
+
+
+def bench(charges: int, runs: int, repeats: int = 3) -> dict[str, Any]:
+    """Seconds of `ledger verify` and of `budget show`, whole processes, the quickest of `repeats`.
+
+    Args:
+        charges: in all; each has an answer.
+        runs: among which they are shared.
+        repeats: of each command.
+    """
+    with TemporaryDirectory() as folder:
+        url = fill(Path(folder) / "ledger.db", runs, charges // runs)
+        verify = min(_seconds("ledger", "verify", DATASET, "--ledger", url) for _ in range(repeats))
+        show = min(_seconds("budget", "show", DATASET, "--ledger", url) for _ in range(repeats))
+    return {
+        "bench": "ledger",
+        "charges": charges // runs * runs,
+        "runs": runs,
+        "ratio": verify / 30,
+        "ratio_of": "seconds of `ledger verify` over thirty",
+        "verify_seconds": verify,
+        "show_seconds": show,
+    }
+
+
+def _seconds(*arguments: str) -> float:
+    start = time.perf_counter()
+    command = [sys.executable, "-c", "from cli.main import main; main()", *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - start
 
 
 def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1) -> str:
