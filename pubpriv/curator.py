@@ -6,7 +6,7 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -263,6 +263,21 @@ class Curator:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
             if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= 1 << 63:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
+
+    def settled(self, label: str, step: Callable[[], Any]) -> Any:
+        """What a step makes of public rows and released answers; in a resumed run, what it made the first time.
+
+        Floating point differs in its last bits from machine to machine, and a search may end elsewhere. So what
+        is computed between questions is written down, as questions are, and every later run goes on from that.
+
+        Args:
+            label: structural name, unique in the run.
+            step: makes a public value (`data.codec`); it is not called where its value is known.
+        """
+        known = self._books.noted(label)
+        if known is None:
+            known = self._books.note(label, to_json(step()))
+        return from_json(known)
 
     def statement(self) -> Statement:
         """What this run has charged so far, for reports: labels, question kinds, prices, guarantee."""

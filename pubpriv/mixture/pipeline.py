@@ -13,6 +13,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
+from pubpriv.ingest import settling
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
@@ -60,11 +61,12 @@ def estimate_mixture(
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
     rows = checked_public(public, curator.columns, n_components, method)
+    configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
+    purse = curator.begin("mixture", configuration, rows.sha256, budget)
+    steps = steps.wrapped(settling(curator.settled, "mixture"))
     scaling = steps.precondition(rows)
     groups = steps.supercluster(rows, scaling, n_components)
     fallback = steps.public_model(rows, scaling, n_components)
-    configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
-    purse = curator.begin("mixture", configuration, rows.sha256, budget)
     plan = make_plan(purse, curator.n_rows, len(rows.columns), n_components, groups.overlapping)
     curator.rehearse(rehearsal(plan, len(rows.columns), groups.count))
     if groups.overlapping:

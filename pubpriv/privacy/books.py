@@ -79,6 +79,12 @@ class Books(Protocol):
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """Store unless an answer stands; return the one that stands."""
 
+    def noted(self, label: str) -> Any:
+        """What was noted under a label; None: nothing."""
+
+    def note(self, label: str, value: Any) -> Any:
+        """Keep a value unless one is kept, and return the one that is."""
+
     def statement(self) -> Statement:
         """What was charged."""
 
@@ -97,6 +103,7 @@ class LedgerBooks:
 
     def __init__(self, ledger: "Ledger", dataset: str, release_id: str, owned: bool = False) -> None:
         self._ledger, self._dataset, self._release_id, self._owned = ledger, dataset, release_id, owned
+        self._notes: dict[str, Any] | None = None
 
     @property
     def allotment(self) -> Budget:
@@ -127,6 +134,16 @@ class LedgerBooks:
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """At most one answer stands."""
         return self._ledger.publish(self._dataset, self._release_id, label, attempt, answer)
+
+    def noted(self, label: str) -> Any:
+        """Read once: a run's notes are never changed."""
+        if self._notes is None:
+            self._notes = self._ledger.notes(self._dataset, self._release_id)
+        return self._notes.get(label)
+
+    def note(self, label: str, value: Any) -> Any:
+        """The first value stands."""
+        return self._ledger.note(self._dataset, self._release_id, label, value)
 
     def statement(self) -> Statement:
         """Read back from the ledger."""
@@ -227,6 +244,14 @@ class SimulatedBooks:
         stored = answer if line.answer is None else line.answer
         self._lines[label] = replace(line, answer=stored)
         return stored
+
+    def noted(self, label: str) -> Any:  # noqa: ARG002
+        """A simulation makes everything again."""
+        return None
+
+    def note(self, label: str, value: Any) -> Any:  # noqa: ARG002
+        """Kept by nobody."""
+        return value
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
         refused: BudgetExceeded | None = None

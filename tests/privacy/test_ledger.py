@@ -14,6 +14,7 @@ from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentra
 from pubpriv.privacy.conversions import epsilon_gaussian
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts", "radius": "1"}
@@ -333,3 +334,24 @@ def test_a_name_has_no_newline(ledger):
     """Names end where they seem to end."""
     with pytest.raises(InvalidInput):
         ledger.register("visits\n", budget=ZeroConcentratedDP(1))
+
+
+def test_what_a_step_made_is_kept_once(ledger):
+    """The first value stands for every later run; a closed run keeps nothing more; no money moves."""
+    before = state(ledger)
+    assert ledger.note("visits", "r", "mixture/seed-1", {"x": 1.5}) == {"x": 1.5}
+    assert ledger.note("visits", "r", "mixture/seed-1", {"x": 2.5}) == {"x": 1.5}
+    ledger.close_run("visits", "r", "done")
+    assert ledger.note("visits", "r", "mixture/seed-2", [3]) == [3]
+    assert ledger.notes("visits", "r") == {"mixture/seed-1": {"x": 1.5}}
+    assert state(ledger) == (before[0], 0)
+    ledger.verify("visits")
+
+
+def test_a_step_noted_twice_is_a_violation(ledger, ledger_url, monkeypatch):
+    """A second note of one step does not follow from the first, whoever wrote it."""
+    ledger.note("visits", "r", "mixture/seed-1", 1)
+    monkeypatch.setattr(Book, "notes", lambda self, release_id: {})
+    ledger.note("visits", "r", "mixture/seed-1", 2)
+    with pytest.raises(LedgerViolation, match="noted before"):
+        ledger.verify("visits")

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
-from pubpriv.privacy.events import cap_in, event_from_json
+from pubpriv.privacy.events import cap_in
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.records import (
     DatasetState,
@@ -28,8 +28,9 @@ from pubpriv.privacy.ledger.records import (
     states_of,
 )
 from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
+from pubpriv.privacy.ledger.runs import runs_of
 from pubpriv.privacy.ledger.tables import overlap, plain
-from pubpriv.privacy.ledger.views import Charge, Run, Standing, TableIdentity
+from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
 
 _table = schema.records
 
@@ -81,6 +82,11 @@ class Book:
         if self._head is None:
             raise LedgerViolation(f"dataset {self._dataset!r} is in the ledger, and its records are not")
         return self._head
+
+    def notes(self, release_id: str) -> dict[str, Any]:
+        """Noted values of a run, by label."""
+        facts = (record.facts() for record in self.all("noted", release_id=release_id))
+        return {str(note["label"]): note["value"] for note in facts}
 
     def known_state(self) -> DatasetState:
         """The dataset's state."""
@@ -155,17 +161,9 @@ class Book:
 
     def run(self, release_id: str) -> Run:
         """One run with its bill."""
-        opened = self.opened(release_id)
-        answered = {record.key for record in self.all("published", release_id=release_id)}
-        charges = tuple(
-            _charge(record, record.key in answered) for record in self.all("charged", release_id=release_id)
-        )
-        started = [record.facts() for record in self.all("started", release_id=release_id)]
-        methods = {facts["method"]: facts for facts in started}
-        allotment = budget_from_json(opened.facts()["allotment"])
-        newest = self.find("published", release_id=release_id) or opened
-        state, head = self.run_state(release_id), newest.digest()
-        return Run(release_id, allotment, state, methods, charges, opened.at, head)
+        self.opened(release_id)
+        (run,) = runs_of(self.all(release_id=release_id))
+        return run
 
     # -- writing
 
@@ -300,14 +298,6 @@ class Book:
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
             raise Refused(Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last))
-
-
-def _charge(record: Record, answered: bool) -> Charge:
-    facts = record.facts()
-    prices = Amount.from_json(facts["price_run"]), Amount.from_json(facts["price_ledger"])
-    kind = str(facts["question"]["type"])
-    event = event_from_json(facts["event"])
-    return Charge(facts["label"], kind, *prices, event, record.at, record.user, answered)
 
 
 @lru_cache(maxsize=1)

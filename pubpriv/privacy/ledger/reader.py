@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import sqlalchemy as sa
 
@@ -72,6 +72,11 @@ class Reader:
         """One run with its bill."""
         with self._reading(dataset) as book:
             return book.run(release_id)
+
+    def notes(self, dataset: str, release_id: str) -> dict[str, Any]:
+        """What the steps of a run made, by label, as it was noted first."""
+        with self._reading(dataset) as book:
+            return book.notes(release_id)
 
     def history(self, dataset: str) -> list[Run]:
         """All runs of a dataset, oldest first."""

@@ -14,13 +14,14 @@ write and `replay` calls it again to check.
 | charged | a question, its event and prices | room in share, allotment and hold | held down, spent up |
 | attempted | another try at a charge | | |
 | published | the answer | | |
+| noted | what a step made of public rows and answers | | |
 | closed | the run's end | | the rest of the hold returns |
 
 From `started` on, a record needs its run, and the run open. What `apply` cannot see from two states is
 checked where keys are known, before writing (`book`, and unique indexes of the database) and again on
 `replay`: a dataset is registered once and first, an id is opened once, a method starts once in a run, a key
-has at most one charge, and attempts and the one answer follow a charge. No amount is negative; no price, hold
-or share is zero.
+has at most one charge, attempts and the one answer follow a charge, and a step is noted once in a run. No
+amount is negative; no price, hold or share is zero.
 """
 
 import hashlib
@@ -214,7 +215,7 @@ def _apply_to_run(
         return dataset, _start(facts, run)
     if kind == "charged":
         return _charge(facts, dataset, run)
-    if kind in ("attempted", "published"):
+    if kind in ("attempted", "published", "noted"):
         return dataset, run
     raise LedgerViolation(f"unknown record kind {kind}")
 

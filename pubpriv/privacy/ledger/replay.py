@@ -97,6 +97,7 @@ class _Books:
         self._runs: dict[str, tuple[Budget, RunState]] = {}
         self._charged: dict[str, str] = {}
         self._answered: set[str] = set()
+        self._noted: set[tuple[str | None, str]] = set()
         self._followed = 0
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
@@ -105,6 +106,7 @@ class _Books:
             "charged": self._charge,
             "attempted": self._attempt,
             "published": self._publish,
+            "noted": self._note,
         }
 
     def follow(self, record: Record) -> str | None:
@@ -164,6 +166,13 @@ class _Books:
         return _differs("price_run", body, price(event, self._runs[release_id][0])) or _differs(
             "price_ledger", body, price(event, self._registered_budget())
         )
+
+    def _note(self, record: Record, body: dict[str, Any]) -> str | None:
+        step = record.release_id, str(body["label"])
+        if step in self._noted:
+            return "notes a step that was noted before"
+        self._noted.add(step)
+        return None
 
     def _paid(self, record: Record) -> bool:
         return record.release_id is not None and self._charged.get(str(record.key)) == record.release_id

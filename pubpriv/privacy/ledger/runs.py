@@ -1,4 +1,4 @@
-"""All runs of a dataset from one pass over its records, which is what a long history is told from."""
+"""Runs with their bills from one pass over their records, which is what a long history is told from."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from pubpriv.privacy.ledger.views import Charge, Run
 
 
 def runs_of(records: Iterable[Record]) -> list[Run]:
-    """What `Reader.history` tells, without a query for each run.
+    """Runs, in the order in which they were opened.
 
     Args:
-        records: all records of a dataset, oldest first.
+        records: all records of a dataset, or of one of its runs, oldest first.
 
     Raises:
         LedgerViolation: a record that cannot be read.

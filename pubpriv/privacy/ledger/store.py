@@ -210,6 +210,17 @@ class Ledger(Custody):
             stored: dict[str, list[int]] = published.facts()["answer"]
         return stored
 
+    def note(self, dataset: str, release_id: str, label: str, value: Any) -> Any:
+        """Keep what a step made, unless it is kept, and return what is: post-processing, which costs nothing.
+
+        A closed run keeps nothing more, and the value comes back as it is.
+        """
+        with self._locked(dataset) as book:
+            known = book.notes(release_id).get(label)
+            if known is None and not book.run_state(release_id).closed:
+                book.append("noted", {"label": label, "value": value}, release_id)
+            return value if known is None else known
+
     def close_run(self, dataset: str, release_id: str, reason: str) -> None:
         """End a run: what it held and did not charge returns. A closed run stays closed."""
         with self._locked(dataset) as book:

@@ -1,4 +1,4 @@
-"""Rows are inserted at the end of their dataset's chain only.
+"""Rows are inserted at the end of their dataset's chain only, and one run's records of a kind have an index.
 
 The first revision refused to update and to delete. `INSERT OR REPLACE` from a program that leaves
 `recursive_triggers` off deletes without asking these triggers; it is refused here before it replaces anything.
@@ -24,7 +24,8 @@ _NEXT = "(SELECT COALESCE(MAX(r.seq) + 1, 0) FROM records r WHERE r.dataset = NE
 
 
 def upgrade() -> None:
-    """Two triggers before insertion."""
+    """An index, and triggers before insertion."""
+    op.create_index("records_run_kind", "records", ["dataset", "release_id", "kind", "seq"])
     dialect = op.get_bind().dialect.name
     for statement in triggers.before_insert(dialect, "records", "records_at_end", f"NEW.seq <> {_NEXT} OR {_TAKEN}"):
         op.execute(statement)
