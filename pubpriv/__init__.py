@@ -20,6 +20,7 @@ _HOMES = {
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
+    "estimate_mean": "pubpriv.gaussian.mean",
     "estimate_mixture": "pubpriv.mixture.pipeline",
     "load": "pubpriv.models",
     "parse_budget": "pubpriv.privacy.budgets",
@@ -28,6 +29,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PrivateTable, PublicTable
+    from pubpriv.gaussian.mean import estimate_mean
     from pubpriv.mixture.pipeline import estimate_mixture
     from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
@@ -44,6 +46,7 @@ __all__ = [
     "PublicTable",
     "PureDP",
     "ZeroConcentratedDP",
+    "estimate_mean",
     "estimate_mixture",
     "load",
     "parse_budget",

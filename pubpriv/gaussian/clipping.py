@@ -50,12 +50,57 @@ class MomentConstants:
 @cache
 def mean_constants(d: int, radius: float) -> MeanConstants:
     """kappa and v for clip radius `radius` in R^d."""
-    r2 = radius * radius
-    slope = _inside(d, r2)
+    slope, variance = mean_curves(d, np.array([radius]))
+    return MeanConstants(float(slope[0]), float(variance[0]))
+
+
+def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(kappa, v) for many clip radii (count,)."""
+    from scipy.special import gammainc, gammaincc
+
+    half = radii * radii / 2
+    slope = gammainc(d / 2, half)
     if d > 1:
-        inverse = math.exp(math.lgamma((d - 1) / 2) - math.lgamma(d / 2)) / math.sqrt(2) * _outside(d - 1, r2)
-        slope += radius * (1 - 1 / d) * inverse
-    return MeanConstants(slope, _inside(d + 2, r2) + r2 / d * _outside(d, r2))
+        inverse = math.exp(math.lgamma((d - 1) / 2) - math.lgamma(d / 2)) / math.sqrt(2)
+        slope = slope + radii * (1 - 1 / d) * inverse * gammaincc((d - 1) / 2, half)
+    return slope, gammainc(d / 2 + 1, half) + 2 * half / d * gammaincc(d / 2, half)
+
+
+def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
+    """|E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,): exact, by quadrature.
+
+    Over z along delta, and over the length of z across it.
+    """
+    along, weights = np.polynomial.hermite_e.hermegauss(40)
+    across = _squared_lengths(d - 1, 48) if d > 1 else np.zeros(1)
+    moved = distances[:, None] + along
+    norms = np.sqrt(moved[:, :, None] ** 2 + across)
+    kept = np.minimum(1.0, radius / np.maximum(norms, 1e-300)).mean(axis=2)
+    return np.asarray((moved * kept) @ weights / weights.sum())
+
+
+def curvature(d: int, radius: float, spread: float) -> float:
+    """What a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
+
+    w = delta + z with z ~ N(0, I_d), delta ~ N(0, spread^2 I_d), and kappa' = kappa(r / sqrt(1 + spread^2)), which is
+    the best line by Stein's lemma.
+
+    Args:
+        d: columns.
+        radius: r.
+        spread: standard deviation of one coordinate of delta.
+    """
+    away = spread * np.sqrt(_squared_lengths(d, 32))
+    image = response(d, radius, away)
+    slope = (image @ away) / (away @ away)
+    return float(np.mean((image - slope * away) ** 2)) / d
+
+
+def _squared_lengths(freedom: int, count: int) -> np.ndarray:
+    """Evenly likely values of chi^2."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(2 * gammaincinv(freedom / 2, (np.arange(count) + 0.5) / count))
 
 
 @cache
@@ -128,7 +173,7 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
         shrink = np.minimum(1.0, radius * radius / (squares @ found))
         image = found * (shrink @ squares) / len(squares)
         found = found * np.clip(target / image, 0.5, 2.0)
-    return found
+    return np.asarray(found)
 
 
 def median_norm_squared(variances: np.ndarray) -> float:
@@ -139,7 +184,7 @@ def median_norm_squared(variances: np.ndarray) -> float:
 @cache
 def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
     """(count, d) squares of fixed normals, each column with mean 1."""
-    squares = np.random.default_rng(7).standard_normal((count, d)) ** 2
+    squares: np.ndarray = np.random.default_rng(7).standard_normal((count, d)) ** 2
     squares /= squares.mean(axis=0)
     squares.flags.writeable = False
     return squares

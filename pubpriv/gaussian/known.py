@@ -55,15 +55,15 @@ class KnownCovariance:
 
     def whiten(self, moves: np.ndarray) -> np.ndarray:
         """W moves for differences (d,) in the data's units."""
-        return moves if self.whitening is None else np.asarray(np.array(self.whitening) @ moves)
+        return moves if self.whitening is None else np.asarray(np.matmul(self.whitening, moves))
 
     def colour(self, moves: np.ndarray) -> np.ndarray:
         """U moves: differences (d,) of z back in the data's units."""
-        return moves if self.colouring is None else np.asarray(np.array(self.colouring) @ moves)
+        return moves if self.colouring is None else np.asarray(np.matmul(self.colouring, moves))
 
     def deviations(self) -> np.ndarray:
         """Standard deviation of each column, (d,)."""
-        return np.sqrt(np.array(self.variances))
+        return np.asarray(np.sqrt(self.variances))
 
     def fingerprint(self) -> str:
         """For the run's configuration: `identity`, or a hash of the matrix's bits."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from pubpriv.gaussian.learner import approach, measure, pool
+from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.reference_gaussian import bound, covariance_round, mean_round
 from pubpriv.ingest import Step, ingest_private, ingest_public
@@ -37,3 +38,20 @@ class GaussianSteps:
 
 
 PLAIN = GaussianSteps()
+
+
+@dataclass(frozen=True)
+class MeanSteps:
+    """Steps of `estimate_mean`; `clipped_mean` is private and runs once a round."""
+
+    ingest_public: Step = ingest_public
+    ingest_private: Step = ingest_private
+    clipped_mean: Step = clipped_mean
+    combine_means: Step = combine_means
+
+    def wrapped(self, around: Callable[[str, Step], Step]) -> "MeanSteps":
+        """The same bundle with `around(name, step)` in the place of every step."""
+        return MeanSteps(**{field.name: around(field.name, getattr(self, field.name)) for field in fields(self)})
+
+
+PLAIN_MEAN = MeanSteps()

@@ -1,0 +1,173 @@
+"""The mean of private rows whose covariance is known, with one public row or more.
+
+The default method and what it is measured against share one driver. Source: Bie, Kamath and Singhal 2022, Claim 2.1
+(a public row is within sqrt(d) of the mean) and Theorem 2.3, with clip radii near sqrt(d) whose shrinkage is undone
+exactly; see `mean_plan`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimate import provenance_of, told_method
+from pubpriv.gaussian.errors_mean import told_errors
+from pubpriv.gaussian.known import KnownCovariance
+from pubpriv.gaussian.mean_plan import make_plan, rehearsal
+from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
+from pubpriv.gaussian.steps import PLAIN_MEAN, MeanSteps
+from pubpriv.models import MeanEstimate
+from pubpriv.privacy.budgets import Budget, Purse
+
+SURPRISE = 1e-6
+"""Public rows whose spread is less likely than this under the known covariance are warned about."""
+
+
+def estimate_mean(
+    public: Any,
+    curator: Curator,
+    *,
+    covariance: Any = "identity",
+    budget: Budget | None = None,
+    method: str = "two-step",
+    rounds: int = 2,
+    ball: tuple[Any, float] | None = None,
+    steps: MeanSteps = PLAIN_MEAN,
+) -> MeanEstimate:
+    """The mean of private rows with a known covariance.
+
+    Args:
+        public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        curator: the run; see `Curator`.
+        covariance: `"identity"`, or the known (d, d) covariance in the data's own units.
+        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        method: `two-step`; or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
+        rounds: of `coinpress`.
+        ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
+            the mean; None: the ball around the public mean, by Claim 2.1.
+        steps: who runs the steps.
+
+    Returns:
+        The mean in the data's own units, with statement, errors and diagnostics. `converged` is False where the
+        answers contradict the known covariance or the public rows.
+
+    Raises:
+        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        PrivateStepFailed: after a charge; run the same release id again.
+
+    Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
+    their share of the rows.
+    """
+    rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
+    configuration = {
+        "method": method,
+        "covariance": known.fingerprint(),
+        "columns": list(curator.columns),
+        **options.configuration(),
+    }
+    purse = curator.begin("mean", configuration, rows.sha256, budget)
+    found = METHODS[method](curator, rows, known, purse, options, steps)
+    statement = curator.statement()
+    warnings = [*found.warnings, *_notes(rows, known)]
+    return MeanEstimate(
+        center=found.center,
+        columns=curator.columns,
+        method=told_method(method, statement),
+        converged=not found.warnings,
+        standard_errors=told_errors(found.sampling, found.privacy, known.deviations()),
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.n_rows, rows),
+        diagnostics={
+            "covariance": "identity" if known.whitening is None else "known",
+            "public_only_error": 1 / math.sqrt(len(rows.rows)),
+            **found.diagnostics,
+            "warnings": warnings,
+        },
+    )
+
+
+def checked_mean(
+    public: Any,
+    columns: tuple[str, ...],
+    covariance: Any = "identity",
+    method: str = "two-step",
+    rounds: int = 2,
+    ball: tuple[Any, float] | None = None,
+) -> tuple[PublicTable, KnownCovariance, Options]:
+    """Public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
+    if method not in METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if method != "coinpress" and (rounds != 2 or ball is not None):
+        raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
+    rows = PublicTable.open(public, list(columns))
+    return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
+
+
+def public_mean(rows: PublicTable) -> tuple[float, ...]:
+    """Mean of the public rows, (d,).
+
+    Raises:
+        InvalidInput: values too large to be added.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = rows.rows.mean(axis=0)
+    wild = [name for name, value in zip(rows.columns, mean, strict=True) if not math.isfinite(value)]
+    if wild:
+        raise InvalidInput(f"the public values of {', '.join(wild)} are too large for a mean: use other units")
+    return tuple(mean.tolist())
+
+
+def two_step(
+    curator: Curator, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options, steps: MeanSteps
+) -> Found:
+    """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
+    plan = make_plan(purse, curator.n_rows, len(rows.columns), len(rows.rows))
+    curator.rehearse(rehearsal(plan))
+    public = options.public
+    first = steps.clipped_mean(curator, known, public, plan.steps[0].radius, plan.ask("mean/step-1"))
+    center = np.array(public) + known.colour(plan.move * np.array(first.move))
+    second = steps.clipped_mean(curator, known, tuple(center.tolist()), plan.steps[1].radius, plan.ask("mean/step-2"))
+    whole = steps.combine_means(plan, known, public, first, second)
+    warnings = []
+    if whole.bias > plan.error:
+        warnings.append(
+            f"the private mean is about {whole.distance:.2g} standard deviations away from where the public rows and "
+            "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
+        )
+    diagnostics = {
+        "shares": {ask.label: ask.rho / purse.rho for ask in plan.asks},
+        "clip_radii": [step.radius for step in plan.steps],
+        "weights": dict(zip(("step-1", "step-2", "public"), whole.weights, strict=True)),
+        "distance_after_step_1": whole.distance,
+        "clipping_bias": whole.bias,
+        "predicted_error": plan.error,
+        "predicted_ratio_to_non_private": plan.ratio,
+    }
+    return Found(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
+
+
+METHODS = {"two-step": two_step, "clip-and-noise": clip_and_noise, "coinpress": coinpress}
+
+
+def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
+    """What a reader should know of the public rows."""
+    from scipy.stats import chi2
+
+    notes = []
+    if rows.dropped:
+        notes.append(f"{rows.dropped} public rows with a missing or infinite value were left out")
+    m, d = rows.rows.shape
+    if m > 1:
+        centred = known.whiten((rows.rows - rows.rows.mean(axis=0)).T)
+        spread, freedom = float(np.sum(centred * centred)), (m - 1) * d
+        if min(chi2.cdf(spread, freedom), chi2.sf(spread, freedom)) < SURPRISE:
+            notes.append(
+                f"the public rows have {spread / freedom:.3g} times the variance that the covariance says: "
+                "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"
+            )
+    return notes
