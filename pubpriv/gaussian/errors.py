@@ -9,9 +9,9 @@ moment, see `clipping`):
 | mean_i | Sigma_ii variance / (slope^2 n) | |g_i|^2 (sd of the clipped mean / slope)^2, exact |
 | covariance_ij | A_ij(Sigma^(1/2) rows, shape_variance / n, trace_variance / n) | A_ij(G rows, sd^2, sd^2) |
 
-The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part has variance s / shape^2
-and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm. Public rows that were pooled in
-with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
+The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
+has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
+Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
 """
 
 from typing import Any
@@ -52,6 +52,22 @@ def standard_errors(measured: Measured, fitted: Fitted, n: int, m: int) -> dict[
         "covariance": {
             "sampling": np.sqrt((1 - q) ** 2 * sampling + q**2 * public / (m - 1)),
             "privacy": (1 - q) * np.sqrt(noise),
+        },
+    }
+
+
+def plain_errors(
+    fitted: Fitted, n: int, mean_noise: tuple[np.ndarray, float], moment_noise: tuple[np.ndarray, float]
+) -> dict[str, Any]:
+    """The same for an estimate without debiasing or pooling: each noise is (colour G (d, d), sd in its coordinates)."""
+    covariance = np.array(fitted.covariance)
+    own = np.diag(covariance)
+    (mean_colour, mean_sd), (colour, sd) = mean_noise, moment_noise
+    return {
+        "mean": {"sampling": np.sqrt(own / n), "privacy": np.sqrt((mean_colour**2).sum(axis=1)) * mean_sd},
+        "covariance": {
+            "sampling": np.sqrt((np.outer(own, own) + covariance**2) / n),
+            "privacy": np.sqrt(_entry_variances(colour @ colour.T, sd * sd, sd * sd)),
         },
     }
 

@@ -78,6 +78,14 @@ class Fitted:
     mean_weight: float = 0.0
     covariance_weight: float = 0.0
 
+    @classmethod
+    def of(
+        cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
+    ) -> "Fitted":
+        """From arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        even = (covariance + covariance.T) / 2
+        return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -179,13 +187,8 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     pooled = root @ ((1 - weight) * np.eye(d) + weight * shape) @ root.T
     shift = matrix @ (public_center - center) - mean
     mean_weight = _weight(measured.expected_mean**2, d / m, float(((whitening @ shift) ** 2).sum()))
-    covariance = colour @ pooled @ colour.T
-    return Fitted(
-        tuple((center + colour @ (mean + mean_weight * shift)).tolist()),
-        _rows((covariance + covariance.T) / 2),
-        mean_weight,
-        weight,
-    )
+    moved = center + colour @ (mean + mean_weight * shift)
+    return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
 def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:

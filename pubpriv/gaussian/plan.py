@@ -17,7 +17,11 @@ from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import ApproximateDP, Purse
 
 ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
-"""Shares of the rounds that bring the records to standard coordinates; the final release takes the rest."""
+"""Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
+
+LEAST_ROUNDS, AMPLE = Fraction(1, 4), 1.5
+"""With rows to spare the rounds need less, down to `LEAST_ROUNDS` of those shares. They begin to fall where
+n sqrt(rho) is `AMPLE` times the line of feasibility, in proportion to its inverse."""
 
 WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
@@ -43,24 +47,28 @@ SLOPE, LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
 
-def learner_shares(n: int, rho: float) -> dict[str, Fraction]:
+def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
     """Shares of the learner's questions, in order, summing to one.
 
     Args:
         n: private rows.
+        d: columns.
         rho: of the learner, mu^2 / 2.
     """
+    spare = Fraction(AMPLE * needed(d) / (n * math.sqrt(rho))).limit_denominator(1000)
+    scale = min(Fraction(1), max(LEAST_ROUNDS, spare))
+    search = max(scale * SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
     shares: dict[str, Fraction] = {}
-    search = max(SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
-    for number, share in enumerate(ROUND_SHARES, start=1):
+    for number, most in enumerate(ROUND_SHARES, start=1):
+        share = scale * most
         shares[f"round-{number}/radius"] = radius = min(share / 4, search)
         shares[f"round-{number}/moments"] = share - radius
-    return shares | {"final": 1 - sum(ROUND_SHARES, Fraction(0))}
+    return shares | {"final": 1 - scale * sum(ROUND_SHARES, Fraction(0))}
 
 
-def make_plan(purse: Purse, n: int) -> Plan:
-    """The learner's plan on n rows."""
-    return Plan(split_purse(purse, "gaussian", learner_shares(n, purse.rho)))
+def make_plan(purse: Purse, n: int, d: int) -> Plan:
+    """The learner's plan on n rows of d columns."""
+    return Plan(split_purse(purse, "gaussian", learner_shares(n, d, purse.rho)))
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
@@ -119,13 +127,18 @@ def needed(d: int) -> float:
     return max(SLOPE * d**1.5, LEAST)
 
 
+def feasible(n: int, d: int, rho: float) -> bool:
+    """Whether n rows and this rho reach the line."""
+    return bool(n * math.sqrt(rho) >= needed(d))
+
+
 def check_feasible(n: int, d: int, purse: Purse) -> None:
     """Refuse a run that would spend its budget and learn nothing.
 
     Raises:
         InvalidInput: n sqrt(rho) is below `needed`, with the n or the budget that would do.
     """
-    if n * math.sqrt(purse.rho) >= needed(d):
+    if feasible(n, d, purse.rho):
         return
     rows = math.ceil(needed(d) / math.sqrt(purse.rho))
     raise InvalidInput(

