@@ -19,9 +19,10 @@ from pubpriv.privacy.budgets import ApproximateDP, Purse
 ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
 """Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
 
-LEAST_ROUNDS, AMPLE = Fraction(1, 4), 1.5
-"""With rows to spare the rounds need less, down to `LEAST_ROUNDS` of those shares. They begin to fall where
-n sqrt(rho) is `AMPLE` times the line of feasibility, in proportion to its inverse."""
+LEAST_ROUNDS, AMPLE = Fraction(1, 4), 6.0
+"""With rows to spare the rounds need less, down to `LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+`AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
+below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
 
 WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
@@ -55,7 +56,7 @@ def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
         d: columns.
         rho: of the learner, mu^2 / 2.
     """
-    spare = Fraction(AMPLE * needed(d) / (n * math.sqrt(rho))).limit_denominator(1000)
+    spare = Fraction((AMPLE * needed(d) / n) ** 2 / rho).limit_denominator(1000)
     scale = min(Fraction(1), max(LEAST_ROUNDS, spare))
     search = max(scale * SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
     shares: dict[str, Fraction] = {}
