@@ -1,6 +1,7 @@
 """`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -88,6 +89,50 @@ def mixture(
     from benchmarks.mixture import bench
 
     _tell(bench(setting, budget, runs, clock), as_json)
+
+
+@app.command()
+def gaussian(
+    part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
+    method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
+    real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Errors of one Gaussian over the non-private estimate's on the same rows, beside what they must reach."""
+    from benchmarks.gaussian import bench
+
+    found = bench(part, budget, runs, method, real)
+    if not as_json:
+        names = ("ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
+        rows = [[row["of"], row["setting"], *(_cell(row.get(name)) for name in names)] for row in found["rows"]]
+        title = f"error over the non-private one, {found['budget']}, trimmed mean of {found['runs']} runs"
+        table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
+    _tell(found, as_json)
+
+
+@app.command()
+def figure1(
+    runs: Annotated[int, typer.Option(min=4, help="Trials of each point.")] = 100,
+    plot: Annotated[Path, typer.Option(help="Where the picture goes: a .png or .svg file.")] = Path("figure1.png"),
+    as_json: JsonOption = False,
+) -> None:
+    """Figure 1 of the paper (Appendix D), repeated: CoinPress, the paper's estimator and ours, and small n."""
+    from benchmarks.figure1 import CURVES, bench
+    from cli.plots import check_plot
+
+    check_plot(plot)
+    found = bench(runs, plot)
+    if not as_json:
+        for title, panel in found["panels"].items():
+            rows = [[str(at["n"]), *(f"{at[name][0]:.4f}" for name in CURVES), str(at["best_t"])] for at in panel]
+            table(title, ["n", *(label for label, _, _ in CURVES.values()), "best t"], rows)
+    _tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _tell(found: dict[str, Any], as_json: bool) -> None:

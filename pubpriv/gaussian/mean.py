@@ -134,9 +134,9 @@ def two_step(
     second = steps.clipped_mean(curator, known, tuple(center.tolist()), plan.steps[1].radius, plan.ask("mean/step-2"))
     whole = steps.combine_means(plan, known, public, first, second)
     warnings = []
-    if whole.bias > plan.error:
+    if whole.bias > plan.error / 2:
         warnings.append(
-            f"the private mean is about {whole.distance:.2g} standard deviations away from where the public rows and "
+            f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
             "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
         )
     diagnostics = {
