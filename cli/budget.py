@@ -66,15 +66,14 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
 def show_balance(outlook: Any) -> None:
     """Cap, spent, held and remaining in the ledger's unit and as an epsilon."""
     balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
-    pure, gaussian = balance.budget.kind == "pure", epsilon.get("all_gaussian")
+    pure = balance.budget.kind == "pure"
     columns = ["", balance.budget.currency]
     columns += [] if pure else ["failure delta", f"epsilon at delta {epsilon['delta']:g}"]
-    columns += ["epsilon, all noise Gaussian"] if gaussian else []
     rows = []
     for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
         row = [title, told["exact"][name]]
         row += [] if pure else [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"]
-        rows.append(row + ([f"{gaussian[name]:.4g}"] if gaussian else []))
+        rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}, unit: {balance.unit}", columns, rows)
     out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per {balance.unit}, for all runs together")
 
@@ -228,9 +227,18 @@ def recover(
     ledger: LedgerOption = None,
     reason: Annotated[str, typer.Option(help="Kept in the ledger.")] = "recovered by hand",
 ) -> None:
-    """End a run: what it held and did not charge returns to the dataset. Charges never do."""
+    """End a run: what it held and did not charge returns to the dataset. Charges never do.
+
+    A run that is still at work stops at its next charge with exit code 2, and what it draws meanwhile is dropped.
+    """
     from pubpriv.privacy.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
+        work = books.at_work(dataset, release_id)
         books.close_run(dataset, release_id, reason)
+    for under_way in work:
+        note(
+            f"warning: {under_way.user}@{under_way.host} was at work at {under_way.label} since "
+            f"{under_way.since[:19]}: if it still runs, it stops at its next charge, and what it draws is dropped"
+        )
     note(f"run {release_id} of dataset {dataset} is closed; its answers can still be replayed")

@@ -5,8 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
-from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text, guarantee
+from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
+from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, Standing
 
@@ -155,7 +156,7 @@ class LedgerBooks:
             release_id=self._release_id,
             unit=balance.unit,
             kind=run.allotment.kind,
-            guarantee=guarantee(run.allotment),
+            guarantee=guarantee(run.allotment, [charge.event for charge in run.charges]),
             spent=amount_text(run.allotment, run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file

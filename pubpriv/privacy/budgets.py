@@ -37,7 +37,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, mu_squared_units
+from pubpriv.privacy.conversions import mu_squared_units
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units, to_text
 
 REPORT_DELTA = Fraction(1, 10**6)
@@ -284,27 +284,6 @@ class Purse:
     def rho(self) -> float:
         """mu^2 / 2 of the whole purse, for predictions."""
         return float(self.squared_distance(self.units)) / 2
-
-
-def guarantee(budget: Budget, all_gaussian: bool = True) -> dict[str, Any]:
-    """The guarantee of `budget` for a report: plain numbers, and a sentence.
-
-    For a zCDP budget the implied epsilon at delta = 1e-6 is given twice: as any rho-zCDP release guarantees
-    (Canonne-Kamath-Steinke), and as an all-Gaussian run does (Balle-Wang, mu^2 = 2 rho).
-    """
-    told: dict[str, Any] = {"kind": budget.kind, "text": budget.describe()}
-    if isinstance(budget, PureDP):
-        return told | {"epsilon": float(budget.epsilon)}
-    if isinstance(budget, ApproximateDP):
-        return told | {"epsilon": float(budget.epsilon), "delta": float(budget.delta)}
-    rho, delta = Fraction(budget.rho), float(REPORT_DELTA)
-    implied = epsilon_zcdp(rho, REPORT_DELTA)
-    told |= {"rho": float(rho), "delta": delta, "epsilon": implied}
-    told["text"] += f", which implies ({implied:.4g}, {delta:g})-DP"
-    if all_gaussian:
-        told["epsilon_all_gaussian"] = epsilon_gaussian(2 * rho, REPORT_DELTA)
-        told["text"] += f"; all noise being Gaussian, ({told['epsilon_all_gaussian']:.4g}, {delta:g})-DP"
-    return told
 
 
 def amount_text(budget: Budget, amount: Amount) -> str:

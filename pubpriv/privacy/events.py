@@ -114,12 +114,12 @@ def price(event: Event, budget: Budget) -> Amount:
         return Amount(rho)
     if min(sd for sd, _ in event.noise) < SMALLEST_SD:
         raise InvalidInput("a step's budget is so large that its noise is below 2^20 grid steps: lower epsilon")
-    return Amount(2 * rho, ceil_units(_failure_factor(budget) * event.total_variation(), DELTA_UNIT))
+    return Amount(2 * rho, ceil_units(failure_factor(Fraction(budget.epsilon)) * event.total_variation(), DELTA_UNIT))
 
 
-def _failure_factor(budget: ApproximateDP) -> Fraction:
+def failure_factor(epsilon: Fraction) -> Fraction:
     """Twice (1 + e^epsilon), which multiplies a total variation: the factor two covers its next order."""
-    return 2 * (1 + _exp_up(Fraction(budget.epsilon)))
+    return 2 * (1 + _exp_up(epsilon))
 
 
 @lru_cache(maxsize=256)
@@ -153,7 +153,7 @@ def cap_in(registered: Budget, budget: Budget) -> Amount:
     cap = budget.cap
     if not (isinstance(registered, ApproximateDP) and isinstance(budget, ApproximateDP)):
         return cap
-    ratio = _failure_factor(registered) / _failure_factor(budget)
+    ratio = failure_factor(Fraction(registered.epsilon)) / failure_factor(Fraction(budget.epsilon))
     return Amount(cap.main, int(cap.delta * ratio))
 
 

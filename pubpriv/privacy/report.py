@@ -22,8 +22,9 @@ from math import exp, inf, nextafter, sqrt
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, Budget, amount_text, guarantee
+from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, Budget, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.views import Balance, Run
 from pubpriv.privacy.units import Number, exact
 
@@ -147,7 +148,7 @@ def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, An
         "release_id": run.release_id,
         "unit": balance.unit,
         "cap": guarantee(balance.budget),
-        "allotment": guarantee(run.allotment, all_gaussian=all(_is_gaussian(charge.event) for charge in run.charges)),
+        "allotment": guarantee(run.allotment, [charge.event for charge in run.charges]),
         "closed": run.state.closed,
         "spent": amount_text(run.allotment, run.state.spent),
         "spent_of_dataset": amount_text(balance.budget, run.state.charged),
@@ -171,7 +172,3 @@ def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, An
 def default_delta(allotment: Budget) -> Fraction:
     """Where a run's figures are told: at the delta it was promised, else at 1e-6."""
     return Fraction(allotment.delta) if isinstance(allotment, ApproximateDP) else REPORT_DELTA
-
-
-def _is_gaussian(event: Event) -> bool:
-    return isinstance(event, GaussianEvent)

@@ -18,10 +18,10 @@ from pubpriv.privacy.budgets import (
     PureDP,
     amount_text,
     budget_from_json,
-    guarantee,
 )
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp
 from pubpriv.privacy.events import hold_for
+from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.records import NOTHING, Record, states_of
@@ -131,11 +131,6 @@ class Outlook:
         if isinstance(balance.budget, PureDP):
             return told
         told["delta"] = float(report_delta(balance.budget))
-        if balance.budget.kind == "zcdp":
-            told["all_gaussian"] = {
-                name: epsilon_gaussian(Fraction(2 * amount.main, UNIT), REPORT_DELTA)
-                for name, amount in amounts.items()
-            }
         return told
 
     def to_json(self) -> dict[str, Any]:
@@ -245,9 +240,9 @@ class Lookout(Book):
 
     def _open_run(self, release_id: str, held: Amount) -> OpenRun:
         opened = self.opened(release_id)
-        return OpenRun(release_id, held, opened.at, opened.user, opened.host, self._work(release_id))
+        return OpenRun(release_id, held, opened.at, opened.user, opened.host, self.work(release_id))
 
-    def _work(self, release_id: str) -> tuple[Work, ...]:
+    def work(self, release_id: str) -> tuple[Work, ...]:
         """Charges without an answer among the newest records of a run, newest first."""
         table = schema.records
         newest = self._rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())

@@ -14,7 +14,7 @@ from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book, installed_version
 from pubpriv.privacy.ledger.bundle import End, Row
 from pubpriv.privacy.ledger.database import Database
-from pubpriv.privacy.ledger.outlook import Lookout, Outlook
+from pubpriv.privacy.ledger.outlook import Lookout, Outlook, Work
 from pubpriv.privacy.ledger.records import Record, charge_key
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.views import Balance, Run, Standing
@@ -54,6 +54,15 @@ class Reader:
             terms, state = book.terms, book.known_state()
             budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
             return Balance(dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest())
+
+    def at_work(self, dataset: str, release_id: str) -> tuple[Work, ...]:
+        """Attempts of an open run whose lease is running: somebody may be at work at them."""
+        with self._database.transaction(write=False) as connection:
+            book = Lookout(connection, dataset)
+            if book.state is None:
+                self._unknown(connection, dataset)
+            closed = book.run_state(release_id).closed
+            return () if closed else tuple(work for work in book.work(release_id) if work.running)
 
     def outlook(self, dataset: str) -> Outlook:
         """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
