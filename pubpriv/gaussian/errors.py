@@ -22,17 +22,16 @@ from pubpriv.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.gaussian.learner import Fitted, Measured
 
 
-def standard_errors(measured: Measured, fitted: Fitted, n: int, m: int) -> dict[str, Any]:
+def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
     """{"mean" (d,), "covariance" (d, d)}: {"sampling", "privacy"}, in the table's units.
 
     Args:
         measured: the final release.
         fitted: the estimate made of it.
-        n: private rows.
         m: public rows.
     """
     covariance = np.array(fitted.covariance)
-    d = len(covariance)
+    d, n = len(covariance), measured.records
     place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)
     colour = np.linalg.inv(measured.frame.dense()[1])
     own = np.diag(covariance)

@@ -33,6 +33,23 @@ FAR = 0.5
 UNEXPECTED = 4.0
 """... or by so many times what sampling and noise explain."""
 
+MISSED = 4.0
+"""Rows count as incomplete if the released count is short of n by so many of its noise sds."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Position:
+    """What the rounds have learnt so far.
+
+    Attributes:
+        frame: the map to w, where the records should be standard.
+        records: rows without missing or infinite values, as far as is known.
+    """
+
+    frame: Frame
+    records: float
+
 
 @public_value
 @dataclass(frozen=True)
@@ -43,6 +60,7 @@ class Measured:
         frame: the map to w.
         mean: of w, (d,).
         covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
+        records: rows without missing or infinite values: n, or the released count where it is clearly less.
         radius: clip radius.
         mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
         moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
@@ -54,6 +72,7 @@ class Measured:
     frame: Frame
     mean: tuple[float, ...]
     covariance: tuple[tuple[float, ...], ...]
+    records: float
     radius: float
     mean_sd: float
     moment_sd: float
@@ -89,9 +108,10 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean and second moment of clipped w, per record, with noise sds; what a joint release says."""
+    """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
 
     frame: Frame
+    records: float
     radius: float
     mean: np.ndarray
     second: np.ndarray
@@ -99,10 +119,10 @@ class Moments:
     moment_sd: float
 
 
-def starting_frame(preconditioner: Preconditioner) -> Frame:
-    """The public whitening as a map of the table's own units."""
+def start(preconditioner: Preconditioner, n: int) -> Position:
+    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
     center, whitening, _ = preconditioner.arrays
-    return Frame.of(center, whitening)
+    return Position(Frame.of(center, whitening), n)
 
 
 def typical_radius(preconditioner: Preconditioner) -> float:
@@ -113,32 +133,33 @@ def typical_radius(preconditioner: Preconditioner) -> float:
     return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
 
 
-def approach(curator: Curator, frame: Frame, typical: float, number: int, asks: tuple[Ask, Ask]) -> Frame:
+def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.
 
     Args:
         curator: the run.
-        frame: the map so far.
+        position: where the rounds stand.
         typical: where the median of |w| is expected.
         number: of the round, from 1.
         asks: for the radius and for the moments.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
     """
-    half = curator.n_rows / 2
-    found = curator.release(radius_question(frame, typical, half, asks[0]), asks[0].label)
+    half = position.records / 2
+    found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
     moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
-    return _moved(moments, median)
+    return Position(_moved(moments, median), moments.records)
 
 
-def measure(curator: Curator, frame: Frame, ask: Ask) -> Measured:
-    """The final release under `frame`, debiased for clipping as if w were close to standard Gaussian.
+def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
+    """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    n, d = curator.n_rows, frame.dimension
-    told = released_moments(curator, frame, final_radius(n, d, ask.rho), final_theta(d), ask)
+    d = position.frame.dimension
+    told = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    n = told.records
     place, law = mean_constants(d, told.radius), moment_constants(d, told.radius)
     level = float(np.trace(told.second)) / d
     scale_off, shape_off = (level - law.level) / law.trace, (told.second - level * np.eye(d)) / law.shape
@@ -150,6 +171,7 @@ def measure(curator: Curator, frame: Frame, ask: Ask) -> Measured:
         frame=told.frame,
         mean=tuple(mean.tolist()),
         covariance=_rows(floored(spread, LEAST_VARIANCE)),
+        records=told.records,
         radius=told.radius,
         mean_sd=told.mean_sd,
         moment_sd=told.moment_sd,
@@ -159,7 +181,7 @@ def measure(curator: Curator, frame: Frame, ask: Ask) -> Measured:
     )
 
 
-def expected_covariance_error(n: int, d: int, radius: float, moment_sd: float) -> float:
+def expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
     """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
     law = moment_constants(d, radius)
     shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
@@ -194,14 +216,17 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
 def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:
     """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
-    n, noise = curator.n_rows, answer.question.noise()
+    noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
+    count, sd = float(answer.values["count"][0]), noise["count"]
+    whole = curator.n_rows if count > curator.n_rows - MISSED * sd else max(count, MISSED * sd)
     return Moments(
         answer.question.frames[0],
+        whole,
         answer.question.radii[0],
-        answer.values["sum"][0] / n,
-        answer.values["moment"][0] / n,
-        float(noise["sum"].max()) / n,
-        float(noise["moment"].max()) / n,
+        answer.values["sum"][0] / whole,
+        answer.values["moment"][0] / whole,
+        noise["sum"] / whole,
+        noise["moment"] / whole,
     )
 
 

@@ -20,7 +20,7 @@ from pubpriv.gaussian.learner import (
     Fitted,
     Measured,
     floored,
-    starting_frame,
+    start,
     typical_radius,
 )
 from pubpriv.gaussian.plan import ROUND_SHARES, check_feasible, feasible, make_plan, rehearsal
@@ -85,8 +85,9 @@ def estimate_gaussian(
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
         PrivateStepFailed: after a charge; run the same release id again.
 
-    A record with a missing or infinite value contributes nothing and n still counts it: the mean leans to the public
-    mean and the covariance shrinks by the share of such records.
+    A record with a missing or infinite value contributes nothing. The learner sees how many there are, if they are
+    clearly more than noise, and leaves them out (`whole_rows` in the diagnostics); fewer shrink the covariance by
+    their share, as all do under `algorithm-2`.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
@@ -122,36 +123,40 @@ def _learner(
     curator.rehearse(rehearsal(plan, d))
     measured = learn(curator, preconditioner, plan, steps)
     fitted = steps.pool(preconditioner, measured)
-    enough = feasible(n, d, purse.rho)
+    enough = feasible(measured.records, d, purse.rho)
     warnings = []
+    if measured.records < n:
+        share = 1 - measured.records / n
+        warnings.append(f"about {share:.2g} of the private rows have a missing or infinite value and are left out")
     if not enough:
         warnings.append("too few private rows for this budget: the estimate may be noise")
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts = {
+        "whole_rows": measured.records,
         "clip_radius": measured.radius,
         "deviation": measured.deviation,
         "expected_deviation": measured.expected,
         "feasible": enough,
         "predicted_ratio": {
-            "covariance": measured.expected / math.sqrt(d * (d + 1) / n),
-            "mean": measured.expected_mean / math.sqrt(d / n),
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
+            "mean": measured.expected_mean / math.sqrt(d / measured.records),
         },
         "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
         "rounds": [ask.label for ask in plan.asks],
     }
-    errors = standard_errors(measured, fitted, n, preconditioner.m)
+    errors = standard_errors(measured, fitted, preconditioner.m)
     return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
 
 
 def learn(curator: Curator, preconditioner: Preconditioner, plan: Plan, steps: GaussianSteps) -> Measured:
     """All rounds of `plan` and the final release."""
-    frame, typical = starting_frame(preconditioner), typical_radius(preconditioner)
+    position, typical = start(preconditioner, curator.n_rows), typical_radius(preconditioner)
     for number in range(1, len(ROUND_SHARES) + 1):
         asks = tuple(plan.ask(f"gaussian/round-{number}/{part}") for part in ("radius", "moments"))
-        frame = steps.approach(curator, frame, typical, number, asks)
+        position = steps.approach(curator, position, typical, number, asks)
         typical = math.sqrt(preconditioner.dimension)
-    measured: Measured = steps.measure(curator, frame, plan.ask("gaussian/final"))
+    measured: Measured = steps.measure(curator, position, plan.ask("gaussian/final"))
     return measured
 
 

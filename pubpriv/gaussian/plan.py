@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions import Bisection, LiftedGram, Question
-from pubpriv.data.questions.base import SUM_FACTOR, noise_for
+from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.clipping import best_moment_radius
@@ -79,11 +79,12 @@ def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bise
 
 
 def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
-    """Sum and second moment of clipped records in one release; no count, since n is public.
+    """Count, sum and second moment of clipped records in one release.
 
-    With no count the squared distance is 2 wS^2 R^2 + 2 wM^2 R^4 + wS^4 / (2 wM^2). At wS^2 = theta R^2 wM^2 that is
-    2 wM^2 R^4 (1 + theta / 2)^2, which the noise of the moment solves for; rounding the sum's noise up then only
-    lowers the price.
+    With weights wS^2 = theta R^2 wM^2 and no count the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which the
+    noise of the moment solves for; rounding the sum's noise up only lowers the price. A count of the records that are
+    whole is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already,
+    and rounding its noise up moves the one into the other.
 
     Args:
         frame: the map to w.
@@ -91,10 +92,11 @@ def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Li
         theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
         ask: the price.
     """
-    weight = ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2)
-    moment = noise_for(weight, 1)
+    moment = noise_for(ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
     total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
-    return LiftedGram(Everything(), (frame,), (radius,), (0, total, moment))
+    squared = Fraction(SUM_FACTOR, total) ** 2
+    count = noise_for(squared**2 * moment**2 / 4, COUNT_FACTOR)
+    return LiftedGram(Everything(), (frame,), (radius,), (count, total, moment))
 
 
 def final_theta(d: int) -> Fraction:
@@ -125,10 +127,10 @@ def rehearsal(plan: Plan, d: int) -> list[Question]:
 
 def needed(d: int) -> float:
     """Least n sqrt(rho) at which the learner is known to converge."""
-    return max(SLOPE * d**1.5, LEAST)
+    return max(SLOPE * d * math.sqrt(d), LEAST)
 
 
-def feasible(n: int, d: int, rho: float) -> bool:
+def feasible(n: float, d: int, rho: float) -> bool:
     """Whether n rows and this rho reach the line."""
     return bool(n * math.sqrt(rho) >= needed(d))
 
