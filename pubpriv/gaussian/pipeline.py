@@ -118,7 +118,7 @@ def _learner(
     """Eight rounds; see `learner`."""
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
-        check_feasible(n, d, purse)
+        check_feasible(n, d, purse, curator.budget)
     plan = make_plan(purse, n, d)
     curator.rehearse(rehearsal(plan, d))
     measured = learn(curator, preconditioner, plan, steps)

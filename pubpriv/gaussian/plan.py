@@ -14,7 +14,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.clipping import best_moment_radius
 from pubpriv.plans import Ask, Plan, split_purse
-from pubpriv.privacy.budgets import ApproximateDP, Purse
+from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse
 
 ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
 """Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
@@ -135,7 +135,7 @@ def feasible(n: float, d: int, rho: float) -> bool:
     return bool(n * math.sqrt(rho) >= needed(d))
 
 
-def check_feasible(n: int, d: int, purse: Purse) -> None:
+def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
     """Refuse a run that would spend its budget and learn nothing.
 
     Raises:
@@ -146,20 +146,22 @@ def check_feasible(n: int, d: int, purse: Purse) -> None:
     rows = math.ceil(needed(d) / math.sqrt(purse.rho))
     raise InvalidInput(
         f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
-        f"About {rows} rows would do, or {_budget_for(n, d, purse)}, or fewer columns; force the run to try anyway"
+        f"About {rows} rows would do, or a budget of {_enough(n, d, allotment)}, or fewer columns; force the "
+        "run to try anyway"
     )
 
 
-def _budget_for(n: int, d: int, purse: Purse) -> str:
-    """The smallest budget of the purse's kind that would do, to two digits upwards."""
+def _enough(n: int, d: int, allotment: Budget) -> str:
+    """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
     rho = (needed(d) / n) ** 2
-    if purse.kind == "zcdp":
-        return f"a budget of zcdp:{_up(rho)}"
-    epsilon = 1.0
-    for _ in range(40):
-        met = ApproximateDP(epsilon, 1e-6).cap.main >= 2 * rho * 1e12
-        epsilon *= 0.9 if met else 1.1
-    return f"a budget of approx:{_up(epsilon)},1e-6"
+    if not isinstance(allotment, ApproximateDP):
+        return f"zcdp:{_up(rho)}"
+    low, high = math.log(1e-3), math.log(700)
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        cap = ApproximateDP(math.exp(middle), allotment.delta).cap
+        low, high = (low, middle) if Purse(cap.main, "approx").rho >= rho else (middle, high)
+    return f"approx:{_up(math.exp(high))},{float(allotment.delta):g}"
 
 
 def _up(value: float) -> str:
