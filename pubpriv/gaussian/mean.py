@@ -16,11 +16,14 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import make_plan, rehearsal
+from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
 from pubpriv.gaussian.steps import PLAIN_MEAN, MeanSteps
 from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
+
+WORTH = 0.9
+"""A run must be predicted to bring the error below this many times that of the public mean alone."""
 
 SURPRISE = 1e-6
 """Public rows whose spread is less likely than this under the known covariance are warned about."""
@@ -35,6 +38,7 @@ def estimate_mean(
     method: str = "two-step",
     rounds: int = 2,
     ball: tuple[Any, float] | None = None,
+    force: bool = False,
     steps: MeanSteps = PLAIN_MEAN,
 ) -> MeanEstimate:
     """The mean of private rows with a known covariance.
@@ -48,6 +52,7 @@ def estimate_mean(
         rounds: of `coinpress`.
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
             the mean; None: the ball around the public mean, by Claim 2.1.
+        force: of `two-step`: run where the private rows can tell little more than the public ones do; flagged.
         steps: who runs the steps.
 
     Returns:
@@ -71,6 +76,8 @@ def estimate_mean(
         **options.configuration(),
     }
     purse = curator.begin("mean", configuration, rows.sha256, budget)
+    if method == "two-step" and not force:
+        check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = METHODS[method](curator, rows, known, purse, options, steps)
     statement = curator.statement()
     warnings = [*found.warnings, *_notes(rows, known)]
@@ -108,6 +115,30 @@ def checked_mean(
     return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
 
 
+def feasible(error: float, m: int) -> bool:
+    """A predicted error well below that of the m public rows alone."""
+    return error <= WORTH / math.sqrt(m)
+
+
+def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
+    """Refuse a run that would spend its budget and tell little more than the public rows do.
+
+    Raises:
+        InvalidInput: with the n or the budget that would do.
+    """
+    error, public = predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
+    if feasible(error, m):
+        return
+    rows, rho = rows_for(WORTH * public, d, m, purse.rho), rho_for(WORTH * public, n, d, m)
+    ways = [f"{rows} private rows"] if rows else []
+    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
+    raise InvalidInput(
+        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
+        f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
+        f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
+    )
+
+
 def public_mean(rows: PublicTable) -> tuple[float, ...]:
     """Mean of the public rows, (d,).
 
@@ -134,6 +165,8 @@ def two_step(
     second = steps.clipped_mean(curator, known, tuple(center.tolist()), plan.steps[1].radius, plan.ask("mean/step-2"))
     whole = steps.combine_means(plan, known, public, first, second)
     warnings = []
+    if not feasible(plan.error, plan.m):
+        warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
     if whole.bias > plan.error / 2:
         warnings.append(
             f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "

@@ -9,6 +9,7 @@ squares. Everything here is a formula in n, d, m and the budget.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -79,12 +80,38 @@ class MeanPlan(Plan):
 
 def make_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
     """The plan of least predicted error for n private rows of d columns and m public rows."""
-    share = _best_share(n, d, m, purse.rho)
-    exact = Fraction(share).limit_denominator(10_000)
+    exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
     asks = split_purse(purse, "mean", {"step-1": exact, "step-2": 1 - exact})
-    first, move, spread = _first(n, d, m, asks[0].rho)
-    second = _second(n, d, m, asks[1].rho, first, spread)
-    return MeanPlan(asks, n, d, m, (first, second), move, spread, math.sqrt(combined(first, second, n, 1 / m)[1]))
+    design = _design(n, d, m, asks[0].rho, asks[1].rho)
+    return MeanPlan(asks, n, d, m, design.steps, design.move, design.spread, design.error)
+
+
+@cache
+def predicted_error(n: int, d: int, m: int, rho: float) -> float:
+    """Root mean square error per coordinate, in standard deviations of a row, of a run at `rho` = mu^2 / 2."""
+    share = _best_share(n, d, m, rho)
+    return _design(n, d, m, share * rho, (1 - share) * rho).error
+
+
+def rows_for(error: float, d: int, m: int, rho: float) -> int | None:
+    """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
+    found = _smallest(lambda n: predicted_error(math.ceil(n), d, m, rho) <= error, 1.0, 1e12)
+    return None if found is None else math.ceil(found)
+
+
+def rho_for(error: float, n: int, d: int, m: int) -> float | None:
+    """Least rho, to about 1%, that reaches a predicted error with n private rows; None if 10^6 does not."""
+    return _smallest(lambda rho: predicted_error(n, d, m, rho) <= error, 1e-12, 1e6)
+
+
+def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float | None:
+    """The least value from which `enough` holds, by bisection in the logarithm."""
+    if not enough(high):
+        return None
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def combined(first: Step, second: Step, n: int, public: float) -> tuple[np.ndarray, float]:
@@ -109,32 +136,33 @@ def rehearsal(plan: MeanPlan) -> list[Question]:
     return [question(blank, step.radius, ask) for step, ask in zip(plan.steps, plan.asks, strict=True)]
 
 
+@dataclass(frozen=True)
+class _Design:
+    steps: tuple[Step, Step]
+    move: float
+    spread: float
+    error: float
+
+
 @cache
 def _best_share(n: int, d: int, m: int, rho: float) -> float:
     """Share of step 1 that minimises the predicted error."""
-    errors = []
-    for share in SHARES:
-        first, _, spread = _first(n, d, m, float(share) * rho)
-        second = _second(n, d, m, (1 - float(share)) * rho, first, spread)
-        errors.append(combined(first, second, n, 1 / m)[1])
-    return float(SHARES[int(np.argmin(errors))])
+    shares = [float(share) for share in SHARES]
+    return min(shares, key=lambda share: _design(n, d, m, share * rho, (1 - share) * rho, search=True).error)
 
 
-def _first(n: int, d: int, m: int, rho: float) -> tuple[Step, float, float]:
-    """Step 1 at `rho`; its best move; and how far mu is then expected from the centre."""
+def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search: bool = False) -> _Design:
+    """Best radii for these budgets of the two steps. A search leaves out the curvature of step 2: it is slow."""
     public = 1 / m
-    steps = _candidates(n, d, rho, math.sqrt(public), curved=True)
-    step = min(steps, key=lambda tried: tried.variance)
-    gain = public / (public + step.variance)
-    return step, gain / step.slope, math.sqrt(public * step.variance / (public + step.variance))
-
-
-def _second(n: int, d: int, m: int, rho: float, first: Step, spread: float) -> Step:
-    """Step 2 at `rho`, around a centre `spread` away."""
-    steps = _candidates(n, d, rho, spread, curved=False)
-    best = min(steps, key=lambda tried: combined(first, tried, n, 1 / m)[1])
-    bend = curvature(d, best.radius, spread) / best.slope**2
-    return Step(best.radius, best.slope, best.sampling + bend, best.privacy)
+    first = min(_candidates(n, d, rho_first, math.sqrt(public), curved=True), key=lambda tried: tried.variance)
+    spread = math.sqrt(public * first.variance / (public + first.variance))
+    seconds = _candidates(n, d, rho_second, spread, curved=False)
+    second = min(seconds, key=lambda tried: tried.variance)
+    if not search:
+        bend = curvature(d, second.radius, spread) / second.slope**2
+        second = Step(second.radius, second.slope, second.sampling + bend, second.privacy)
+    move = public / (public + first.variance) / first.slope
+    return _Design((first, second), move, spread, math.sqrt(combined(first, second, n, public)[1]))
 
 
 def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[Step]:

@@ -1,0 +1,323 @@
+"""The mean: as good as promised, honest about its errors, the same in any units, and clear about bad input."""
+
+import math
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import trim_mean
+
+import pubpriv as pp
+from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
+from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.gaussian.mean_plan import make_plan, rehearsal
+from pubpriv.gaussian.steps import PLAIN_MEAN
+from pubpriv.privacy.budgets import Purse
+
+HALF = pp.ZeroConcentratedDP(0.5)
+HALF_PURSE = Purse(5 * 10**11, "zcdp")
+
+
+def rows(n=1000, d=5, m=1, seed=0):
+    """(public, private) standard normal rows."""
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((m, d)), generator.standard_normal((n, d))
+
+
+def fit(public, private, budget=HALF, seed=1, **options):
+    return pp.estimate_mean(public, pp.Curator.simulation(private, budget, seed), **options)
+
+
+def errors(n, d, runs, m=1):
+    """Errors and standard errors of `runs` estimates of a zero mean: two (runs, d) arrays."""
+    found, told = [], []
+    for seed in range(runs):
+        public, private = rows(n, d, m, seed)
+        estimate = fit(public, private, seed=seed)
+        parts = estimate.standard_errors["mean"]
+        found.append(estimate.mean)
+        told.append(np.hypot(parts["sampling"], parts["privacy"]))
+    return np.array(found), np.array(told)
+
+
+# --- how good it is ----------------------------------------------------------------------------------------
+
+
+def test_a_small_table_reaches_its_ratio():
+    """d 50, n 200, where public data matters most: at most 1.55 times the non-private error (100 trials, 1 s)."""
+    row = mean_row("50-200", "zcdp:0.5", 100, "two-step")
+    assert 1.0 < row["ratio"] <= row["target"] == 1.55
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEAN_SETTINGS)
+def test_every_setting_reaches_its_ratio(name):
+    """The issue's table of means, 100 trials each, and no false alarm."""
+    row = mean_row(name, "zcdp:0.5", 100, "two-step")
+    assert 0.95 < row["ratio"] <= row["target"]
+    assert row["flagged"] == 0
+
+
+@pytest.mark.slow
+def test_system_noise_is_as_good_as_simulated_noise():
+    """One row of the table with a real curator, a ledger and OpenDP's noise."""
+    row = mean_row("50-1e3", "zcdp:0.5", 100, "two-step", real=True)
+    assert row["ratio"] <= row["target"]
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(200, 10, 1), (1000, 3, 1), (100, 20, 50)])
+def test_predicted_and_told_errors_are_those_measured(n, d, m):
+    """The plan's root mean square error is within 15%, and 95% intervals cover 92% to 98% (100 trials each, 1 s)."""
+    found, told = errors(n, d, 100, m)
+    predicted = make_plan(HALF_PURSE, n, d, m).error
+    assert np.sqrt(np.mean(found**2)) == pytest.approx(predicted, rel=0.15)
+    assert 0.92 <= np.mean(np.abs(found) <= 1.959964 * told) <= 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "d", "m"), [(200, 50, 1), (1000, 10, 1), (500, 1, 1), (300, 5, 300)])
+def test_intervals_cover_over_many_trials(n, d, m):
+    """95% intervals cover between 93.5% and 96.5% of at least 4,000 coordinates."""
+    found, told = errors(n, d, max(4000 // d, 200), m)
+    assert 0.935 <= np.mean(np.abs(found) <= 1.959964 * told) <= 0.965
+
+
+def test_the_privacy_part_of_the_error_is_that_of_the_noise():
+    """The same rows under other noise: deviations are the told privacy errors (chi-square, 150 runs)."""
+    public, private = rows(300, 10)
+    found = np.array([fit(public, private, seed=seed).mean for seed in range(150)])
+    told = fit(public, private).standard_errors["mean"]["privacy"][0]
+    # 1,500 coordinates less 10 means: 4 standard deviations of the variance's ratio
+    assert found.var(axis=0, ddof=1).mean() / told**2 == pytest.approx(1.0, abs=4 * math.sqrt(2 / 1490))
+
+
+def test_many_public_rows_count_for_what_they_know():
+    """With as many public as private rows the estimate beats the private mean alone."""
+    ours, best = [], []
+    for seed in range(60):
+        public, private = rows(200, 10, 200, seed)
+        ours.append(np.linalg.norm(fit(public, private, seed=seed).mean))
+        best.append(np.linalg.norm(private.mean(axis=0)))
+    assert trim_mean(ours, 0.1) < 0.9 * trim_mean(best, 0.1)
+
+
+# --- any units ---------------------------------------------------------------------------------------------
+
+
+def test_units_and_origin_do_not_matter():
+    """Scaling columns by powers of ten and moving them by 1e6 deviations moves the estimate with them."""
+    public, private = rows(d=4)
+    scale, shift = np.array([1e-6, 1.0, 10.0, 1e6]), 1e6
+    plain = fit(public, private)
+    moved = fit((public + shift) * scale, (private + shift) * scale, covariance=np.diag(scale**2))
+    assert moved.mean / scale - shift == pytest.approx(plain.mean, abs=1e-6)
+    for part in ("sampling", "privacy"):
+        told = np.array(moved.standard_errors["mean"][part]) / scale
+        assert told == pytest.approx(np.array(plain.standard_errors["mean"][part]), rel=1e-6)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e8])
+def test_a_known_covariance_is_undone(condition):
+    """Random axes up to condition 1e8: the error in its own norm is at most 1.12 times the non-private one."""
+    generator = np.random.default_rng(5)
+    d, ours, best = 10, [], []
+    axes, _ = np.linalg.qr(generator.standard_normal((d, d)))
+    root = axes * np.geomspace(1, math.sqrt(condition), d)
+    for seed in range(40):
+        public, private = rows(1000, d, 1, seed)
+        estimate = fit(public @ root.T + 3, private @ root.T + 3, seed=seed, covariance=root @ root.T)
+        ours.append(np.linalg.norm(np.linalg.solve(root, estimate.mean - 3)))
+        best.append(np.linalg.norm(private.mean(axis=0)))
+    assert trim_mean(ours, 0.1) / trim_mean(best, 0.1) <= 1.12
+
+
+# --- when to mistrust it -----------------------------------------------------------------------------------
+
+
+def test_public_rows_from_far_away_are_flagged():
+    """A public row 30 deviations off cannot be made up for in two steps, and the estimate says so."""
+    public, private = rows(d=10)
+    assert fit(public, private).converged
+    off = fit(public + 30, private)
+    assert not off.converged
+    assert any("or more standard deviations" in warning for warning in off.diagnostics["warnings"])
+
+
+def test_public_rows_a_little_off_do_no_harm():
+    """A public mean three deviations off, known from 50 rows, would halve the error if it were right."""
+    ours, best = [], []
+    for seed in range(40):
+        public, private = rows(1000, 10, 50, seed)
+        public[:, 0] += 3
+        ours.append(np.linalg.norm(fit(public, private, seed=seed).mean))
+        best.append(np.linalg.norm(private.mean(axis=0)))
+    assert trim_mean(ours, 0.1) / trim_mean(best, 0.1) < 1.25
+
+
+def test_a_covariance_that_public_rows_contradict_is_warned_about():
+    """Rows of variance 9 under `identity`; rows of variance 1 are not warned about."""
+    public, private = rows(m=50)
+    assert not fit(public, private).diagnostics["warnings"]
+    assert "9" in fit(3 * public, 3 * private).diagnostics["warnings"][0]
+
+
+def test_records_with_missing_values_pull_to_the_centre_by_their_share_only():
+    """A tenth of the rows missing, mean 100: the pull is a tenth of the way to a centre that is already close."""
+    public, private = rows(5000, 3)
+    public, private = public + 100, private + 100
+    private[::10, 1] = np.nan
+    assert fit(public, private).mean == pytest.approx(np.full(3, 100.0), abs=0.1)
+
+
+# --- what it spends ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", ["zcdp:0.5", "approx:1,1e-6"])
+def test_a_run_charges_what_was_rehearsed_and_no_more_than_its_budget(budget):
+    """Noise scales of the run are those of the plan, and the plan uses the whole share."""
+    public, private = rows()
+    curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed=1)
+    estimate = pp.estimate_mean(public, curator)
+    charged = {line.label: line.noise_scale for line in curator.statement().charges}
+    assert list(charged) == ["mean/step-1", "mean/step-2"] == list(estimate.diagnostics["shares"])
+    if budget == "zcdp:0.5":
+        plan = make_plan(HALF_PURSE, 1000, 5, 1)
+        assert sum(ask.price for ask in plan.asks) == 1
+        planned = [(q, ask) for q, ask in zip(rehearsal(plan), plan.asks, strict=True)]
+        assert charged == {
+            ask.label: tuple(part.noise_scale for part in question.parts.values()) for question, ask in planned
+        }
+        assert all(Fraction(999, 1000) * ask.price < q.squared_distance <= ask.price for q, ask in planned)
+
+
+@pytest.mark.parametrize("text", ["zcdp:1e-12", "approx:24,1e-6"])
+def test_a_budget_that_some_step_cannot_use_is_refused_with_nothing_spent(text):
+    """Shares below a unit, failure terms past the reserve."""
+    public, private = rows()
+    curator = pp.Curator.simulation(private, pp.parse_budget(text), seed=1)
+    with pytest.raises(InvalidInput, match=r"too small|failure terms"):
+        pp.estimate_mean(public, curator, force=True)
+    assert not curator.statement().charges
+
+
+def test_a_run_that_would_tell_nothing_is_refused_with_what_would_do():
+    """Below the line: refused with nothing spent; with the rows or the budget it names, accepted; forced, flagged."""
+    public, private = rows(30, 20)
+    budget = pp.ZeroConcentratedDP(0.01)
+    curator = pp.Curator.simulation(private, budget, seed=1)
+    with pytest.raises(InvalidInput, match="little more") as refused:
+        pp.estimate_mean(public, curator)
+    assert not curator.statement().charges
+    told = re.search(r"About (\d+) private rows or a budget worth zcdp:(\S+) would do", str(refused.value))
+    assert fit(*rows(int(told[1]), 20), budget).converged
+    assert fit(public, private, pp.ZeroConcentratedDP(float(told[2]))).converged
+    assert not pp.estimate_mean(public, curator, force=True).converged
+
+
+def test_a_part_of_the_budget_leaves_the_rest():
+    """A second method may spend what the mean left, and not more."""
+    public, private = rows()
+    curator = pp.Curator.simulation(private, HALF, seed=1)
+    pp.estimate_mean(public, curator, budget=pp.ZeroConcentratedDP(0.05))
+    with pytest.raises(BudgetExceeded):
+        curator.begin("other", {}, "0" * 64, pp.ZeroConcentratedDP(0.46))
+    curator.begin("other", {}, "0" * 64, pp.ZeroConcentratedDP(0.45))
+
+
+def test_the_same_run_gives_the_same_bits_and_costs_nothing_again(tmp_path):
+    """Through a real ledger: the second fit replays; other settings under the same id are refused."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    public, private = rows(d=3)
+    path = tmp_path / "private.parquet"
+    pq.write_table(pa.table({f"x{i}": private[:, i] for i in range(3)}), path)
+    table = pp.PrivateTable.open(path, ["x0", "x1", "x2"])
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("d", budget=pp.ZeroConcentratedDP(1.0), table=table, unit="one row")
+
+        def again(**options):
+            with pp.Curator(table, ledger, "d", HALF, "run") as curator:
+                return pp.estimate_mean(public, curator, **options)
+
+        first, second = again(), again()
+        assert first.mean.tobytes() == second.mean.tobytes()
+        assert first.privacy == second.privacy
+        assert first.provenance["dataset"] == "d"
+        assert first.method == "two-step"
+        with pytest.raises(SpecMismatch):
+            again(covariance=2 * np.eye(3))
+        assert len(first.privacy["charges"]) == 2
+
+
+def test_steps_run_through_the_bundle_and_give_the_same_bits():
+    """Wrapped steps are called in order, each private one once, and change nothing."""
+    seen = []
+
+    def around(name, step):
+        def told(*args, **kwargs):
+            seen.append(name)
+            return step(*args, **kwargs)
+
+        return told
+
+    public, private = rows()
+    wrapped = fit(public, private, steps=PLAIN_MEAN.wrapped(around))
+    assert seen == ["clipped_mean", "clipped_mean", "combine_means"]
+    assert wrapped.mean.tobytes() == fit(public, private).mean.tobytes()
+
+
+def test_a_real_curator_estimates_the_mean():
+    """Once through Parquet, ledger and the system's noise."""
+    public, private = rows(1000, 5)
+    estimate = real_run(public, private, "zcdp:0.5", pp.estimate_mean)
+    assert np.linalg.norm(estimate.mean) < 0.5
+    assert "simulation" not in estimate.method
+
+
+# --- bad input ---------------------------------------------------------------------------------------------
+
+HALF_DEFINITE = np.ones((5, 5))
+LOPSIDED = np.eye(5) + np.triu(np.full((5, 5), 0.1), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"covariance": "unknown"}, '"identity" or a symmetric'),
+        ({"covariance": np.eye(4)}, r"shape \(4, 4\), but 5 columns need \(5, 5\)"),
+        ({"covariance": [1.0, 2.0]}, "shape"),
+        ({"covariance": [[1.0], [2.0, 3.0]]}, "symmetric positive definite"),
+        ({"covariance": None}, "shape|must be"),
+        ({"covariance": HALF_DEFINITE}, "not positive definite"),
+        ({"covariance": -np.eye(5)}, "not positive definite"),
+        ({"covariance": LOPSIDED}, "not symmetric"),
+        ({"covariance": np.diag([1, 1, 1, 1, np.nan])}, "missing or infinite"),
+        ({"method": "median"}, "method must be one of two-step"),
+        ({"rounds": 3}, "options of method coinpress"),
+        ({"method": "coinpress", "rounds": 0}, "from 1 to 50"),
+        ({"method": "coinpress", "rounds": 2.5}, "whole number"),
+        ({"method": "coinpress", "ball": (np.zeros(4), 1.0)}, "5 finite numbers"),
+        ({"method": "coinpress", "ball": (np.zeros(5), -1.0)}, "positive radius"),
+        ({"method": "coinpress", "ball": 3.0}, "ball must be"),
+    ],
+)
+def test_bad_options_are_told_before_anything_is_spent(options, told):
+    """One line that says what is wrong; the run is not even begun."""
+    public, private = rows()
+    curator = pp.Curator.simulation(private, HALF, seed=1)
+    with pytest.raises(InvalidInput, match=told):
+        pp.estimate_mean(public, curator, **options)
+    assert not curator.statement().charges
+    pp.estimate_mean(public, curator)  # the method's name is still free
+
+
+@pytest.mark.parametrize(
+    ("public", "told"),
+    [(np.ones((1, 4)), "4 columns"), (np.full((2, 5), 1e308), "too large"), (np.full((1, 5), np.nan), "finite value")],
+)
+def test_bad_public_rows_are_told(public, told):
+    """Wrong width, values that cannot be added, no usable row."""
+    with pytest.raises(InvalidInput, match=told):
+        fit(public, rows()[1])
