@@ -60,14 +60,10 @@ def _server_where_marked(request):
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server of the session's own; skipped, with the reason, where its programs are missing."""
-    from stores import Postgres, postgres_programs
+    from stores import running_postgres
 
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip("SKIPPED: no PostgreSQL server programs (Debian: apt-get install postgresql)")
-    server = Postgres(programs)
-    yield server
-    server.remove()
+    with running_postgres() as server:
+        yield server
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import sqlalchemy as sa
 
 PASSWORD = "s3cret/pa:ss@word"  # what a careless URL would break on
@@ -24,6 +25,19 @@ def postgres_programs() -> Path | None:
     folders.insert(0, Path(shutil.which("initdb") or "/nowhere/initdb").parent)
     found = [folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()]
     return found[-1] if found else None
+
+
+@contextmanager
+def running_postgres() -> Iterator["Postgres"]:
+    """A server for a while; skips the test, with the reason, where its programs are missing."""
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("SKIPPED: no PostgreSQL server programs (Debian: apt-get install postgresql)")
+    server = Postgres(programs)
+    try:
+        yield server
+    finally:
+        server.remove()
 
 
 class Postgres:

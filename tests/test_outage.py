@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stores import PASSWORD, Postgres, postgres_programs
+from stores import PASSWORD, running_postgres
 
 from pubpriv.mixture.job import MixtureJob, run_job
 from pubpriv.privacy.budgets import parse_budget
@@ -21,12 +21,8 @@ DATASET, RELEASE_ID, ALLOTMENT = "visits", "r1", "zcdp:0.5"
 @pytest.fixture(scope="module")
 def server():
     """A server of this file's own, for it is stopped."""
-    programs = postgres_programs()
-    if programs is None:
-        pytest.skip("SKIPPED: no PostgreSQL server programs (Debian: apt-get install postgresql)")
-    made = Postgres(programs)
-    yield made
-    made.remove()
+    with running_postgres() as made:
+        yield made
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,21 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.ledger.urls import Address
 
-PATIENCE = "60s"
-"""How long a transaction waits for another one, and how long a client that went to sleep may hold a lock."""
+PATIENCE = 120
+"""Seconds that a transaction waits for another one."""
+
+SLEEP = 60
+"""Seconds after which the server ends a client that went to sleep while it held a lock; and that a client waits for
+a server that does not let it in."""
 
 OLDEST = 150000
 """Version of the server, as it tells it."""
 
 _BEFORE_WRITING = sa.text(
     "SELECT set_config('lock_timeout', :patience, true), "
-    "set_config('idle_in_transaction_session_timeout', :patience, true), "
+    "set_config('idle_in_transaction_session_timeout', :sleep, true), "
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
-).bindparams(patience=PATIENCE)
+).bindparams(patience=f"{PATIENCE}s", sleep=f"{SLEEP}s")
 
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
@@ -35,7 +39,7 @@ def engine(address: Address) -> sa.Engine:
     except ImportError:
         raise InvalidInput("a ledger in PostgreSQL needs a driver: pip install 'pubpriv[postgres]'") from None
     assert address.url is not None
-    settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": 10}
+    settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": SLEEP}
     # a connection that died with its server is noticed before it is used, and parameters stay out of messages
     made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
     sa.event.listen(made, "begin", _on_begin)

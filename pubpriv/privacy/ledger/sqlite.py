@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.privacy.ledger.urls import Address
 
-PATIENCE = 60
+PATIENCE = 120
 """Seconds that a transaction waits for another one."""
 
 
