@@ -36,7 +36,9 @@ class KnownCovariance:
         """
         if isinstance(covariance, str):
             if covariance != "identity":
-                raise InvalidInput(f"covariance must be {ACCEPTED}, not {covariance!r}")
+                raise InvalidInput(
+                    f"covariance must be {ACCEPTED}, not {covariance!r}; where it is not known, estimate a Gaussian"
+                )
             return cls((1.0,) * d)
         sigma = _checked(covariance, d)
         scale = np.sqrt(np.diag(sigma))  # column scales apart, so that units do not cost digits

@@ -30,7 +30,7 @@ SHARES = np.geomspace(0.002, 0.5, 36)
 
 @public_value
 @dataclass(frozen=True)
-class Step:
+class MeanStep:
     """One clipped mean, in whitened coordinates.
 
     Attributes:
@@ -67,7 +67,7 @@ class MeanPlan(Plan):
     n: int
     d: int
     m: int
-    steps: tuple[Step, Step]
+    steps: tuple[MeanStep, MeanStep]
     move: float
     spread: float
     error: float
@@ -114,7 +114,7 @@ def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float
     return high
 
 
-def combined(first: Step, second: Step, n: int, public: float) -> tuple[np.ndarray, float]:
+def combined(first: MeanStep, second: MeanStep, n: int, public: float) -> tuple[np.ndarray, float]:
     """Weights (3,) of step 1, step 2 and the public mean by generalised least squares, and the variance they reach.
 
     Both steps see the same records, so their errors share the 1 / n of the records' own mean.
@@ -138,7 +138,7 @@ def rehearsal(plan: MeanPlan) -> list[Question]:
 
 @dataclass(frozen=True)
 class _Design:
-    steps: tuple[Step, Step]
+    steps: tuple[MeanStep, MeanStep]
     move: float
     spread: float
     error: float
@@ -160,12 +160,12 @@ def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search:
     second = min(seconds, key=lambda tried: tried.variance)
     if not search:
         bend = curvature(d, second.radius, spread) / second.slope**2
-        second = Step(second.radius, second.slope, second.sampling + bend, second.privacy)
+        second = MeanStep(second.radius, second.slope, second.sampling + bend, second.privacy)
     move = public / (public + first.variance) / first.slope
     return _Design((first, second), move, spread, math.sqrt(combined(first, second, n, public)[1]))
 
 
-def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[Step]:
+def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[MeanStep]:
     """Steps of all radii that are tried, for mu ~ N(centre, spread^2 I)."""
     total = math.sqrt(1 + spread * spread)
     ratios = _ratios(d)
@@ -175,7 +175,7 @@ def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list
     within = total * total * variances - slopes**2 * spread**2 - bends
     sampling = (within / n + bends) / slopes**2
     noise = (2 * radii / n) ** 2 / (2 * rho) / slopes**2
-    return [Step(*map(float, values)) for values in zip(radii, slopes, sampling, noise, strict=True)]
+    return [MeanStep(*map(float, values)) for values in zip(radii, slopes, sampling, noise, strict=True)]
 
 
 def _ratios(d: int) -> np.ndarray:

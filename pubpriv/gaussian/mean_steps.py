@@ -10,7 +10,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.gaussian.clipping import response
 from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import MeanPlan, Step, combined, question
+from pubpriv.gaussian.mean_plan import MeanPlan, MeanStep, combined, question
 from pubpriv.plans import Ask
 
 
@@ -80,7 +80,7 @@ def combine_means(
     early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
     outside = known.whiten(np.array(public) - origin)
     seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
-    doubted = Step(one.radius, one.slope, max(one.sampling, seen - one.privacy), one.privacy)
+    doubted = MeanStep(one.radius, one.slope, max(one.sampling, seen - one.privacy), one.privacy)
     public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
     weights, _ = combined(doubted, two, plan.n, public_variance)
     estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import trim_mean
 
 import pubpriv as pp
+from benchmarks.figure1 import CURVES, bench
 from pubpriv.gaussian.reference_mean import coinpress_shares, tail_bound
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -111,3 +112,13 @@ def test_the_tail_bound_holds(d, beta):
     from scipy.stats import chi2
 
     assert 0 < chi2.sf(tail_bound(d, beta) ** 2, d) <= beta
+
+
+def test_figure_1_is_drawn_with_all_its_curves(tmp_path):
+    """Two sizes at four trials: every panel has every curve, ours lies between its neighbours at n = 100 (2 s)."""
+    found = bench(4, tmp_path / "figure1.png", sizes=(1000, 1500), small=(100, 150))
+    assert [len(panel) for panel in found["panels"].values()] == [2, 2, 2, 2]
+    small = found["panels"]["k = 1000, small n"][0]
+    assert set(CURVES) <= set(small)
+    assert small["non_private"][0] < small["ours"][0] < small["one_public"][0] < small["coinpress_best"][0]
+    assert (tmp_path / "figure1.png").read_bytes().startswith(b"\x89PNG")
