@@ -20,6 +20,7 @@ _HOMES = {
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
+    "estimate_gaussian": "pubpriv.gaussian.pipeline",
     "estimate_mean": "pubpriv.gaussian.mean",
     "estimate_mixture": "pubpriv.mixture.pipeline",
     "load": "pubpriv.models",
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.gaussian.mean import estimate_mean
+    from pubpriv.gaussian.pipeline import estimate_gaussian
     from pubpriv.mixture.pipeline import estimate_mixture
     from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
@@ -46,6 +48,7 @@ __all__ = [
     "PublicTable",
     "PureDP",
     "ZeroConcentratedDP",
+    "estimate_gaussian",
     "estimate_mean",
     "estimate_mixture",
     "load",

@@ -18,8 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.frames import Frame
 from pubpriv.gaussian.clipping import mean_constants, moment_constants
-from pubpriv.gaussian.learner import Fitted, Measured
+from pubpriv.gaussian.learner import Fitted, Measured, expected_covariance_error, expected_mean_error
+from pubpriv.gaussian.plan import final_radius, final_theta, joint_question
+from pubpriv.plans import Plan
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
@@ -53,6 +56,29 @@ def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any
             "privacy": (1 - q) * np.sqrt(noise),
         },
     }
+
+
+def predicted_errors(plan: Plan, n: int, d: int) -> dict[str, float]:
+    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+
+    Returns:
+        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
+        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+    """
+    ask = plan.ask("gaussian/final")
+    radius = final_radius(n, d, ask.rho)
+    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
+    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
+    told = {
+        "covariance": expected_covariance_error(n, d, radius, moment),
+        "mean": expected_mean_error(n, d, radius, mean),
+        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
+        "mean_best": float(np.sqrt(d / n)),
+    }
+    silent = expected_covariance_error(n, d, radius, 0.0), expected_mean_error(n, d, radius, 0.0)
+    for part, without in zip(("covariance", "mean"), silent, strict=True):
+        told[f"{part}_noise"] = float(np.sqrt(told[part] ** 2 - without**2))
+    return told
 
 
 def plain_errors(

@@ -40,6 +40,8 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 TARGETS = ("gaussian",)
 METHODS = ("learner", "algorithm-2")
+STANDING_OUT = 4.0
+"""Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def _algorithm_2(curator: Curator, bounds: Any, purse: Purse, steps: GaussianSte
     covariance = spread @ inner @ spread.T
     fitted = Fitted.of(mean, covariance)
     edge = last.sd * math.sqrt(2 * d)
-    converged = last.least > 2 * edge
+    converged = last.least > STANDING_OUT * edge
     facts = {
         "K": bounds.spread,
         "R": bounds.distance,
