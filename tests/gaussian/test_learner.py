@@ -1,5 +1,6 @@
 """The learner finds mean and covariance within a few per cent, says when it cannot, and spends what it planned."""
 
+import json
 import math
 import re
 from fractions import Fraction
@@ -9,6 +10,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.learner import SETTINGS, Setting, bench, world
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
@@ -17,6 +19,7 @@ from pubpriv.gaussian.learner import Measured, pool, typical_radius
 from pubpriv.gaussian.pipeline import estimate_gaussian
 from pubpriv.gaussian.plan import final_theta, joint_question, make_plan, needed
 from pubpriv.gaussian.preconditioner import precondition
+from pubpriv.gaussian.steps import PLAIN
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Purse
 
@@ -255,6 +258,33 @@ def test_too_few_public_rows_are_refused():
 
 
 # ---------------------------------------------------------------------------------------------- real runs
+
+
+@pytest.mark.parametrize("method", ["learner", "algorithm-2"])
+def test_whoever_runs_the_steps_gets_the_same_bits(method):
+    """Every step of the method passes through the bundle, and values that travel as JSON change nothing."""
+    called = []
+
+    def around(name, step):
+        def wrapped(*values):
+            called.append(name)
+            return step(*(from_json(json.loads(json.dumps(to_json(v)))) if _travels(v) else v for v in values))
+
+        return wrapped
+
+    drawn = world(Setting(2000, 3), 1)
+    plain, stepped = (
+        estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, 1), method=method, steps=steps)
+        for steps in (PLAIN, PLAIN.wrapped(around))
+    )
+    assert plain.to_json()["covariance"] == stepped.to_json()["covariance"]
+    assert plain.to_json()["mean"] == stepped.to_json()["mean"]
+    rounds = {"approach", "measure", "pool"} if method == "learner" else {"bound", "covariance_round", "mean_round"}
+    assert set(called) == rounds | {"precondition"}
+
+
+def _travels(value):
+    return type(value).__name__ in {"Preconditioner", "Position", "Measured", "Frame", "Ball", "Ask"}
 
 
 def test_a_real_run_replays_for_nothing_and_is_bound_to_its_settings(tmp_path):
