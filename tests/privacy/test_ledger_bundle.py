@@ -1,7 +1,6 @@
 """Exports: checked without the database, recognised as newer than a restored ledger, and able to bring it back."""
 
 import json
-import shutil
 import stat
 from fractions import Fraction
 from pathlib import Path
@@ -136,10 +135,11 @@ def test_a_restored_older_ledger_opens_for_reading_only(restored, monkeypatch):
     """It tells what is missing and what to do, replays what it has, and charges nothing."""
     url, witness = restored
     with Ledger.open(url) as ledger:
-        assert ledger.read_only is None
+        assert not ledger.read_only
     monkeypatch.setenv(WITNESS, str(witness))
     with Ledger.open(url) as ledger:
-        assert "2 records of dataset 'visits'" in ledger.read_only
+        assert list(ledger.read_only) == ["visits"]
+        assert "2 records that are in the export are missing" in ledger.read_only["visits"]
         before = ledger.balance("visits")
         assert ledger.find("visits", "r", "a").answer == {"x": [1]}
         assert charge(ledger, "a") == {"x": [1]}
@@ -154,14 +154,16 @@ def test_a_restored_older_ledger_opens_for_reading_only(restored, monkeypatch):
             with pytest.raises(LedgerViolation, match="ledger restore"):
                 write()
         assert ledger.balance("visits") == before
+        ledger.open_run("labs", "r", ApproximateDP("0.5", "1e-6"))  # of which nothing is missing
 
 
 def test_a_lost_ledger_that_was_made_anew_is_recognised(restored, new_ledger_url):
     """An empty ledger in the place of the old one has nothing of what the witness has."""
     with Ledger.open(new_ledger_url(), witness=restored[1]) as ledger:
-        assert "are missing" in ledger.read_only
-        with pytest.raises((LedgerViolation, InvalidInput)):
+        assert set(ledger.read_only) == {"labs", "visits"}
+        with pytest.raises(LedgerViolation, match="ledger restore"):
             ledger.register("visits", budget=ZeroConcentratedDP(1))
+        ledger.register("other", budget=ZeroConcentratedDP(1))  # a name of which the witness knows nothing
 
 
 def test_a_ledger_catches_up_with_its_export(restored, ledger):
@@ -169,13 +171,13 @@ def test_a_ledger_catches_up_with_its_export(restored, ledger):
     url, witness = restored
     with Ledger.open(url, witness=witness) as copy:
         assert copy.restore(witness) == {"labs": 0, "visits": 2}
-        assert copy.read_only is None
+        assert not copy.read_only
         assert copy.records("visits") == ledger.records("visits")
         assert copy.restore(witness) == {"labs": 0, "visits": 0}
         charge(copy, "d")
         copy.verify("visits")
     with Ledger.open(url, witness=witness) as copy:
-        assert copy.read_only is None
+        assert not copy.read_only
 
 
 def test_two_histories_are_not_joined(restored):
@@ -185,7 +187,7 @@ def test_two_histories_are_not_joined(restored):
         for label in ("x", "y"):
             charge(copy, label)
     with Ledger.open(url, witness=witness) as copy:
-        assert "another one than in the export" in copy.read_only
+        assert "another one than in the export" in copy.read_only["visits"]
         before = copy.records("visits")
         with pytest.raises(LedgerViolation, match="different ways"):
             copy.restore(witness)
@@ -209,10 +211,17 @@ def test_an_export_does_not_replace_a_newer_one(restored):
     with Ledger.open(url) as copy, pytest.raises(LedgerViolation, match="not replaced"):
         copy.export(witness)
     assert witness.read_bytes() == before
-    shutil.copy(witness, witness.with_name("text"))
     witness.with_name("text").write_text("notes\n")
     with Ledger.open(url) as copy, pytest.raises(InvalidInput, match="no export"):
         copy.export(witness.with_name("text"))
+
+
+def test_an_export_of_fewer_datasets_does_not_replace_one_of_more(ledger, tmp_path):
+    """The witness of `visits` is not lost to an export of `labs`."""
+    ledger.export(tmp_path / "all.jsonl")
+    with pytest.raises(InvalidInput, match="also has the datasets visits"):
+        ledger.export(tmp_path / "all.jsonl", ["labs"])
+    assert set(bundle.ends(tmp_path / "all.jsonl")) == {"labs", "visits"}
 
 
 def test_a_bundle_moves_a_ledger_to_another_database(ledger, tmp_path, postgres):

@@ -5,9 +5,10 @@ opens for reading only until it has caught up.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import sqlalchemy as sa
@@ -26,8 +27,12 @@ WITNESS = "PUBPRIV_LEDGER_WITNESS"
 class Custody(Reader):
     """Opening, holding and restoring: the half of `Ledger` that knows nothing of money."""
 
-    read_only: str | None = None
-    """Why nothing can be charged: the ledger lacks records that a witness has. None: it can."""
+    _read_only: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def read_only(self) -> Mapping[str, str]:
+        """Datasets to which nothing can be charged, and why: the ledger lacks records that a witness has."""
+        return self._read_only
 
     @classmethod
     def open(cls, url: str, create: bool = True, witness: str | Path | None = None) -> Self:
@@ -37,8 +42,9 @@ class Custody(Reader):
             url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
             create: make an empty one if there is none; otherwise that is an error.
             witness: an export of this ledger (`export`), kept elsewhere; default: the file that
-                `PUBPRIV_LEDGER_WITNESS` names, if it names one. A ledger that lacks some of it, because an older
-                copy was restored, opens for reading only: what was charged meanwhile would be spent twice.
+                `PUBPRIV_LEDGER_WITNESS` names, if it names one. Datasets of which the ledger lacks some of it,
+                because an older copy was restored, open for reading only: what was charged meanwhile would be
+                spent twice.
 
         Raises:
             InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
@@ -48,25 +54,30 @@ class Custody(Reader):
         ends = bundle.ends(Path(witness).expanduser()) if witness else {}
         ledger = cls(connect(url, create))
         try:
-            lacking = ledger.lacks(ends)
+            ledger._watch(ends, witness)
         except BaseException:
             ledger.close()
             raise
-        if lacking:
-            ledger.read_only = (
-                f"the ledger {ledger.url} is open for reading only: {lacking} (witness {witness}). An older copy was "
-                f"restored; bring it up to date with `pubpriv ledger restore {witness} --ledger {ledger.url}`"
-            )
         return ledger
 
+    def _watch(self, ends: Mapping[str, bundle.End], witness: str | Path | None) -> None:
+        self._read_only = {
+            dataset: (
+                f"dataset {dataset!r} of the ledger {self.url} is open for reading only: {lacking} "
+                f"(witness {witness}). An older copy was restored, or this is another ledger; bring it up to date with "
+                f"`pubpriv ledger restore {witness} --ledger {self.url}`"
+            )
+            for dataset, lacking in self.lacks(ends).items()
+        }
+
     def check_complete(self) -> None:
-        """Raise why the ledger is open for reading only, if it is.
+        """Raise why a dataset is open for reading only, if one is.
 
         Raises:
-            LedgerViolation: it lacks records that its witness has.
+            LedgerViolation: the ledger lacks records that its witness has.
         """
-        if self.read_only is not None:
-            raise LedgerViolation(self.read_only)
+        for reason in self.read_only.values():
+            raise LedgerViolation(reason)
 
     def restore(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, int]:
         """Append what a bundle has and this ledger lacks: an older copy catches up, an empty ledger is filled.
@@ -91,11 +102,11 @@ class Custody(Reader):
             for dataset, rows in bundle.chains(path)
             if not datasets or dataset in datasets
         }
-        self.read_only = self.read_only if self.lacks(ends) else None
+        self._watch({dataset: ends[dataset] for dataset in self.read_only if dataset in ends}, path)
         return appended
 
     def _catch_up(self, dataset: str, end: bundle.End, rows: Iterator[bundle.Row]) -> int:
-        lacking = self.lacks({dataset: end})
+        lacking = self.lacks({dataset: end}).get(dataset)
         if lacking is None:
             return 0
         with self._database.transaction() as connection:
@@ -104,23 +115,24 @@ class Custody(Reader):
             first = 0 if book.state is None else book.head.seq + 1
             last = None if book.state is None else book.head.digest()
             if first >= end.records:
-                raise LedgerViolation(f"the ledger and the export have gone different ways: {lacking}")
+                raise LedgerViolation(
+                    f"the ledger and the export have gone different ways: dataset {dataset!r}: {lacking}"
+                )
             return book.append_all(rows, first, last)
 
     @contextmanager
     def _locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
         """One writing transaction that holds the dataset, and with `tables` who declares which table.
 
-        On a ledger that is open for reading only: a transaction that reads, whose book refuses to append.
+        Of a dataset that is open for reading only: a transaction that reads, whose book refuses to append.
         """
+        why_not = self.read_only.get(dataset)
         refused: Refused | None = None
         try:
-            with self._database.transaction(write=self.read_only is None) as connection:
-                if self.read_only is None:
+            with self._database.transaction(write=why_not is None) as connection:
+                if why_not is None:
                     self._hold(connection, dataset, create, tables)
-                elif not schema.known(connection, dataset, lock=False):
-                    self._unknown(connection, dataset)
-                yield Book(connection, dataset, self.read_only)
+                yield Book(connection, dataset, why_not)
         except Refused as messenger:
             refused = messenger
         if refused is not None:  # nothing is locked here

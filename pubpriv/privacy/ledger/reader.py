@@ -124,18 +124,18 @@ class Reader:
             Where each chain ends.
 
         Raises:
-            InvalidInput: an unknown dataset, or something else stands at `path`.
+            InvalidInput: an unknown dataset, or something else stands at `path`, or an export of more datasets.
             LedgerViolation: the export at `path` has records that this ledger has not.
             Unavailable: it cannot be written.
         """
-        if path.exists():
-            self._refuse_older(path)
         with self._database.transaction(write=False) as connection:
             every = sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
             for dataset in datasets:
                 if dataset not in every:
                     self._unknown(connection, dataset)
             chosen = [dataset for dataset in every if not datasets or dataset in datasets]
+            if path.exists():
+                _check_replaceable(connection, path, chosen)
             heads = {dataset: Book(connection, dataset).head for dataset in chosen}
             ends = {dataset: End(head.seq + 1, head.digest()) for dataset, head in heads.items()}
             rows = (row for dataset in chosen for row in _rows(connection, dataset))
@@ -143,26 +143,10 @@ class Reader:
             bundle.save(path, bundle.lines_of(rows, ends, at, installed_version()))
         return ends
 
-    def _refuse_older(self, path: Path) -> None:
-        reason = self.lacks(bundle.ends(path))
-        if reason:
-            raise LedgerViolation(f"{path} is not replaced: {reason}")
-
-    def lacks(self, ends: Mapping[str, End]) -> str | None:
-        """What the ledger lacks of an export that ended there; None if it has all of it."""
+    def lacks(self, ends: Mapping[str, End]) -> dict[str, str]:
+        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
         with self._database.transaction(write=False) as connection:
-            for dataset, end in ends.items():
-                last = schema.records.c.seq == end.records - 1
-                query = sa.select(schema.records.c.hash).where(schema.records.c.dataset == dataset, last)
-                found = connection.execute(query).scalar()
-                if found == end.head:
-                    continue
-                if found is not None:
-                    return f"record {end.records - 1} of dataset {dataset!r} is another one than in the export"
-                count = sa.select(sa.func.count()).where(schema.records.c.dataset == dataset)
-                missing = end.records - int(connection.execute(count).scalar_one())
-                return f"{missing} records of dataset {dataset!r} that are in the export are missing in the ledger"
-        return None
+            return _lacks(connection, ends)
 
     def _registered(self, dataset: str) -> Budget:
         """The first budget of a dataset, which never changes."""
@@ -201,3 +185,26 @@ def _rows(connection: sa.Connection, dataset: str) -> Iterator[Row]:
     query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
     found = connection.execution_options(yield_per=1000).execute(query)
     return (schema.record_of(row) for row in found)
+
+
+def _lacks(connection: sa.Connection, ends: Mapping[str, End]) -> dict[str, str]:
+    table, lacking = schema.records, {}
+    for dataset, end in ends.items():
+        own = table.c.dataset == dataset
+        found = connection.execute(sa.select(table.c.hash).where(own, table.c.seq == end.records - 1)).scalar()
+        if found is None:
+            count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
+            lacking[dataset] = f"{end.records - int(count)} records that are in the export are missing in the ledger"
+        elif found != end.head:
+            lacking[dataset] = f"record {end.records - 1} is another one than in the export"
+    return lacking
+
+
+def _check_replaceable(connection: sa.Connection, path: Path, chosen: Sequence[str]) -> None:
+    """An export makes way for one that has all that it has."""
+    ends = bundle.ends(path)
+    for dataset, reason in _lacks(connection, ends).items():
+        raise LedgerViolation(f"{path} is not replaced: dataset {dataset!r}: {reason}")
+    left_out = sorted({*ends} - {*chosen})
+    if left_out:
+        raise InvalidInput(f"{path} also has the datasets {', '.join(left_out)}: export them too, or to another file")
