@@ -9,7 +9,7 @@ import typer
 from cli.console import out, table
 from cli.options import JsonOption
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks on data of their own: scan, memory, ledger, demo, mixture.")
+app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 
 
 @app.command()
