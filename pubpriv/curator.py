@@ -233,7 +233,7 @@ class Curator:
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             standing = self._books.charge(label, to_json(question), event)
-        asked: Question = from_json(standing.question)
+        asked: Question = _stored(standing.question)
         answer = standing.answer
         if answer is None:
             # 5 scan, 6 noise
@@ -277,7 +277,7 @@ class Curator:
         known = self._books.noted(label)
         if known is None:
             known = self._books.note(label, to_json(step()))
-        return from_json(known)
+        return _stored(known)
 
     def statement(self) -> Statement:
         """What this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
@@ -309,6 +309,18 @@ def _event(question: Question) -> GaussianEvent:
     """What a question costs, as data: its distance of neighbours, and its noise."""
     noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
     return GaussianEvent(question.squared_distance, noise)
+
+
+def _stored(data: Any) -> Any:
+    """A public value from the ledger; other versions may have written what this one cannot read."""
+    try:
+        return from_json(data)
+    except (TypeError, ValueError, KeyError):
+        pass
+    raise InvalidInput(
+        "this run was begun by a version of pubpriv whose questions or steps this version does not know: finish it "
+        "with that version, or use another release id"
+    )
 
 
 def new_release_id() -> str:

@@ -413,3 +413,20 @@ def test_leaving_the_with_block(table, ledger):
     assert not leave("refused-later", InvalidInput("bad"), ask=True)
     assert not leave("mismatch", SpecMismatch("bad"))
     assert not leave("broke", RuntimeError("bad"))
+
+
+@pytest.mark.parametrize("value", [{"type": "Unheard"}, {"type": "Counts", "noise_scale": 1}, {"a": 1}])
+def test_what_another_version_wrote_is_refused_in_words(value, table, ledger):
+    """A stored step or question that cannot be read: bad input that says what to do, and nothing is charged."""
+    curator = run(table, ledger)
+    ledger.note("visits", "r1", "mixture/seed-1", value)
+    with pytest.raises(InvalidInput, match="another release id"):
+        curator.settled("mixture/seed-1", _must_not_run)
+    assert spent(ledger) == 0
+
+
+def test_a_step_is_made_once(table, ledger):
+    """What a step made is what every later entry into the run gets, without making it again."""
+    assert run(table, ledger).settled("mixture/seed-1", lambda: (1.5, ("a", None))) == (1.5, ("a", None))
+    assert run(table, ledger).settled("mixture/seed-1", _must_not_run) == (1.5, ("a", None))
+    assert simulate().settled("mixture/seed-1", lambda: (2.5,)) == (2.5,)
