@@ -105,9 +105,9 @@ def gaussian(
 
     found = bench(part, budget, runs, method, real)
     if not as_json:
-        names = ("ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
+        names = ("runs", "ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
         rows = [[row["of"], row["setting"], *(_cell(row.get(name)) for name in names)] for row in found["rows"]]
-        title = f"error over the non-private one, {found['budget']}, trimmed mean of {found['runs']} runs"
+        title = f"error over the non-private one, {found['budget']}, 10% trimmed means"
         table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
     _tell(found, as_json)
 
