@@ -42,7 +42,7 @@ def demo(
         ledger.register(dataset, budget=parse_budget(BUDGET), table=table, unit=UNITS[unit])
         before = ledger.balance(dataset).state.spent.main
     note(f"{table.n_rows} private rows, {len(parts.public)} public ones; unit: {UNITS[unit]}")
-    job = MixtureJob(str(private), str(public), COLUMNS, K, BUDGET, dataset, url, RELEASE_ID)
+    job = MixtureJob(str(private), str(public), COLUMNS, BUDGET, dataset, url, RELEASE_ID, n_components=K)
     estimate = run(job, plain)
     model = folder / f"model-{unit}.json"
     estimate.save(model)

@@ -59,7 +59,7 @@ def world(server, tmp_path):
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, budget=parse_budget("zcdp:2"))
     tables = f"{tmp_path}/private.parquet", f"{tmp_path}/public.parquet"
-    run_job(MixtureJob(*tables, None, 2, ALLOTMENT, DATASET, local, RELEASE_ID))
+    run_job(MixtureJob(*tables, None, ALLOTMENT, DATASET, local, RELEASE_ID, n_components=2))
     with Ledger.open(local) as ledger:
         return World(tmp_path, remote, ledger.balance(DATASET).spent.main)
 

@@ -1,6 +1,9 @@
 """A covariance that the user knows: checked, and turned into the map that makes it the identity."""
 
+import csv
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +24,13 @@ class KnownCovariance:
         variances: diagonal of Sigma, in the data's units squared.
         whitening: W (d, d), or None for the identity.
         colouring: U (d, d), or None for the identity.
+        sha256: of Sigma as it was given, whose bits do not depend on the machine; None for the identity.
     """
 
     variances: tuple[float, ...]
     whitening: tuple[tuple[float, ...], ...] | None = None
     colouring: tuple[tuple[float, ...], ...] | None = None
+    sha256: str | None = None
 
     @classmethod
     def of(cls, covariance: Any, d: int) -> "KnownCovariance":
@@ -49,7 +54,8 @@ class KnownCovariance:
             )
         whitening = (vectors / np.sqrt(values)) @ vectors.T / scale
         colouring = scale[:, None] * ((vectors * np.sqrt(values)) @ vectors.T)
-        return cls(tuple(np.diag(sigma).tolist()), _rows(whitening), _rows(colouring))
+        given = hashlib.sha256(sigma.tobytes()).hexdigest()
+        return cls(tuple(np.diag(sigma).tolist()), _rows(whitening), _rows(colouring), given)
 
     def frame(self, center: np.ndarray) -> Frame:
         """The frame z = W (x - center)."""
@@ -68,12 +74,30 @@ class KnownCovariance:
         return np.asarray(np.sqrt(self.variances))
 
     def fingerprint(self) -> str:
-        """For the run's configuration: `identity`, or a hash of the matrix's bits."""
-        if self.whitening is None:
-            return "identity"
-        from hashlib import sha256
+        """For the run's configuration: `identity`, or a hash of the matrix as it was given."""
+        return "identity" if self.sha256 is None else self.sha256
 
-        return sha256(np.array(self.colouring).tobytes()).hexdigest()
+
+def read_covariance(path: str, columns: tuple[str, ...]) -> np.ndarray:
+    """The (d, d) matrix in a CSV file, with or without a first line that names the columns.
+
+    Raises:
+        InvalidInput: no such file, cells that are no numbers, lines of unequal length, or other columns.
+    """
+    where = f"the covariance file {path}"
+    try:
+        with Path(path).expanduser().open(newline="", encoding="utf-8-sig") as file:
+            lines = [[cell.strip() for cell in line] for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InvalidInput(f"{where} cannot be read: give a CSV file of numbers, or `identity`") from None
+    if lines and sorted(lines[0]) == sorted(columns):
+        if lines[0] != list(columns):
+            raise InvalidInput(f"{where} has its columns in another order: they have to be {', '.join(columns)}")
+        lines = lines[1:]
+    try:
+        return np.array([[float(cell) for cell in line] for line in lines])
+    except ValueError:
+        raise InvalidInput(f"{where} is not a table of numbers with equally long lines") from None
 
 
 def _checked(covariance: Any, d: int) -> np.ndarray:

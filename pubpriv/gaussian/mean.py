@@ -6,6 +6,7 @@ exactly; see `mean_plan`.
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
 from pubpriv.gaussian.steps import PLAIN_MEAN, MeanSteps
+from pubpriv.ingest import settling
 from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -76,6 +78,7 @@ def estimate_mean(
         **options.configuration(),
     }
     purse = curator.begin("mean", configuration, rows.sha256, budget)
+    steps = steps.wrapped(settling(curator.settled, "mean"))
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = METHODS[method](curator, rows, known, purse, options, steps)
@@ -157,7 +160,8 @@ def two_step(
     curator: Curator, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options, steps: MeanSteps
 ) -> Found:
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
-    plan = make_plan(purse, curator.n_rows, len(rows.columns), len(rows.rows))
+    # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
+    plan = curator.settled("mean/plan", partial(make_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
     curator.rehearse(rehearsal(plan))
     public = options.public
     first = steps.clipped_mean(curator, known, public, plan.steps[0].radius, plan.ask("mean/step-1"))

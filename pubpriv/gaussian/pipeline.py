@@ -34,6 +34,7 @@ from pubpriv.gaussian.reference_gaussian import (
     reference_rehearsal,
 )
 from pubpriv.gaussian.steps import PLAIN, GaussianSteps
+from pubpriv.ingest import settling
 from pubpriv.models import GaussianEstimate, Mixture
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
@@ -101,9 +102,11 @@ def estimate_gaussian(
     if method == "algorithm-2":
         bounds = steps.bound(rows, beta, gamma)
         purse = curator.begin("gaussian", configuration | {"beta": beta, "gamma": gamma}, rows.sha256, budget)
+        steps = steps.wrapped(settling(curator.settled, "gaussian"))
         outcome = _algorithm_2(curator, bounds, purse, steps)
     else:
         purse = curator.begin("gaussian", configuration, rows.sha256, budget)
+        steps = steps.wrapped(settling(curator.settled, "gaussian"))
         outcome = _learner(curator, preconditioner, purse, force, steps)
     return _estimate(outcome, curator, rows, preconditioner, method, target)
 

@@ -24,7 +24,7 @@ def job(postgres, tmp_path):
         rows = np.random.default_rng(n).standard_normal((n, 2)) + 20.0 * (np.arange(n) % 2)[:, None]
         pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
     tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
-    return lambda shown: MixtureJob(*tables, None, 2, "zcdp:0.5", "visits", shown(url), "r1")
+    return lambda shown: MixtureJob(*tables, None, "zcdp:0.5", "visits", shown(url), "r1", n_components=2)
 
 
 def test_a_password_in_a_parameter_is_refused(job):

@@ -1,0 +1,102 @@
+"""A mean, or a Gaussian, from files to model: what a command or a scheduled flow does."""
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv import jobs
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.gaussian.known import read_covariance
+from pubpriv.gaussian.mean import check_feasible as check_mean_feasible
+from pubpriv.gaussian.mean import checked_mean, estimate_mean
+from pubpriv.gaussian.pipeline import METHODS, TARGETS, check_choice, estimate_gaussian
+from pubpriv.gaussian.plan import check_feasible
+from pubpriv.gaussian.preconditioner import precondition
+from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
+from pubpriv.models import GaussianEstimate, MeanEstimate
+from pubpriv.privacy.budgets import Budget, Purse
+
+
+@dataclass(frozen=True)
+class MeanJob(jobs.Job):
+    """A run of `estimate_mean` in names and numbers.
+
+    Attributes:
+        covariance: `identity`, or a CSV file with the known (d, d) covariance.
+        method, rounds, force: see `estimate_mean`.
+    """
+
+    covariance: str = "identity"
+    method: str = "two-step"
+    rounds: int = 2
+    force: bool = False
+
+    def checked(self, public: PublicTable) -> PublicTable:
+        """Public rows, covariance and options that fit each other."""
+        covariance = self._covariance(public)
+        return checked_mean(public, public.columns, covariance, self.method, self.rounds)[0]
+
+    def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
+        """Refuse a run that would tell little more than the public rows do, unless it is forced."""
+        if self.method == "two-step" and not self.force:
+            m, d = public.rows.shape
+            check_mean_feasible(n_private, d, m, Purse(budget.cap.main, budget.kind))
+
+    def estimate(self, public: PublicTable, curator: Curator, steps: MeanSteps) -> MeanEstimate:
+        """`estimate_mean` with the job's settings."""
+        return estimate_mean(
+            public,
+            curator,
+            covariance=self._covariance(public),
+            method=self.method,
+            rounds=self.rounds,
+            force=self.force,
+            steps=steps,
+        )
+
+    def _covariance(self, public: PublicTable) -> Any:
+        return "identity" if self.covariance == "identity" else read_covariance(self.covariance, public.columns)
+
+
+@dataclass(frozen=True)
+class GaussianJob(jobs.Job):
+    """A run of `estimate_gaussian` in names and numbers.
+
+    Attributes:
+        target, method, force: see `estimate_gaussian`.
+    """
+
+    target: str = "gaussian"
+    method: str = "learner"
+    force: bool = False
+
+    def checked(self, public: PublicTable) -> PublicTable:
+        """Public rows that span their columns, and a target and a method that exist."""
+        check_choice("target", self.target, TARGETS)
+        check_choice("method", self.method, METHODS)
+        precondition(public)
+        return public
+
+    def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
+        """Refuse a run below the line of feasibility, unless it is forced."""
+        if self.method == "learner" and not self.force:
+            check_feasible(n_private, len(public.columns), Purse(budget.cap.main, budget.kind), budget)
+
+    def estimate(self, public: PublicTable, curator: Curator, steps: GaussianSteps) -> GaussianEstimate:
+        """`estimate_gaussian` with the job's settings."""
+        return estimate_gaussian(
+            public, curator, target=self.target, method=self.method, force=self.force, steps=steps
+        )
+
+
+def run_mean(job: MeanJob, steps: MeanSteps = PLAIN_MEAN, executor: Executor | None = None) -> MeanEstimate:
+    """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
+    estimate: MeanEstimate = jobs.run_job(job, steps, executor)
+    return estimate
+
+
+def run_gaussian(job: GaussianJob, steps: GaussianSteps = PLAIN, executor: Executor | None = None) -> GaussianEstimate:
+    """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
+    estimate: GaussianEstimate = jobs.run_job(job, steps, executor)
+    return estimate

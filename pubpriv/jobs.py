@@ -1,0 +1,104 @@
+"""A run from files to a released estimate: what all estimators share, with or without an orchestrator."""
+
+import hashlib
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.ingest import watcher
+from pubpriv.privacy.budgets import Budget, parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run in names and numbers; each estimator adds its settings.
+
+    Attributes:
+        private: private Parquet table: file, folder or glob.
+        public: public table, Parquet or CSV.
+        columns: columns or expressions; None: the numeric columns of the public table.
+        budget: allotment of the run, as text.
+        dataset: name in the ledger.
+        ledger: URL of the ledger.
+        release_id: name of the run.
+    """
+
+    private: str
+    public: str
+    columns: tuple[str, ...] | None
+    budget: str
+    dataset: str
+    ledger: str
+    release_id: str
+
+    def checked(self, public: PublicTable) -> PublicTable:
+        """Public rows that fit the settings.
+
+        Raises:
+            InvalidInput: they do not, or the settings make no sense.
+        """
+        raise NotImplementedError
+
+    def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
+        """Refuse a run that is known beforehand to be too small; by default none is.
+
+        Raises:
+            InvalidInput: with the n or the budget that would do.
+        """
+
+    def estimate(self, public: PublicTable, curator: Curator, steps: Any) -> Any:
+        """What the job is for, in a run that is open."""
+        raise NotImplementedError
+
+
+def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
+    """Ingest, check, hold, estimate, close.
+
+    Everything that can be wrong with the input is found before the run is opened. A run that fails after its
+    first charge stays open, and running the job again resumes it.
+
+    Args:
+        job: what to run.
+        steps: the bundle of its estimator.
+        executor: where blocks are scanned; default: threads.
+
+    Raises:
+        PubPrivError: see `Curator` and the estimator.
+    """
+    budget = parse_budget(job.budget)
+    watch = watcher.get()
+    steps = steps.wrapped(watch) if watch else steps
+    public, private = _ingested(job, steps, budget)
+    with (
+        Ledger.open(job.ledger, create=False) as ledger,
+        Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator,
+    ):
+        return job.estimate(public, curator, steps)
+
+
+def check_job(job: Job, steps: Any) -> None:
+    """All that can be wrong with the input, found without opening the run. Raises as `run_job` does."""
+    _ingested(job, steps, parse_budget(job.budget))
+    with Ledger.open(job.ledger, create=False) as ledger:
+        ledger.balance(job.dataset)
+
+
+def _ingested(job: Job, steps: Any, budget: Budget) -> tuple[PublicTable, PrivateTable]:
+    public = steps.ingest_public(job.public, content_hash(job.public), job.columns)
+    public = job.checked(public)
+    private = steps.ingest_private(job.private, public.columns, job.columns is None)
+    if private.covers(job.public):
+        raise InvalidInput(f"the public table {job.public} is part of the private table: rows cannot be both")
+    job.check_size(public, private.n_rows, budget)
+    return public, private
+
+
+def content_hash(path: str) -> str:
+    """SHA-256 of a public file, or `missing`: what makes a cached ingestion stale."""
+    file = Path(path).expanduser()
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"

@@ -1,0 +1,1 @@
+"""Price and predicted error of a run before a row is read."""
