@@ -259,7 +259,9 @@ def _moved(told: Moments, median: float) -> Frame:
         variances = np.maximum(np.where(values > 0, unclipped, values), edge)
         variances = np.minimum(variances, 4 * max(median, told.radius) ** 2)
     center, matrix = told.frame.dense()
-    step = np.linalg.solve(matrix, mean)
+    seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
+    step = np.zeros(len(center))
+    step[seen] = np.linalg.solve(matrix[:, seen], mean)
     return Frame.of(center + step, (vectors / np.sqrt(variances)) @ vectors.T @ matrix)
 
 

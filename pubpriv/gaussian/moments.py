@@ -1,0 +1,135 @@
+"""The table's own moments: one last release, clipped where almost no record is, and nothing debiased.
+
+Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. Here the rounds serve as a
+whitening alone; a private high quantile of |w| says where to clip, and what the release says is what is told.
+
+Source: our study, section E (`docs/gaussian.md`).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection
+from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.gaussian.awkward import high_rank
+from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, floored, released_moments
+from pubpriv.gaussian.plan import final_theta, joint_question
+from pubpriv.plans import Ask
+
+LOW, STEPS = 1 / 30, 8
+"""A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
+
+LOUD = 1.0
+"""The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Quantile:
+    """A private quantile of |w|.
+
+    Attributes:
+        share: of the records that it was asked for, rank / n.
+        value: what was found.
+        sd: of the noisy counts, in records.
+    """
+
+    share: float
+    value: float
+    sd: float
+
+
+@public_value
+@dataclass(frozen=True)
+class Table:
+    """What the last release says of the table, without debiasing.
+
+    Attributes:
+        frame: the map to w.
+        fitted: mean and covariance in the table's units.
+        records: rows without missing or infinite values.
+        radius: clip radius.
+        mean_sd: noise sd of a coordinate of the mean of w.
+        moment_sd: noise sd of a diagonal entry of the second moment of w.
+        edge: largest eigenvalue of the noise alone.
+        weakest: smallest eigenvalue of the covariance of w as it was released.
+    """
+
+    frame: Frame
+    fitted: Fitted
+    records: float
+    radius: float
+    mean_sd: float
+    moment_sd: float
+    edge: float
+    weakest: float
+
+
+def quantile_question(frame: Frame, share: float | None, n: float, most: float, ask: Ask) -> Bisection:
+    """The |w| up to `most` that `share` of n records do not exceed; None: as many as noise allows."""
+    low = LOW * math.sqrt(frame.dimension)
+    noise = Bisection.noise_for(STEPS, ask.price)
+    rank = high_rank(noise, n) if share is None else share * n
+    return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
+
+
+def spread_quantile(
+    curator: Curator, frame: Frame, share: float | None, records: float, most: float, ask: Ask
+) -> Quantile:
+    """A private quantile of |w|.
+
+    Args:
+        curator: the run.
+        frame: the map to w.
+        share: of the records that do not exceed it; None: as many as noise allows.
+        records: rows without missing or infinite values, as far as is known.
+        most: a larger quantile is told as this.
+        ask: label and price.
+
+    Privacy: one `Bisection`, mu^2 at most ask.price.
+    """
+    answer = curator.release(quantile_question(frame, share, records, most, ask), ask.label)
+    asked = answer.question
+    return Quantile(asked.rank / records, float(answer.values["quantile"][0]), asked.noise_scale / COUNT_FACTOR)
+
+
+def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
+    """The radius at which noise alone has an eigenvalue of `LOUD`: public."""
+    d = frame.dimension
+    sd = float(joint_question(frame, 1.0, final_theta(d), ask).noise()["moment"].max()) / n
+    return math.sqrt(LOUD / (sd * math.sqrt(2 * d)))
+
+
+def measure_table(curator: Curator, frame: Frame, radius: float, ask: Ask) -> Table:
+    """Mean and covariance of the records clipped to `radius`, in the table's units.
+
+    Args:
+        curator: the run.
+        frame: the map to w, (d, d).
+        radius: beyond which almost no record is.
+        ask: label and price.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    d = frame.dimension
+    told = released_moments(curator, frame, radius, final_theta(d), ask)
+    center, matrix = told.frame.dense()
+    colour = np.linalg.inv(matrix)
+    spread = told.second - np.outer(told.mean, told.mean)
+    edge = told.moment_sd * math.sqrt(2 * d)
+    covariance = floored(spread, min(LEAST_VARIANCE, edge))
+    return Table(
+        frame=told.frame,
+        fitted=Fitted.of(center + colour @ told.mean, colour @ covariance @ colour.T),
+        records=told.records,
+        radius=told.radius,
+        mean_sd=told.mean_sd,
+        moment_sd=told.moment_sd,
+        edge=edge,
+        weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
+    )
