@@ -20,6 +20,14 @@ STEP_NAMES = {
     "estimate_components": "estimating components",
     "count_weights": "counting weights",
     "prefer": "comparing models on the private rows",
+    "clipped_mean": "asking for a clipped mean",
+    "combine_means": "undoing the clipping",
+    "approach": "approaching standard coordinates",
+    "measure": "measuring mean and covariance",
+    "pool": "pooling with the public rows",
+    "bound": "bounds from the public rows",
+    "covariance_round": "a CoinPress round of the covariance",
+    "mean_round": "a CoinPress round of the mean",
 }
 
 INTERRUPTED = 130
@@ -60,16 +68,17 @@ def progress() -> Iterator[None]:
     """
     from rich.console import Console
 
-    from pubpriv.mixture.steps import watcher
+    from pubpriv.ingest import watcher
 
     console = Console(stderr=True, highlight=False)
 
     def around(name: str, step: Any) -> Any:
         def told(*args: Any, **kwargs: Any) -> Any:
+            step_name = STEP_NAMES.get(name, name.replace("_", " "))
             if console.is_terminal:
-                spinner.update(f"{STEP_NAMES[name]} ...")
+                spinner.update(f"{step_name} ...")
             else:
-                note(f"  {STEP_NAMES[name]}")
+                note(f"  {step_name}")
             return step(*args, **kwargs)
 
         return told

@@ -7,7 +7,7 @@ import typer
 
 from cli.budget import show_charges
 from cli.console import note, out
-from cli.fit import run, show
+from cli.fit_common import run, show
 
 OUTPUT = Path("demo-output")
 RELEASE_ID = "demo"

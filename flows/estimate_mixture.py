@@ -2,12 +2,14 @@
 
 from prefect.settings import get_current_settings
 
-from flows.parameters import SAME, MixtureParameters
-from pubpriv.mixture.job import MixtureJob, run_job
+from flows.parameters import MixtureParameters
+from pubpriv.mixture.job import run_job
 from pubpriv.models import MixtureEstimate
 from tasks.guard import safe_flow
 from tasks.mixture import mixture_steps
 from tasks.publish import publish_components, publish_statement
+
+parameters_of = MixtureParameters.of
 
 
 @safe_flow(name="estimate-mixture", flow_run_name="{parameters.dataset}-{parameters.release_id}")
@@ -24,8 +26,3 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     publish_statement(estimate.privacy, *release)
     publish_components(estimate.weights, estimate.means, estimate.columns, *release)
     return estimate
-
-
-def parameters_of(job: MixtureJob) -> MixtureParameters:
-    """The form that asks for `job`."""
-    return MixtureParameters(components=job.n_components, **{name: getattr(job, name) for name in SAME})

@@ -1,25 +1,29 @@
 """Parameters of the flows, as forms: bounds and descriptions that a person reads in the UI."""
 
-from typing import Literal
+from dataclasses import fields
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from pubpriv.gaussian.job import GaussianJob, MeanJob
+from pubpriv.gaussian.reference_mean import MOST_ROUNDS
+from pubpriv.jobs import Job
 from pubpriv.mixture.job import MixtureJob
 from pubpriv.mixture.pipeline import MOST_COMPONENTS
 from pubpriv.privacy.ledger.urls import understand
 
-SAME = ("private", "public", "columns", "budget", "dataset", "ledger", "release_id", "method")
-"""Fields that the form and the job have under one name."""
 
-
-class MixtureParameters(BaseModel):
-    """A Gaussian mixture of a private table. Nothing in here is private: parameters are kept by Prefect."""
+class Parameters(BaseModel):
+    """What every estimate from files needs. Nothing in here is private: parameters are kept by Prefect."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
+    makes: ClassVar[type[Job]]
+    renamed: ClassVar[dict[str, str]] = {}
+    """Fields that the form and the job have under two names: the job's, and the form's."""
+
     private: str = Field(description="Private Parquet table: file, folder or glob; no credentials in it")
     public: str = Field(description="Public table, Parquet or CSV")
-    components: int = Field(ge=1, le=MOST_COMPONENTS, description="Number of mixture components")
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(description="Name under which the table is registered in the ledger")
     ledger: str = Field(description="Ledger URL without a password: sqlite:///PATH or postgresql://USER@HOST/DATABASE")
@@ -28,7 +32,6 @@ class MixtureParameters(BaseModel):
         default=None,
         description="Columns, or log1p(column); default: the numeric columns of the public table",
     )
-    method: Literal["auto"] = Field(default="auto", description="Estimation pipeline")
 
     @field_validator("ledger")
     @classmethod
@@ -38,6 +41,51 @@ class MixtureParameters(BaseModel):
             raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
         return url
 
-    def job(self) -> MixtureJob:
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """The form that asks for `job`."""
+        return cls(**{form: getattr(job, name) for name, form in cls._names().items()})
+
+    def job(self) -> Any:
         """What to run."""
-        return MixtureJob(n_components=self.components, **{name: getattr(self, name) for name in SAME})
+        return self.makes(**{name: getattr(self, form) for name, form in self._names().items()})
+
+    @classmethod
+    def _names(cls) -> dict[str, str]:
+        """Of every field of the job: its name, and its name in the form."""
+        return {field.name: cls.renamed.get(field.name, field.name) for field in fields(cls.makes)}
+
+
+class MixtureParameters(Parameters):
+    """A Gaussian mixture of a private table."""
+
+    makes: ClassVar[type[Job]] = MixtureJob
+    renamed: ClassVar[dict[str, str]] = {"n_components": "components"}
+
+    components: int = Field(ge=1, le=MOST_COMPONENTS, description="Number of mixture components")
+    method: Literal["auto"] = Field(default="auto", description="Estimation pipeline")
+
+
+class MeanParameters(Parameters):
+    """The mean of a private table whose covariance is known."""
+
+    makes: ClassVar[type[Job]] = MeanJob
+
+    covariance: str = Field(default="identity", description="identity, or a CSV file with the known covariance")
+    method: Literal["two-step", "clip-and-noise", "coinpress"] = Field(
+        default="two-step", description="two-step; the others are there to compare with"
+    )
+    rounds: int = Field(default=2, ge=1, le=MOST_ROUNDS, description="Rounds of coinpress")
+    force: bool = Field(default=False, description="Run where the private rows can tell little; the model says so")
+
+
+class GaussianParameters(Parameters):
+    """Mean and covariance of a private table."""
+
+    makes: ClassVar[type[Job]] = GaussianJob
+
+    target: Literal["gaussian"] = Field(default="gaussian", description="What is estimated")
+    method: Literal["learner", "algorithm-2"] = Field(
+        default="learner", description="learner; algorithm-2 is there to compare with"
+    )
+    force: bool = Field(default=False, description="Run where the answers will be mostly noise; the model says so")

@@ -4,7 +4,7 @@ import hashlib
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PrivateTable, PublicTable
@@ -28,6 +28,9 @@ class Job:
         release_id: name of the run.
     """
 
+    kind: ClassVar[str]
+    """`mean`, `gaussian` or `mixture`: bundles of steps and flows are found by it."""
+
     private: str
     public: str
     columns: tuple[str, ...] | None
@@ -35,6 +38,10 @@ class Job:
     dataset: str
     ledger: str
     release_id: str
+
+    def inputs(self) -> tuple[str, ...]:
+        """Files that a model must not overwrite."""
+        return self.private, self.public, self.ledger.removeprefix("sqlite:///")
 
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows that fit the settings.

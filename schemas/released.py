@@ -1,6 +1,7 @@
-"""What a released mixture promises to whoever reads it."""
+"""What released estimates promise to whoever reads them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,45 @@ RELEASED = pa.DataFrameSchema(
     strict=True,
     unique_column_names=True,
 )
+
+
+ESTIMATES = pa.DataFrameSchema(
+    {
+        "column": pa.Column(str, unique=True),
+        "mean": pa.Column(float, FINITE),
+        r"^error of mean": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        "variance": pa.Column(float, [FINITE, pa.Check.gt(0)], required=False),
+        r"^error of variance": pa.Column(float, [FINITE, pa.Check.ge(0)], required=False, regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    unique_column_names=True,
+)
+
+
+def estimates_table(estimate: Any) -> pd.DataFrame:
+    """A mean or a Gaussian as a table: of each column its mean and variance, with standard errors.
+
+    Args:
+        estimate: a `MeanEstimate` or `GaussianEstimate`; a mean has no variance.
+    """
+    told: dict[str, Any] = {"column": list(estimate.columns), "mean": np.asarray(estimate.mean, dtype=float)}
+    for part in ("sampling", "privacy"):
+        told[f"error of mean ({part})"] = np.asarray(estimate.standard_errors["mean"][part], dtype=float)
+    if hasattr(estimate, "covariance"):
+        told["variance"] = np.diag(estimate.covariance)
+        for part in ("sampling", "privacy"):
+            told[f"error of variance ({part})"] = np.diag(np.asarray(estimate.standard_errors["covariance"][part]))
+    return pd.DataFrame(told)
+
+
+def validate_estimates(frame: pd.DataFrame) -> None:
+    """Check a table of `estimates_table`.
+
+    Raises:
+        InvalidInput: the first failure, in one line.
+    """
+    require(ESTIMATES, frame, "the released estimates")
 
 
 def released_table(weights: np.ndarray, means: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from schemas.released import released_table, validate_released
+from schemas.released import estimates_table, released_table, validate_estimates, validate_released
 
 WHAT_IS_PUBLIC = (
     "Public are the number of rows, the declared columns, the public table, the settings and every answer "
@@ -71,6 +71,28 @@ def publish_components(
         table=frame.to_dict("records"),
     )
     return _identity(components)
+
+
+def publish_estimates(estimate: Any, dataset: str | None, release_id: str | None) -> UUID:
+    """Show a released mean or Gaussian: one row per column, with standard errors.
+
+    Args:
+        estimate: a `MeanEstimate` or `GaussianEstimate`.
+        dataset: its name, or None for a simulation.
+        release_id: of the run, or None.
+
+    Raises:
+        InvalidInput: a number that is not finite, or a variance that is not positive.
+    """
+    frame = estimates_table(estimate)
+    validate_estimates(frame)
+    name = dataset or "simulation"
+    shown = create_table_artifact(
+        key=artifact_key(name, estimate.kind),
+        description=f"Released {estimate.kind} of {name}, release {release_id or 'none'}",
+        table=frame.to_dict("records"),
+    )
+    return _identity(shown)
 
 
 def _told(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pubpriv import jobs
 from pubpriv.curator import Curator
@@ -27,10 +27,16 @@ class MeanJob(jobs.Job):
         method, rounds, force: see `estimate_mean`.
     """
 
+    kind: ClassVar[str] = "mean"
+
     covariance: str = "identity"
     method: str = "two-step"
     rounds: int = 2
     force: bool = False
+
+    def inputs(self) -> tuple[str, ...]:
+        """Files that a model must not overwrite."""
+        return (*super().inputs(), *([] if self.covariance == "identity" else [self.covariance]))
 
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows, covariance and options that fit each other."""
@@ -67,6 +73,8 @@ class GaussianJob(jobs.Job):
         target, method, force: see `estimate_gaussian`.
     """
 
+    kind: ClassVar[str] = "gaussian"
+
     target: str = "gaussian"
     method: str = "learner"
     force: bool = False
@@ -85,9 +93,7 @@ class GaussianJob(jobs.Job):
 
     def estimate(self, public: PublicTable, curator: Curator, steps: GaussianSteps) -> GaussianEstimate:
         """`estimate_gaussian` with the job's settings."""
-        return estimate_gaussian(
-            public, curator, target=self.target, method=self.method, force=self.force, steps=steps
-        )
+        return estimate_gaussian(public, curator, target=self.target, method=self.method, force=self.force, steps=steps)
 
 
 def run_mean(job: MeanJob, steps: MeanSteps = PLAIN_MEAN, executor: Executor | None = None) -> MeanEstimate:

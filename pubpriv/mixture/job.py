@@ -2,6 +2,7 @@
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pubpriv import jobs
 from pubpriv.curator import Curator
@@ -19,6 +20,8 @@ class MixtureJob(jobs.Job):
         n_components: k.
         method: see `estimate_mixture`.
     """
+
+    kind: ClassVar[str] = "mixture"
 
     n_components: int
     method: str = "auto"

@@ -267,8 +267,8 @@ def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balanc
 # --- help and start-up -------------------------------------------------------------------------------------
 
 COMMANDS = [
-    "", "fit", "fit mixture", "budget", "budget set", "budget show", "budget history", "budget report",
-    "budget recover", "ledger", "ledger verify", "ledger export", "ledger restore", "audit", "bench",
+    "", "fit", "fit mixture", "fit mean", "fit gaussian", "budget", "budget set", "budget show", "budget history",
+    "budget report", "budget recover", "ledger", "ledger verify", "ledger export", "ledger restore", "audit", "bench",
     "bench scan", "bench demo", "bench mixture", "bench gaussian", "bench figure1", "bench memory", "bench ledger",
     "demo",
 ]  # fmt: skip

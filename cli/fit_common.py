@@ -1,0 +1,174 @@
+"""What the commands of `pubpriv fit` share: options, the run, the model file, and what is shown of it."""
+
+import os
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.console import note, out, progress, table
+from cli.options import ledger_url
+from pubpriv.errors import InvalidInput, Unavailable
+
+NOT_CONVERGED = 4
+
+PrivateOption = Annotated[str, typer.Option(help="Private Parquet table: file, folder or glob.")]
+PublicOption = Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")]
+BudgetOption = Annotated[str, typer.Option(help="What this run may spend: zcdp:RHO or approx:EPS,DELTA.")]
+DatasetOption = Annotated[str, typer.Option(help="Name of the dataset in the ledger.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Where the model is written, as JSON.")]
+ReleaseIdOption = Annotated[
+    str | None,
+    typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False),
+]
+PlainOption = Annotated[bool, typer.Option("--plain", help="Run without Prefect: same bits, same ledger.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing model file.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Run where the answers will be mostly noise, and say so.")]
+
+
+def named(
+    private: str,
+    public: str,
+    columns: str | None,
+    budget: str,
+    dataset: str,
+    ledger: str | None,
+    release_id: str | None,
+) -> dict[str, Any]:
+    """The fields that every job has, from the options that every command has."""
+    from pubpriv.curator import new_release_id
+    from pubpriv.data.columns import split_columns
+
+    return {
+        "private": private,
+        "public": public,
+        "columns": None if columns is None else tuple(split_columns(columns)),
+        "budget": budget,
+        "dataset": dataset,
+        "ledger": ledger_url(ledger),
+        "release_id": new_release_id() if release_id is None else release_id,
+    }
+
+
+def execute(job: Any, out_: Path, plain: bool, overwrite: bool) -> None:
+    """Run a job, write its model and show it.
+
+    Raises:
+        typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
+    """
+    check_out(out_, job, overwrite)
+    note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
+    try:
+        estimate = run(job, plain)
+    except KeyboardInterrupt:
+        note(f"to resume, run the same command with --release-id {job.release_id}")
+        raise
+    save(estimate, out_)
+    show(estimate)
+    note(f"model written to {out_}")
+    if not estimate.converged:
+        note("the model did not converge: see its warnings")
+        raise typer.Exit(NOT_CONVERGED)
+
+
+def run(job: Any, plain: bool) -> Any:
+    """The estimate of a job, through Prefect unless `plain`."""
+    from pubpriv.jobs import check_job, run_job
+    from tasks.validated import validated
+
+    with ExitStack() as stack:
+        stack.enter_context(progress())
+        if plain:
+            return run_job(job, validated(job.kind))
+        from flows.runtime import running
+
+        check_job(job, validated(job.kind))  # before a server is started for it; the flow checks everything again
+        stack.enter_context(running(job.ledger))
+        flow = import_module(f"flows.estimate_{job.kind}")
+        return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
+
+
+def check_out(path: Path, job: Any, overwrite: bool) -> None:
+    """Refuse to lose another model, before anything is spent."""
+    from pubpriv.models import load
+
+    if path.is_dir():
+        raise InvalidInput(f"--out {path} is a folder: name a file")
+    if path.resolve() in {Path(name).expanduser().resolve() for name in job.inputs()}:
+        raise InvalidInput(f"--out {path} is one of this run's inputs: choose another file")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"--out {path} cannot be written: {folder} is no folder that this user may write to")
+    if not path.exists() or overwrite:
+        return
+    try:
+        known = load(path).provenance
+    except InvalidInput:
+        known = {}
+    if (known.get("dataset"), known.get("release_id")) != (job.dataset, job.release_id):
+        raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
+
+
+def save(estimate: Any, path: Path) -> None:
+    """Write the model; a disk that refuses it costs nothing but another try."""
+    refused = None
+    try:
+        estimate.save(path)
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(
+            f"the model cannot be written to {path} ({refused}); its answers are kept: run the same command with "
+            f"--release-id {estimate.provenance['release_id']}, which spends nothing"
+        )
+
+
+def show(estimate: Any) -> None:
+    """Privacy statement and estimates with their standard errors, in the data's own units."""
+    privacy = estimate.privacy
+    out(f"privacy: {privacy['guarantee']['text']}")
+    out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
+    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
+    {"mean": _show_mean, "gaussian": _show_gaussian, "gaussian-mixture": _show_mixture}[estimate.kind](estimate)
+    for warning in estimate.diagnostics["warnings"]:
+        note(f"warning: {warning}")
+
+
+def _show_mean(estimate: Any) -> None:
+    rows = _mean_rows(estimate)
+    table("released mean: estimate ± standard error", ["", "mean", "of sampling", "of privacy"], rows)
+
+
+def _mean_rows(estimate: Any) -> list[list[str]]:
+    """Of each column: its name, its mean, and the two parts of the mean's standard error."""
+    parts = estimate.standard_errors["mean"]
+    columns = zip(estimate.columns, estimate.mean, parts["sampling"], parts["privacy"], strict=True)
+    return [
+        [name, f"{mean:.6g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"]
+        for name, mean, own, noise in columns
+    ]
+
+
+def _show_gaussian(estimate: Any) -> None:
+    parts = estimate.standard_errors["covariance"]
+    rows = []
+    for i, told in enumerate(_mean_rows(estimate)):
+        sd = estimate.covariance[i, i] ** 0.5
+        own, noise = (parts[part][i][i] / (2 * sd) for part in ("sampling", "privacy"))
+        rows.append([*told, f"{sd:.4g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"])
+    title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
+    table(title, ["", "mean", "of sampling", "of privacy", "sd", "of sampling", "of privacy"], rows)
+
+
+def _show_mixture(estimate: Any) -> None:
+    errors = estimate.standard_errors["means"]
+    rows = []
+    for j, weight in enumerate(estimate.weights):
+        cells = [f"{weight:.3f}"]
+        for i in range(len(estimate.columns)):
+            error = (errors["sampling"][j][i] ** 2 + errors["privacy"][j][i] ** 2) ** 0.5
+            cells.append(f"{estimate.means[j, i]:.4g} ±{error:.2g}\n(sd {estimate.covariances[j, i, i] ** 0.5:.3g})")
+        rows.append([str(j + 1), *cells])
+    table("released components: mean ± standard error (sd)", ["", "weight", *estimate.columns], rows)

@@ -1,0 +1,27 @@
+"""The flow `estimate-gaussian`: tables in, a released mean and covariance and their privacy statement out."""
+
+from prefect.settings import get_current_settings
+
+from flows.parameters import GaussianParameters
+from pubpriv.gaussian.job import run_gaussian
+from pubpriv.models import GaussianEstimate
+from tasks.gaussian import gaussian_steps
+from tasks.guard import safe_flow
+from tasks.publish import publish_estimates, publish_statement
+
+parameters_of = GaussianParameters.of
+
+
+@safe_flow(name="estimate-gaussian", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+def estimate_gaussian(parameters: GaussianParameters) -> GaussianEstimate:
+    """Estimate mean and covariance of a private table with the help of a public one.
+
+    Ingest and validate both tables, precondition by the public rows, approach standard coordinates in a few private
+    rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.
+    """
+    steps = gaussian_steps(get_current_settings().home / "public-tables")
+    estimate = run_gaussian(parameters.job(), steps)
+    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
+    publish_statement(estimate.privacy, *release)
+    publish_estimates(estimate, *release)
+    return estimate

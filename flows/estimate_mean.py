@@ -1,0 +1,27 @@
+"""The flow `estimate-mean`: tables in, a released mean and its privacy statement out."""
+
+from prefect.settings import get_current_settings
+
+from flows.parameters import MeanParameters
+from pubpriv.gaussian.job import run_mean
+from pubpriv.models import MeanEstimate
+from tasks.gaussian import mean_steps
+from tasks.guard import safe_flow
+from tasks.publish import publish_estimates, publish_statement
+
+parameters_of = MeanParameters.of
+
+
+@safe_flow(name="estimate-mean", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
+    """Estimate the mean of a private table, whose covariance is known, with the help of a public one.
+
+    Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo
+    the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first.
+    """
+    steps = mean_steps(get_current_settings().home / "public-tables")
+    estimate = run_mean(parameters.job(), steps)
+    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
+    publish_statement(estimate.privacy, *release)
+    publish_estimates(estimate, *release)
+    return estimate
