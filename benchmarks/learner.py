@@ -124,7 +124,11 @@ def bench(
         raise InvalidInput(f"setting must be one of {', '.join(SETTINGS)}, not {name!r}")
     setting, target = SETTINGS[name]
     return {"bench": "learner", "setting": name, "budget": budget, "method": method, "target": target} | measure(
-        setting, lambda w, c: estimate_gaussian(w.public, c, method=method, force=True), budget, runs, first
+        setting,
+        lambda w, c: estimate_gaussian(w.public, c, target="gaussian", method=method, force=True),
+        budget,
+        runs,
+        first,
     )
 
 
@@ -169,7 +173,7 @@ def bench_real(name: str, budget: str = "zcdp:0.5", runs: int = 20) -> dict[str,
             table, dataset = pp.PrivateTable.open(path, columns), f"draw-{number}"
             ledger.register(dataset, budget=pp.parse_budget(budget), table=table)
             with pp.Curator(table, ledger, dataset, pp.parse_budget(budget)) as curator:
-                return estimate_gaussian(drawn.public, curator, force=True)
+                return estimate_gaussian(drawn.public, curator, target="gaussian", force=True)
 
         told = measure(setting, estimate, budget, runs)
     return {"bench": "learner", "setting": name, "budget": budget, "method": "learner", "target": target} | told

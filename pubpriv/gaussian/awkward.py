@@ -28,7 +28,7 @@ from pubpriv.plans import Ask
 MOSTLY = 0.75
 """A column is awkward if this share of the public rows has one and the same value in it."""
 
-MARGIN, LEAST_MARGIN = 3.0, 20.0
+MARGIN, LEAST_MARGIN = 3.5, 20.0
 """A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
 it beyond the records."""
 
@@ -82,18 +82,12 @@ class Layout:
         """Awkward columns whose scale costs a question."""
         return tuple(column for column in self.awkward if column.scale is None)
 
-    def names(self, indices: tuple[int, ...]) -> str:
-        """For messages."""
-        return ", ".join(self.columns[index] for index in indices)
-
-    def frame(self, preconditioner: Preconditioner | None) -> Frame:
+    def frame(self, preconditioner: Preconditioner) -> Frame:
         """The public whitening of the regular columns, as a map of all d columns to theirs.
 
         Args:
             preconditioner: of the regular columns, in order.
         """
-        if preconditioner is None:
-            raise ValueError("no column to whiten")
         center, whitening, _ = preconditioner.arrays
         if not self.awkward:
             return Frame.of(center, whitening)
@@ -176,19 +170,18 @@ def scale_question(layout: Layout, column: Awkward, n: float, ask: Ask) -> Bisec
 
 
 def high_rank(noise_scale: int, n: float) -> float:
-    """A rank near n that noise does not carry beyond the records: n - max(3 sd, 20), and n / 2 at least."""
+    """A rank near n that noise does not carry beyond the records: n - max(3.5 sd, 20), and n / 2 at least."""
     return max(n - max(MARGIN * noise_scale / COUNT_FACTOR, LEAST_MARGIN), n / 2)
 
 
-def learn_scale(curator: Curator, layout: Layout, index: int, ask: Ask) -> Scale:
-    """A size for the awkward column `index` of the table.
+def learn_scale(curator: Curator, layout: Layout, column: Awkward, ask: Ask) -> Scale:
+    """A size for an awkward column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
     the column set the noise of the last release alone.
 
     Privacy: one `Bisection`, mu^2 at most ask.price.
     """
-    column = next(one for one in layout.awkward if one.index == index)
     answer = curator.release(scale_question(layout, column, curator.n_rows, ask), ask.label)
     quantile = float(answer.values["quantile"][0])
     seen = quantile > 2 * column.unit / REACH
@@ -196,18 +189,18 @@ def learn_scale(curator: Curator, layout: Layout, index: int, ask: Ask) -> Scale
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
 
-def assembled(layout: Layout, regular: Frame | None, scales: Mapping[int, Scale]) -> Frame:
+def assembled(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
     """The map of the last release: whitened regular columns first, then each awkward column over its scale.
 
     Args:
         layout: of the columns.
         regular: where the rounds have led, or None if every column is awkward.
-        scales: by index of an awkward column.
+        scales: of the awkward columns, in order.
     """
     if regular is not None and not layout.awkward:
         return regular
     center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
-    own = [np.array(column.weights) / scales[column.index].value for column in layout.awkward]
+    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.awkward, scales, strict=True)]
     return Frame.of(center, np.vstack([rows, *own]))
 
 

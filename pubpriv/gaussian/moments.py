@@ -37,11 +37,13 @@ class Quantile:
         share: of the records that it was asked for, rank / n.
         value: what was found.
         sd: of the noisy counts, in records.
+        cell: how far below `value` it may be, in the logarithm.
     """
 
     share: float
     value: float
     sd: float
+    cell: float
 
 
 @public_value
@@ -95,7 +97,12 @@ def spread_quantile(
     """
     answer = curator.release(quantile_question(frame, share, records, most, ask), ask.label)
     asked = answer.question
-    return Quantile(asked.rank / records, float(answer.values["quantile"][0]), asked.noise_scale / COUNT_FACTOR)
+    return Quantile(
+        share=asked.rank / records,
+        value=float(answer.values["quantile"][0]),
+        sd=asked.noise_scale / COUNT_FACTOR,
+        cell=math.log(asked.upper / asked.lower) / 2**asked.steps,
+    )
 
 
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:

@@ -5,7 +5,7 @@ covariance. The default learner is ours; their own Algorithm 2 is `method="algor
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,16 +14,12 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
-from pubpriv.gaussian.errors import plain_errors, standard_errors
-from pubpriv.gaussian.learner import (
-    LEAST_VARIANCE,
-    Fitted,
-    Measured,
-    floored,
-    start,
-    typical_radius,
-)
-from pubpriv.gaussian.plan import ROUND_SHARES, check_feasible, feasible, make_plan, rehearsal
+from pubpriv.gaussian.auto import estimate_table
+from pubpriv.gaussian.awkward import checked_scale, examine
+from pubpriv.gaussian.drivers import Outcome, debiased, walk
+from pubpriv.gaussian.errors import plain_errors
+from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, start, typical_radius
+from pubpriv.gaussian.plan import check_feasible, make_plan, rehearsal
 from pubpriv.gaussian.preconditioner import Preconditioner
 from pubpriv.gaussian.reference_gaussian import (
     COVARIANCE_ROUNDS,
@@ -39,30 +35,20 @@ from pubpriv.models import GaussianEstimate, Mixture
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
 
-TARGETS = ("gaussian",)
+TARGETS = ("auto", "gaussian", "moments")
 METHODS = ("learner", "algorithm-2")
 STANDING_OUT = 4.0
 """Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
-
-    fitted: Fitted
-    converged: bool
-    errors: dict[str, Any]
-    facts: dict[str, Any]
-    warnings: list[str]
 
 
 def estimate_gaussian(
     public: Any,
     curator: Curator,
     *,
-    target: str = "gaussian",
+    target: str = "auto",
     budget: Budget | None = None,
     method: str = "learner",
+    scale: Mapping[str, float] | None = None,
     force: bool = False,
     beta: float = 0.1,
     gamma: float = 0.0,
@@ -73,9 +59,12 @@ def estimate_gaussian(
     Args:
         public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
-        target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from.
+        target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
+            the table itself, whatever its law; `auto`, the one that a private look at the rows speaks for.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
         method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
+        scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
+            column. Others that look so get theirs from a private quantile. Not with `gaussian`.
         force: run below the line of feasibility as well, where the result is likely to be noise.
         beta: of `algorithm-2`: how likely its bounds from public rows may fail.
         gamma: of `algorithm-2`: total variation distance of the public law from the private one.
@@ -94,11 +83,17 @@ def estimate_gaussian(
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
-    check_choice("target", target, TARGETS)
-    check_choice("method", method, METHODS)
+    target = chosen_target(target, method, scale)
     rows = PublicTable.open(public, list(curator.columns))
-    preconditioner = steps.precondition(rows)
     configuration = {"target": target, "method": method, "columns": list(curator.columns)}
+    if target != "gaussian":
+        examine(rows, scale)  # refuses what cannot be, before the run begins
+        given = checked_scale(rows.columns, scale)
+        purse = curator.begin("gaussian", configuration | {"scale": given}, rows.sha256, budget)
+        steps = steps.wrapped(settling(curator.settled, "gaussian"))
+        chosen, outcome = estimate_table(curator, rows, steps.examine(rows, given), purse, target, force, steps)
+        return _estimate(outcome, curator, rows, method, chosen)
+    preconditioner = steps.precondition(rows)
     if method == "algorithm-2":
         bounds = steps.bound(rows, beta, gamma)
         purse = curator.begin("gaussian", configuration | {"beta": beta, "gamma": gamma}, rows.sha256, budget)
@@ -108,13 +103,31 @@ def estimate_gaussian(
         purse = curator.begin("gaussian", configuration, rows.sha256, budget)
         steps = steps.wrapped(settling(curator.settled, "gaussian"))
         outcome = _learner(curator, preconditioner, purse, force, steps)
-    return _estimate(outcome, curator, rows, preconditioner, method, target)
+    outcome.warnings[:0] = preconditioner.notes
+    return _estimate(outcome, curator, rows, method, target)
 
 
 def check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
     """Refuse what is not on the list, with the list."""
     if given not in accepted:
         raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
+
+
+def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
+    """The target that a method works for; `algorithm-2` knows Gaussians only.
+
+    Raises:
+        InvalidInput: unknown names, or a combination that does not exist.
+    """
+    check_choice("target", target, TARGETS)
+    check_choice("method", method, METHODS)
+    if method == "algorithm-2" and target == "moments":
+        raise InvalidInput("algorithm-2 estimates a Gaussian: use the target gaussian, or the method learner")
+    if method == "algorithm-2" or target == "gaussian":
+        if scale:
+            raise InvalidInput("a scale is for columns that are no Gaussian's: use the target moments or auto")
+        return "gaussian"
+    return target
 
 
 def _learner(
@@ -128,39 +141,13 @@ def _learner(
     curator.rehearse(rehearsal(plan, d))
     measured = learn(curator, preconditioner, plan, steps)
     fitted = steps.pool(preconditioner, measured)
-    enough = feasible(measured.records, d, purse.rho)
-    warnings = []
-    if measured.records < n:
-        share = 1 - measured.records / n
-        warnings.append(f"about {share:.2g} of the private rows have a missing or infinite value and are left out")
-    if not enough:
-        warnings.append("too few private rows for this budget: the estimate may be noise")
-    if not measured.converged:
-        warnings.append("the rounds did not converge: do not use this estimate")
-    facts = {
-        "whole_rows": measured.records,
-        "clip_radius": measured.radius,
-        "deviation": measured.deviation,
-        "expected_deviation": measured.expected,
-        "feasible": enough,
-        "predicted_ratio": {
-            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
-            "mean": measured.expected_mean / math.sqrt(d / measured.records),
-        },
-        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
-        "rounds": [ask.label for ask in plan.asks],
-    }
-    errors = standard_errors(measured, fitted, preconditioner.m)
-    return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+    return debiased(curator, preconditioner, measured, plan, purse, fitted)
 
 
 def learn(curator: Curator, preconditioner: Preconditioner, plan: Plan, steps: GaussianSteps) -> Measured:
     """All rounds of `plan` and the final release."""
-    position, typical = start(preconditioner, curator.n_rows), typical_radius(preconditioner)
-    for number in range(1, len(ROUND_SHARES) + 1):
-        asks = tuple(plan.ask(f"gaussian/round-{number}/{part}") for part in ("radius", "moments"))
-        position = steps.approach(curator, position, typical, number, asks)
-        typical = math.sqrt(preconditioner.dimension)
+    begun = start(preconditioner, curator.n_rows)
+    position = walk(curator, begun, typical_radius(preconditioner), plan, steps)
     measured: Measured = steps.measure(curator, position, plan.ask("gaussian/final"))
     return measured
 
@@ -200,9 +187,7 @@ def _algorithm_2(curator: Curator, bounds: Any, purse: Purse, steps: GaussianSte
     return Outcome(fitted, converged, errors, facts, warnings)
 
 
-def _estimate(
-    outcome: Outcome, curator: Curator, rows: PublicTable, preconditioner: Preconditioner, method: str, target: str
-) -> GaussianEstimate:
+def _estimate(outcome: Outcome, curator: Curator, rows: PublicTable, method: str, target: str) -> GaussianEstimate:
     statement = curator.statement()
     return GaussianEstimate(
         gaussian=Mixture.of([1.0], [outcome.fitted.mean], [outcome.fitted.covariance]),
@@ -212,5 +197,5 @@ def _estimate(
         standard_errors=outcome.errors,
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
-        diagnostics={"target": target, **outcome.facts, "warnings": [*preconditioner.notes, *outcome.warnings]},
+        diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
     )

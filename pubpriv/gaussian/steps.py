@@ -7,8 +7,11 @@ tell the difference, and the bits are the same.
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
+from pubpriv.gaussian.awkward import assembled, examine, learn_scale
+from pubpriv.gaussian.decision import decide
 from pubpriv.gaussian.learner import approach, measure, pool
 from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
+from pubpriv.gaussian.moments import measure_table, spread_quantile
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.reference_gaussian import bound, covariance_round, mean_round
 from pubpriv.ingest import Step, ingest_private, ingest_public
@@ -19,13 +22,20 @@ class GaussianSteps:
     """Steps of `estimate_gaussian`, in the order in which they run.
 
     Private steps take a `Curator` first; the others see public values and released answers only. `bound`,
-    `covariance_round` and `mean_round` are those of `method="algorithm-2"`.
+    `covariance_round` and `mean_round` are those of `method="algorithm-2"`; `examine`, `learn_scale`, `assemble`,
+    `spread_quantile`, `decide` and `measure_table` those of the targets `moments` and `auto`.
     """
 
     ingest_public: Step = ingest_public
     ingest_private: Step = ingest_private
+    examine: Step = examine
     precondition: Step = precondition
     approach: Step = approach
+    learn_scale: Step = learn_scale
+    assemble: Step = assembled
+    spread_quantile: Step = spread_quantile
+    decide: Step = decide
+    measure_table: Step = measure_table
     measure: Step = measure
     pool: Step = pool
     bound: Step = bound

@@ -1,0 +1,173 @@
+"""Targets `moments` and `auto`: rounds that whiten, quantiles that say how far the records reach, one last release.
+
+All prices are fixed before the run, so under `auto` both branches ask the same questions but for the radius of the
+last one: the best for a Gaussian, debiased afterwards, or a high quantile, told as it is.
+"""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Question
+from pubpriv.data.tables import PublicTable
+from pubpriv.gaussian.awkward import Layout, Scale
+from pubpriv.gaussian.decision import Verdict
+from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
+from pubpriv.gaussian.errors import plain_errors
+from pubpriv.gaussian.learner import Position, typical_radius
+from pubpriv.gaussian.moments import Quantile, Table, loud_radius, quantile_question
+from pubpriv.gaussian.plan import (
+    ROUND_MEAN,
+    check_feasible,
+    feasible,
+    final_theta,
+    joint_question,
+    learner_shares,
+    radius_question,
+)
+from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.gaussian.steps import GaussianSteps
+from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.privacy.budgets import Purse
+
+QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
+"""Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
+
+PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
+"""What each quantile takes of the budget."""
+
+SCALE_SHARE, SCALES_SHARE = Fraction(1, 100), Fraction(10, 100)
+"""What the scale of an awkward column takes of the budget; all of them together at most."""
+
+QUIET = 0.5
+"""The estimate is to be mistrusted if the noise alone has an eigenvalue of so much in whitened units."""
+
+
+def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, Fraction]:
+    """Shares of the questions of `moments` or `auto`, in order, summing to one.
+
+    Args:
+        n: private rows.
+        layout: of the columns.
+        rho: of the run, mu^2 / 2.
+        target: `moments` asks for one quantile, and so does `auto` where awkward columns decide for it.
+    """
+    shares: dict[str, Fraction] = {}
+    if layout.regular:
+        shares = learner_shares(n, len(layout.regular), rho)
+        shares.pop("final")
+    learnt = layout.learnt
+    for column in learnt:
+        shares[f"scale-{column.index + 1}"] = min(SCALE_SHARE, SCALES_SHARE / len(learnt))
+    names = list(PRICES) if compares(layout, target) else ["reach"]
+    shares |= {f"quantile-{name}": PRICES[name] for name in names}
+    return shares | {"final": 1 - sum(shares.values(), Fraction(0))}
+
+
+def compares(layout: Layout, target: str) -> bool:
+    """Whether quantiles decide; awkward columns are no Gaussian's."""
+    return target == "auto" and not layout.awkward
+
+
+def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> Plan:
+    """The plan of `moments` or `auto`."""
+    return Plan(split_purse(purse, "gaussian", table_shares(n, layout, purse.rho, target)))
+
+
+def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
+    """Questions of the sizes and prices of `plan`, about nothing."""
+    whole = Frame((0.0,) * layout.dimension)
+    rounds, one = Frame((0.0,) * max(1, len(layout.regular))), Frame((0.0,))
+
+    def blank(ask: Ask) -> Question:
+        if ask.label.endswith("/final"):
+            return joint_question(whole, 1.0, final_theta(layout.dimension), ask)
+        if ask.label.endswith("/moments"):
+            return joint_question(rounds, 1.0, ROUND_MEAN, ask)
+        if "/quantile-" in ask.label:
+            return quantile_question(whole, 0.5, 1.0, 1.0, ask)
+        return radius_question(one, 1.0, 0.0, ask)
+
+    return [blank(ask) for ask in plan.asks]
+
+
+def estimate_table(
+    curator: Curator, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, steps: GaussianSteps
+) -> tuple[str, Outcome]:
+    """(target that was chosen, outcome) of `moments` or `auto`."""
+    n, d = curator.n_rows, layout.dimension
+    if not force:
+        check_feasible(n, d, purse, curator.budget)
+    plan = table_plan(purse, n, layout, target)
+    curator.rehearse(table_rehearsal(plan, layout))
+    preconditioner, position = whitened(curator, rows, layout, plan, steps)
+    scales = tuple(
+        Scale(column.scale, True)
+        if column.scale is not None
+        else steps.learn_scale(curator, layout, column, plan.ask(f"gaussian/scale-{column.index + 1}"))
+        for column in layout.awkward
+    )
+    frame = steps.assemble(layout, None if position is None else position.frame, scales)
+    records, final = n if position is None else position.records, plan.ask("gaussian/final")
+    most, found = loud_radius(frame, records, final), dict[str, Quantile]()
+    for ask in plan.starting("gaussian/quantile-"):
+        name = ask.label.rpartition("-")[2]
+        found[name] = steps.spread_quantile(curator, frame, QUANTILES[name], records, most, ask)
+    facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
+    if compares(layout, target) and preconditioner is not None:
+        verdict: Verdict = steps.decide(tuple(found.values()), frame, records)
+        facts |= {"quantile_gap": verdict.gap}
+        if verdict.target == "gaussian":
+            measured = steps.measure(curator, Position(frame, records), final)
+            fitted = steps.pool(preconditioner, measured)
+            outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
+            outcome.facts.update(facts)
+            if not measured.converged:
+                outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
+            return "gaussian", outcome
+    table = steps.measure_table(curator, frame, found["reach"].value, final)
+    outcome = plain(curator, layout, table, scales, plan, purse)
+    outcome.facts.update(facts)
+    return "moments", outcome
+
+
+def whitened(
+    curator: Curator, rows: PublicTable, layout: Layout, plan: Plan, steps: GaussianSteps
+) -> tuple[Preconditioner | None, Position | None]:
+    """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
+    if not layout.regular:
+        return None, None
+    chosen = rows.select([rows.columns[index] for index in layout.regular]) if layout.awkward else rows
+    preconditioner: Preconditioner = steps.precondition(chosen)
+    start = Position(layout.frame(preconditioner), curator.n_rows)
+    return preconditioner, walk(curator, start, typical_radius(preconditioner), plan, steps)
+
+
+def plain(
+    curator: Curator, layout: Layout, table: Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
+) -> Outcome:
+    """The outcome of a release that is told as it is."""
+    enough = feasible(table.records, layout.dimension, purse.rho)
+    sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.awkward, scales, strict=True)}
+    unseen = [name for name, scale in sizes.items() if not scale.seen]
+    warnings = layout.notes() + missing(table.records, curator.n_rows) + scarce(enough)
+    if unseen:
+        warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: its variance is not known")
+    if table.edge > QUIET:
+        warnings.append("noise is of the size of the estimate: trust variances of wide columns only")
+    facts = {
+        "whole_rows": table.records,
+        "clip_radius": table.radius,
+        "noise_edge": table.edge,
+        "smallest_eigenvalue": table.weakest,
+        "feasible": enough,
+        "scales": {name: scale.value for name, scale in sizes.items()},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    colour = np.linalg.inv(table.frame.dense()[1])
+    noise = (colour, table.mean_sd), (colour, table.moment_sd)
+    errors = plain_errors(table.fitted, round(table.records), *noise)
+    return Outcome(table.fitted, enough and table.edge <= QUIET, errors, facts, warnings)

@@ -1,0 +1,74 @@
+"""What the drivers of all targets share: the walk through the rounds, and what is told of a debiased estimate."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.curator import Curator
+from pubpriv.gaussian.errors import standard_errors
+from pubpriv.gaussian.learner import Fitted, Measured, Position
+from pubpriv.gaussian.plan import ROUND_SHARES, feasible
+from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.plans import Plan
+from pubpriv.privacy.budgets import Purse
+
+if TYPE_CHECKING:
+    from pubpriv.gaussian.steps import GaussianSteps
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
+
+    fitted: Fitted
+    converged: bool
+    errors: dict[str, Any]
+    facts: dict[str, Any]
+    warnings: list[str]
+
+
+def walk(curator: Curator, position: Position, typical: float, plan: Plan, steps: "GaussianSteps") -> Position:
+    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    for number in range(1, len(ROUND_SHARES) + 1):
+        asks = tuple(plan.ask(f"gaussian/round-{number}/{part}") for part in ("radius", "moments"))
+        position = steps.approach(curator, position, typical, number, asks)
+        typical = math.sqrt(position.frame.dimension)
+    return position
+
+
+def debiased(
+    curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
+) -> Outcome:
+    """The outcome of a debiased release."""
+    n, d = curator.n_rows, preconditioner.dimension
+    enough = feasible(measured.records, d, purse.rho)
+    warnings = missing(measured.records, n) + scarce(enough)
+    if not measured.converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts = {
+        "whole_rows": measured.records,
+        "clip_radius": measured.radius,
+        "deviation": measured.deviation,
+        "expected_deviation": measured.expected,
+        "feasible": enough,
+        "predicted_ratio": {
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
+            "mean": measured.expected_mean / math.sqrt(d / measured.records),
+        },
+        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = standard_errors(measured, fitted, preconditioner.m)
+    return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def missing(records: float, n: int) -> list[str]:
+    """A warning if rows had to be left out."""
+    if records >= n:
+        return []
+    return [f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"]
+
+
+def scarce(enough: bool) -> list[str]:
+    """A warning if the run was below the line of feasibility."""
+    return [] if enough else ["too few private rows for this budget: the estimate may be noise"]
