@@ -103,7 +103,7 @@ def test_failure_terms_that_are_forgotten(monkeypatch):
 
 def test_failure_terms_without_their_factor(monkeypatch):
     """A total variation charged as it is, not times 2 (1 + e^epsilon)."""
-    monkeypatch.setattr(events, "_failure_factor", lambda budget: Fraction(1))
+    monkeypatch.setattr(events, "failure_factor", lambda budget: Fraction(1))
     assert "too small a failure term" in fault(prices.failure_terms)
 
 
