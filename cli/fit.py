@@ -17,7 +17,7 @@ from cli.fit_common import (
     execute,
     named,
 )
-from cli.options import ColumnsOption, LedgerOption
+from cli.options import ColumnsOption, LedgerOption, ScaleOption, scales
 
 app = typer.Typer(no_args_is_help=True, help="Estimate from a private table: mean, gaussian, mixture.")
 
@@ -59,8 +59,11 @@ def gaussian(
     ledger: LedgerOption = None,
     columns: ColumnsOption = None,
     release_id: ReleaseIdOption = None,
-    target: Annotated[str, typer.Option(help="What is estimated, see the README.")] = "gaussian",
+    target: Annotated[
+        str, typer.Option(help="gaussian: of the law; moments: of the table itself; auto: as the rows suggest.")
+    ] = "auto",
     method: Annotated[str, typer.Option(help="learner; or, to compare with, algorithm-2.")] = "learner",
+    scale: ScaleOption = None,
     force: ForceOption = False,
     plain: PlainOption = False,
     overwrite: OverwriteOption = False,
@@ -69,7 +72,8 @@ def gaussian(
     from pubpriv.gaussian.job import GaussianJob
 
     common = named(private, public, columns, budget, dataset, ledger, release_id)
-    execute(GaussianJob(**common, target=target, method=method, force=force), out_, plain, overwrite)
+    job = GaussianJob(**common, target=target, method=method, scale=scales(scale), force=force)
+    execute(job, out_, plain, overwrite)
 
 
 @app.command()

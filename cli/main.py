@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from cli import audit, bench, budget, demo, fit, ledger
+from cli import audit, bench, budget, demo, fit, ledger, plan
 from cli.console import INTERRUPTED, fail
 from pubpriv.errors import InvalidInput
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     help="Statistics of a private table, released under differential privacy with the help of public rows.",
 )
 app.add_typer(fit.app, name="fit")
+app.add_typer(plan.app, name="plan")
 app.add_typer(budget.app, name="budget")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")

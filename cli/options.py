@@ -21,6 +21,28 @@ ColumnsOption = Annotated[
     typer.Option(help='Columns to use, for example age,cost,"log1p(visits)".', show_default=False),
 ]
 
+ScaleOption = Annotated[
+    list[str] | None,
+    typer.Option("--scale", help="COLUMN=VALUE: about one sd of a column that public rows hide; may be repeated."),
+]
+
+
+def scales(given: list[str] | None) -> dict[str, float]:
+    """Scales by column, from `COLUMN=VALUE` texts."""
+    found: dict[str, float] = {}
+    for text in given or []:
+        name, sign, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise InvalidInput(f"--scale takes COLUMN=VALUE, for example --scale capital_gain=7000, not {text!r}")
+        if name.strip() in found:
+            raise InvalidInput(f"--scale names the column {name.strip()} twice")
+        found[name.strip()] = number
+    return found
+
 
 def ledger_url(option: str | None) -> str:
     """The ledger that was named, one way or the other; its password stays behind (`ledger.urls` remembers it)."""

@@ -84,8 +84,15 @@ class GaussianParameters(Parameters):
 
     makes: ClassVar[type[Job]] = GaussianJob
 
-    target: Literal["gaussian"] = Field(default="gaussian", description="What is estimated")
+    target: Literal["auto", "gaussian", "moments"] = Field(
+        default="auto",
+        description="gaussian: of the law, if it is Gaussian; moments: of the table itself; auto: as the rows suggest",
+    )
     method: Literal["learner", "algorithm-2"] = Field(
         default="learner", description="learner; algorithm-2 is there to compare with"
+    )
+    scale: dict[str, float] = Field(
+        default_factory=dict,
+        description="By column: about one standard deviation, where the public rows do not show it",
     )
     force: bool = Field(default=False, description="Run where the answers will be mostly noise; the model says so")

@@ -17,11 +17,21 @@ GAUSSIAN_TASKS = declared(
     private={
         "ingest_private": "ingest private table",
         "approach": "approach",
+        "learn_scale": "scale of an awkward column",
+        "spread_quantile": "quantile of the spread",
+        "measure_table": "final release as it is",
         "measure": "final release",
         "covariance_round": "CoinPress covariance",
         "mean_round": "CoinPress mean",
     },
-    public={"precondition": "precondition", "pool": "pool with public rows", "bound": "bounds from public rows"},
+    public={
+        "examine": "look for awkward columns",
+        "precondition": "precondition",
+        "assemble": "assemble coordinates",
+        "decide": "choose the target",
+        "pool": "pool with public rows",
+        "bound": "bounds from public rows",
+    },
 )
 
 

@@ -114,7 +114,11 @@ class Scale:
     seen: bool
 
 
-def examine(public: PublicTable, scale: Mapping[str, float] | None = None) -> Layout:
+Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
+"""By column: a mapping, or pairs, which may cross the boundary of a task."""
+
+
+def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
     """Tell awkward columns from others by the public rows alone.
 
     Args:
@@ -143,7 +147,7 @@ def examine(public: PublicTable, scale: Mapping[str, float] | None = None) -> La
     return Layout(public.columns, tuple(center.tolist()), regular, tuple(found[index] for index in sorted(found)))
 
 
-def checked_scale(columns: tuple[str, ...], scale: Mapping[str, Any] | None) -> dict[str, float]:
+def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, float]:
     """The user's scales as numbers.
 
     Raises:

@@ -1,16 +1,18 @@
 """A mean, or a Gaussian, from files to model: what a command or a scheduled flow does."""
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pubpriv import jobs
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
+from pubpriv.gaussian.awkward import examine
 from pubpriv.gaussian.known import read_covariance
 from pubpriv.gaussian.mean import check_feasible as check_mean_feasible
 from pubpriv.gaussian.mean import checked_mean, estimate_mean
-from pubpriv.gaussian.pipeline import METHODS, TARGETS, check_choice, estimate_gaussian
+from pubpriv.gaussian.pipeline import chosen_target, estimate_gaussian
 from pubpriv.gaussian.plan import check_feasible
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
@@ -70,20 +72,22 @@ class GaussianJob(jobs.Job):
     """A run of `estimate_gaussian` in names and numbers.
 
     Attributes:
-        target, method, force: see `estimate_gaussian`.
+        target, method, scale, force: see `estimate_gaussian`.
     """
 
     kind: ClassVar[str] = "gaussian"
 
-    target: str = "gaussian"
+    target: str = "auto"
     method: str = "learner"
+    scale: Mapping[str, float] = field(default_factory=dict)
     force: bool = False
 
     def checked(self, public: PublicTable) -> PublicTable:
-        """Public rows that span their columns, and a target and a method that exist."""
-        check_choice("target", self.target, TARGETS)
-        check_choice("method", self.method, METHODS)
-        precondition(public)
+        """Public rows, target, method and scales that fit each other."""
+        if chosen_target(self.target, self.method, self.scale) == "gaussian":
+            precondition(public)
+        else:
+            examine(public, self.scale)
         return public
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
@@ -93,7 +97,15 @@ class GaussianJob(jobs.Job):
 
     def estimate(self, public: PublicTable, curator: Curator, steps: GaussianSteps) -> GaussianEstimate:
         """`estimate_gaussian` with the job's settings."""
-        return estimate_gaussian(public, curator, target=self.target, method=self.method, force=self.force, steps=steps)
+        return estimate_gaussian(
+            public,
+            curator,
+            target=self.target,
+            method=self.method,
+            scale=self.scale,
+            force=self.force,
+            steps=steps,
+        )
 
 
 def run_mean(job: MeanJob, steps: MeanSteps = PLAIN_MEAN, executor: Executor | None = None) -> MeanEstimate:

@@ -91,7 +91,8 @@ def estimate_gaussian(
         given = checked_scale(rows.columns, scale)
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows.sha256, budget)
         steps = steps.wrapped(settling(curator.settled, "gaussian"))
-        chosen, outcome = estimate_table(curator, rows, steps.examine(rows, given), purse, target, force, steps)
+        layout = steps.examine(rows, tuple(given.items()))
+        chosen, outcome = estimate_table(curator, rows, layout, purse, target, force, steps)
         return _estimate(outcome, curator, rows, method, chosen)
     preconditioner = steps.precondition(rows)
     if method == "algorithm-2":

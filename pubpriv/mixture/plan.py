@@ -103,3 +103,10 @@ def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
         return LiftedGram.priced(Everything(), *frames(k, d), ask.price, GRAM_SHARES)
 
     return [blank(ask) for ask in plan.asks]
+
+
+def last_round(plan: MixturePlan, d: int) -> LiftedGram:
+    """The question of the last round, of which the model is made: its size, price and noise, with real radii."""
+    k = plan.n_components
+    frames = (Frame((0.0,) * d),) * k
+    return LiftedGram.priced(Everything(), frames, (clip_radius(d),) * k, plan.asks[-1].price, GRAM_SHARES)

@@ -1,6 +1,7 @@
 """What the tests of the command line share: what a command told, tables of two groups, a whole `fit` line."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,3 +45,9 @@ def fit_arguments(*flags: str, **changed: object) -> list[object]:
     options = FIT | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
     pairs = [part for name, value in options.items() if value is not None for part in (name, value)]
     return ["fit", "mixture", *pairs, *flags]
+
+
+def files(folder: Path) -> set[str]:
+    """All files but SQLite's side files, which come and go."""
+    found = (str(path.relative_to(folder)) for path in folder.rglob("*"))
+    return {name for name in found if not name.endswith(("-wal", "-shm"))}

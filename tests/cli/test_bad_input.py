@@ -1,19 +1,11 @@
 """Bad input: one clear line, exit code 2 (3 for a refused budget), nothing spent, nothing held, nothing written."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_world import URL, Told, fit_arguments, two_groups
-
-
-def files(folder: Path) -> set[str]:
-    """All files but SQLite's side files, which come and go."""
-    found = (str(path.relative_to(folder)) for path in folder.rglob("*"))
-    return {name for name in found if not name.endswith(("-wal", "-shm"))}
+from cli_world import URL, Told, files, fit_arguments, two_groups
 
 
 @pytest.fixture

@@ -267,10 +267,10 @@ def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balanc
 # --- help and start-up -------------------------------------------------------------------------------------
 
 COMMANDS = [
-    "", "fit", "fit mixture", "fit mean", "fit gaussian", "budget", "budget set", "budget show", "budget history",
-    "budget report", "budget recover", "ledger", "ledger verify", "ledger export", "ledger restore", "audit", "bench",
-    "bench scan", "bench demo", "bench mixture", "bench gaussian", "bench figure1", "bench memory", "bench ledger",
-    "demo",
+    "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
+    "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
+    "ledger verify", "ledger export", "ledger restore", "audit", "bench", "bench scan", "bench demo", "bench mixture",
+    "bench gaussian", "bench figure1", "bench memory", "bench ledger", "demo",
 ]  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def test_help_names_no_command_that_is_not_tested_here(program):
         if sub:
             groups[name].add(sub)
     groups[""] = set(groups)
-    for group in ("", "fit", "budget", "ledger", "bench"):
+    for group in ("", "fit", "plan", "budget", "ledger", "bench"):
         listed = program(*group.split(), "--help").out.partition("Commands:\n")[2].splitlines()
         assert {line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "} == groups[group]
 

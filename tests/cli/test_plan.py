@@ -1,0 +1,93 @@
+"""`pubpriv plan`: prices, guarantee and predicted errors, without a ledger and without a private row."""
+
+import json
+
+import pytest
+from cli_world import URL, files
+
+SIZES = ["--rows", 2000, "--public-rows", 10, "--dims", 3]
+KINDS = {"mean": [], "gaussian": [], "mixture": ["--components", 2]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_tells_prices_guarantee_and_errors(program, tmp_path, monkeypatch, kind):
+    """The screen has all of it; --json the same; neither needs a ledger or leaves a file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
+    arguments = ["plan", kind, *SIZES, *KINDS[kind], "--budget", "approx:2,1e-6", "--error", 0.1]
+    told, data = program(*arguments), program(*arguments, "--json")
+    assert (told.code, data.code) == (0, 0)
+    plan = json.loads(data.out)
+    assert (plan["plan"], plan["rows"], plan["columns"], plan["public_rows"]) == (kind, 2000, 3, 10)
+    assert plan["guarantee"]["text"] == "(2, 1e-06)-DP"
+    assert sum(step["share"] for step in plan["steps"]) == pytest.approx(1)
+    for step in plan["steps"]:
+        assert step["label"] in told.out
+        assert step["price"] in told.out
+    for error in plan["errors"]:
+        assert error["error"] == pytest.approx((error["sampling"] ** 2 + error["privacy"] ** 2) ** 0.5)
+        assert error["non_private"] <= error["error"] < error["public_only"]
+        assert f"{error['error']:.3g}" in told.out
+    assert plan["wanted"]["error"] == 0.1
+    assert f"{plan['wanted']['rows']:,} private rows" in told.out
+    for words in ("(2, 1e-06)-DP", "feasible: yes", "an error of 0.1 takes"):
+        assert words in told.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_from_tables_is_the_run_that_follows(program, folder, balance):
+    """With both tables a plan counts the rows, and its prices and its guarantee are those of the fit; it is free."""
+    before = files(folder)
+    tables = ["--private", "private.parquet", "--public", "public.parquet"]
+    plan = json.loads(program("plan", "mean", *tables, "--budget", "zcdp:0.5", "--json").out)
+    assert (plan["rows"], plan["public_rows"]) == (2000, 3)
+    assert files(folder) == before
+    assert balance()["spent"] == 0
+    rest = ["--budget", "zcdp:0.5", "--dataset", "visits", "--ledger", URL, "--out", "model.json", "--plain"]
+    program("fit", "mean", *tables, *rest, "--release-id", "r1")
+    told = json.loads((folder / "model.json").read_text())["privacy"]
+    steps = [(step["label"], step["price"]) for step in plan["steps"]]
+    assert steps == [(charge["label"], charge["cost"]) for charge in told["charges"]]
+    assert plan["guarantee"] == told["guarantee"]
+
+
+def test_a_plan_below_feasibility_says_what_would_do(program):
+    """It is a plan all the same: exit code 0, and the rows or the budget from which on it would work."""
+    told = program("plan", "gaussian", "--rows", 100, "--public-rows", 11, "--dims", 10, "--budget", "zcdp:0.5")
+    assert told.code == 0
+    assert "feasible: no" in told.out
+    assert "449 private rows at this budget, or a budget of zcdp:10 with these rows" in told.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [(["mean", "--rows", 100], "--public FILE, or --public-rows M --dims D"),
+     (["mean", "--rows", 100, "--public-rows", 3], "--public FILE, or --public-rows M --dims D"),
+     (["mean", "--rows", 100, "--public", "public.parquet", "--dims", 2], "leave --public-rows and --dims out"),
+     (["mean", "--public", "public.parquet"], "--rows N, or --private TABLE"),
+     (["mean", "--rows", 100, "--private", "private.parquet", "--public", "public.parquet"], "--rows N, or --private"),
+     (["mean", "--private", "private.parquet", "--public-rows", 3, "--dims", 2], "--private is counted for"),
+     (["mean", *SIZES, "--columns", "a"], "--columns names columns of --public"),
+     (["mean", "--rows", 100, "--public", "nowhere.parquet"], "no public table at"),
+     (["mean", *SIZES, "--error", -1], "a wanted error must be a positive number"),
+     (["gaussian", "--rows", 100, "--public-rows", 3, "--dims", 3], "needs at least 4 public rows, not 3"),
+     (["gaussian", *SIZES, "--target", "mode"], "target must be one of"),
+     (["gaussian", *SIZES, "--scale", "z=1"], "--scale names columns of --public"),
+     (["mixture", *SIZES, "--components", 11], "10 public rows cannot seed 11 components")],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_made_is_refused(program, folder, arguments, why):
+    """Sizes that are missing, told twice or too small are refused with exit code 2 and one line."""
+    told = program("plan", *arguments, "--budget", "zcdp:0.5")
+    assert (told.code, told.out) == (2, "")
+    assert why in told.lines[-1]
+    assert told.lines[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"), [("pure:1", "zcdp or an approx"), ("zcdp:x", "positive number"), ("one", "is written")]
+)
+def test_a_budget_that_cannot_be_planned_is_refused(program, budget, why):
+    """Pure budgets, and what is no budget."""
+    told = program("plan", "mean", *SIZES, "--budget", budget)
+    assert told.code == 2
+    assert why in told.err

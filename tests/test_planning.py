@@ -1,0 +1,184 @@
+"""What a plan says before a row is read: the prices that a run then pays, and the errors that it then has."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from pubpriv.errors import InvalidInput
+from pubpriv.forecasts import GaussianCase, MeanCase, MixtureCase
+from pubpriv.planning import make_plan
+
+HALF = pp.parse_budget("zcdp:0.5")
+
+
+def gaussians(n: int, d: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+# --- prices --------------------------------------------------------------------------------------------------
+
+
+def _mean(public, curator):
+    return pp.estimate_mean(public, curator)
+
+
+def _gaussian(target):
+    return lambda public, curator: pp.estimate_gaussian(public, curator, target=target)
+
+
+def _mixture(public, curator):
+    return pp.estimate_mixture(public, curator, n_components=2)
+
+
+RUNS = {
+    "mean": (lambda table: MeanCase(3, len(table.rows)), _mean),
+    "gaussian": (lambda table: GaussianCase.of(table, "gaussian", {}), _gaussian("gaussian")),
+    "moments": (lambda table: GaussianCase.of(table, "moments", {}), _gaussian("moments")),
+    "auto": (lambda table: GaussianCase.of(table, "auto", {}), _gaussian("auto")),
+    "mixture": (lambda table: MixtureCase.of(table, 2), _mixture),
+}
+
+
+@pytest.mark.parametrize("budget", ["zcdp:0.5", "approx:3,1e-6"])
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_asks_what_was_planned_at_the_price_that_was_planned(name, budget):
+    """Labels, kinds and exact prices of a plan are those of the run's statement."""
+    case_of, estimate = RUNS[name]
+    private, public = gaussians(2000, 3, 1), gaussians(30, 3, 2)
+    for rows in (private, public):
+        rows[::2] += 9.0 * (name == "mixture")
+    allotment = pp.parse_budget(budget)
+    told = estimate(public, pp.Curator.simulation(private, allotment, 1)).privacy
+    plan = make_plan(case_of(pp.PublicTable.open(public)), 2000, allotment)
+    asked = [(step.label, step.question, step.price) for step in plan.steps]
+    paid = [(charge["label"], charge["question"], charge["cost"]) for charge in told["charges"]]
+    assert sorted(asked) == sorted(paid)  # a mixture's guard is planned first and asked last
+    assert sum(step.share for step in plan.steps) == pytest.approx(1)
+
+
+def test_awkward_columns_are_planned_for():
+    """A column that is constant in the public rows costs a question, unless its scale is given, and is told of."""
+    rows = gaussians(30, 3, 2)
+    rows[:, 2] = 0.0
+    table = pp.PublicTable.open(rows)
+    free, given = (make_plan(GaussianCase.of(table, "auto", scale), 5000, HALF) for scale in ({}, {"x2": 2.0}))
+    extra = {step.label for step in free.steps} - {step.label for step in given.steps}
+    assert extra == {"gaussian/scale-3"}
+    assert any("x2" in note for note in free.notes)
+    with pytest.raises(InvalidInput, match="x2"):
+        GaussianCase.of(table, "gaussian", {})
+
+
+# --- feasibility and wanted errors ---------------------------------------------------------------------------
+
+CASES = {
+    "mean": MeanCase(20, 3),
+    "gaussian": GaussianCase.sized(5, 6, "gaussian"),
+    "auto": GaussianCase.sized(5, 6, "auto"),
+    "mixture": MixtureCase.sized(5, 60, 3),
+}
+
+
+@pytest.mark.parametrize("budget", ["zcdp:0.5", "approx:1,1e-6"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_rows_and_the_budget_for_a_wanted_error_reach_it_and_not_by_far(name, budget):
+    """With the rows, or the budget, that a plan tells the error is below the wanted one; with nine tenths it is not."""
+    case, allotment = CASES[name], pp.parse_budget(budget)
+    now = make_plan(case, 3000, allotment).forecast.errors[0]
+    wanted = math.hypot(now.sampling, 0.8 * now.privacy)
+    error, enough = make_plan(case, 3000, allotment, wanted).wanted
+    assert error == wanted
+
+    def reached(n, budget):
+        return make_plan(case, n, budget).forecast.errors[0].error <= wanted
+
+    assert reached(enough.rows, allotment)
+    assert not reached(int(0.9 * enough.rows), allotment)
+    richer = pp.parse_budget(enough.budget)
+    assert reached(3000, richer)
+    kind, _, numbers = enough.budget.partition(":")
+    size, comma, delta = numbers.partition(",")
+    assert not reached(3000, pp.parse_budget(f"{kind}:{0.9 * float(size):.6f}{comma}{delta}"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_below_feasibility_a_plan_says_what_would_do(name):
+    """Few rows at a tiny budget are not feasible; what the plan tells in their place is."""
+    case, poor = CASES[name], pp.parse_budget("zcdp:0.0001")
+    plan = make_plan(case, 200, poor)
+    assert not plan.feasible
+    assert make_plan(case, plan.enough.rows, poor).feasible
+    assert make_plan(case, 200, pp.parse_budget(plan.enough.budget)).feasible
+    assert make_plan(case, 10**6, HALF).enough is None
+
+
+def test_an_error_below_that_of_sampling_needs_rows_and_no_budget_will_do():
+    """Where sampling alone is above the wanted error, no budget is named."""
+    wanted = make_plan(CASES["gaussian"], 3000, HALF, 0.5 * math.sqrt(30 / 3000)).wanted[1]
+    assert wanted.budget is None
+    assert wanted.rows > 12_000
+
+
+@pytest.mark.parametrize("error", [0.0, -1.0, math.nan, math.inf])
+def test_a_wanted_error_is_a_positive_number(error):
+    """Nothing else can be wanted; nor is there a plan for a pure budget."""
+    with pytest.raises(InvalidInput, match="positive number"):
+        make_plan(CASES["mean"], 100, HALF, error)
+    with pytest.raises(InvalidInput, match="zcdp or an approx"):
+        make_plan(CASES["mean"], 100, pp.parse_budget("pure:1"))
+
+
+# --- predicted and measured errors ---------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "d", "m"), [(200, 50, 1), (1000, 50, 1), (1000, 10, 4)])
+def test_the_error_of_a_mean_is_as_predicted(n, d, m):
+    """Root mean square over 100 simulations within 15% of the plan's."""
+    squares = []
+    for seed in range(100):
+        estimate = pp.estimate_mean(
+            gaussians(m, d, 10**6 + seed), pp.Curator.simulation(gaussians(n, d, seed), HALF, seed)
+        )
+        squares.append(np.mean(estimate.mean**2))
+    predicted = make_plan(MeanCase(d, m), n, HALF).forecast.errors[0]
+    assert math.sqrt(np.mean(squares)) == pytest.approx(predicted.error, rel=0.15)
+    assert predicted.non_private == pytest.approx(1 / math.sqrt(n))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["gaussian", "moments"])
+@pytest.mark.parametrize(("n", "d"), [(1000, 5), (3000, 10), (10_000, 10)])
+def test_the_error_of_a_gaussian_is_as_predicted(n, d, target):
+    """Root mean squares over 100 simulations within 15% of the plan's: of the covariance, the mean, and one column."""
+    covariances, means, variances = [], [], []
+    for seed in range(100):
+        curator = pp.Curator.simulation(gaussians(n, d, seed), HALF, seed)
+        estimate = pp.estimate_gaussian(gaussians(d + 1, d, 10**6 + seed), curator, target=target)
+        off = estimate.covariance - np.eye(d)
+        covariances.append((off**2).sum())
+        means.append((estimate.mean**2).sum())
+        variances.append(np.mean(np.diag(off) ** 2))
+    predicted = make_plan(GaussianCase.sized(d, d + 1, target), n, HALF).forecast.errors
+    for measured, told in zip((covariances, means, variances), predicted, strict=False):
+        assert math.sqrt(np.mean(measured)) == pytest.approx(told.error, rel=0.15), told.of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "d", "k"), [(3000, 3, 2), (9000, 5, 3), (20_000, 10, 3)])
+def test_the_error_of_a_mixture_is_as_predicted(n, d, k):
+    """Root mean squares over 30 simulations within 15% of the plan's: means and covariances of far components."""
+    means, covariances = [], []
+    centers = 12.0 * np.arange(k)[:, None] * np.ones(d)
+    for seed in range(30):
+        private = gaussians(n, d, seed) + centers[np.arange(n) % k]
+        public = gaussians(20 * k, d, 10**6 + seed) + centers[np.arange(20 * k) % k]
+        estimate = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, seed), n_components=k)
+        order = np.argsort(estimate.means[:, 0])
+        means.append(np.mean((estimate.means[order] - centers) ** 2))
+        covariances.append(np.mean(((estimate.covariances - np.eye(d)) ** 2).sum(axis=(1, 2))))
+    predicted = make_plan(MixtureCase.sized(d, 20 * k, k), n, HALF).forecast.errors
+    for measured, told in zip((means, covariances), predicted, strict=False):
+        assert math.sqrt(np.mean(measured)) == pytest.approx(told.error, rel=0.15), told.of
