@@ -31,6 +31,19 @@ def split(seed: int, unit: str = "person") -> Split:
     Raises:
         InvalidInput: statsmodels is not installed, or an unknown unit.
     """
+    table, person = rows_of(unit)
+    people = np.random.default_rng(seed).permutation(person.max() + 1)
+    held_out = N_PUBLIC + len(people) // 4
+    parts = people[:N_PUBLIC], people[held_out:], people[N_PUBLIC:held_out]
+    return Split(*(table[person.isin(part)].reset_index(drop=True) for part in parts))
+
+
+def rows_of(unit: str) -> tuple[Any, Any]:
+    """(DataFrame, number of the person of each row), one row per unit.
+
+    Raises:
+        InvalidInput: statsmodels is not installed, or an unknown unit.
+    """
     if unit not in UNITS:
         raise InvalidInput(f"unit must be one of {', '.join(UNITS)}, not {unit!r}")
     try:
@@ -41,9 +54,4 @@ def split(seed: int, unit: str = "person") -> Split:
     others = table.drop(columns="mdvis")
     first = (others != others.shift()).any(axis=1)
     person = first.cumsum() - 1
-    if unit == "person":
-        table, person = table[first], person[first]
-    people = np.random.default_rng(seed).permutation(person.max() + 1)
-    held_out = N_PUBLIC + len(people) // 4
-    parts = people[:N_PUBLIC], people[held_out:], people[N_PUBLIC:held_out]
-    return Split(*(table[person.isin(part)].reset_index(drop=True) for part in parts))
+    return (table[first], person[first]) if unit == "person" else (table, person)

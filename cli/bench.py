@@ -9,6 +9,9 @@ import typer
 from cli.console import out, table
 from cli.options import JsonOption
 
+MOST_DRAWS = 20
+"""Of the public rows of a real table."""
+
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 
 
@@ -98,9 +101,16 @@ def gaussian(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
     method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
     real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
+    real_table: Annotated[
+        str | None, typer.Option("--table", help="rand or adult: a real table in the place of Gaussian rows.")
+    ] = None,
+    adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --table adult.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Errors of one Gaussian over the non-private estimate's on the same rows, beside what they must reach."""
+    if real_table is not None:
+        _tables(real_table, min(runs, MOST_DRAWS), adult, as_json)
+        return
     from benchmarks.gaussian import bench
 
     found = bench(part, budget, runs, method, real)
@@ -129,6 +139,18 @@ def figure1(
             rows = [[str(at["n"]), *(f"{at[name][0]:.4f}" for name in CURVES), str(at["best_t"])] for at in panel]
             table(title, ["n", *(label for label, _, _ in CURVES.values()), "best t"], rows)
     _tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
+
+
+def _tables(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
+    from benchmarks.tables import bench
+
+    found = bench(name, runs, adult=adult)
+    if not as_json:
+        names = ("error", "target", "worst", "mean_error", "public_only", "moments", "flagged")
+        rows = [[row["of"], row["setting"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
+        title = f"errors to the table's own mean and covariance, median of {found['runs']} draws of 60 public rows"
+        table(title, ["columns", "setting", *(name.replace("_", " ") for name in names)], rows)
+    _tell(found, as_json)
 
 
 def _cell(value: Any) -> str:

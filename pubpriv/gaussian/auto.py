@@ -18,7 +18,7 @@ from pubpriv.gaussian.decision import Verdict
 from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import Position, typical_radius
-from pubpriv.gaussian.moments import Quantile, Table, loud_radius, quantile_question
+from pubpriv.gaussian.moments import Quantile, Table, clip_radius, loud_radius, quantile_question
 from pubpriv.gaussian.plan import (
     ROUND_MEAN,
     check_feasible,
@@ -53,7 +53,7 @@ def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, F
         n: private rows.
         layout: of the columns.
         rho: of the run, mu^2 / 2.
-        target: `moments` asks for one quantile, and so does `auto` where awkward columns decide for it.
+        target: `moments` asks for two quantiles, and so does `auto` where awkward columns decide for it.
     """
     shares: dict[str, Fraction] = {}
     if layout.regular:
@@ -62,7 +62,7 @@ def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, F
     learnt = layout.learnt
     for column in learnt:
         shares[f"scale-{column.index + 1}"] = min(SCALE_SHARE, SCALES_SHARE / len(learnt))
-    names = list(PRICES) if compares(layout, target) else ["reach"]
+    names = list(PRICES) if compares(layout, target) else ["upper", "reach"]
     shares |= {f"quantile-{name}": PRICES[name] for name in names}
     return shares | {"final": 1 - sum(shares.values(), Fraction(0))}
 
@@ -128,7 +128,9 @@ def estimate_table(
             if not measured.converged:
                 outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
             return "gaussian", outcome
-    table = steps.measure_table(curator, frame, found["reach"].value, final)
+    table = steps.measure_table(
+        curator, frame, clip_radius(frame, records, found["upper"], found["reach"], final), final
+    )
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     return "moments", outcome

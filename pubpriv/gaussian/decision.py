@@ -7,7 +7,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.gaussian.moments import Quantile
 
-NOISES = 2.0
+NOISES = 2.5
 """Sds that a rank may be off. Two quantiles must both be off to be taken for another law, and the width of a cell comes
 on top, so that this happens to a Gaussian far less than once in a hundred runs."""
 

@@ -24,8 +24,11 @@ from pubpriv.plans import Ask
 LOW, STEPS = 1 / 30, 8
 """A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
 
-LOUD = 1.0
+LOUD = 0.5
 """The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
+
+ROOM = 1.4
+"""The clip radius is at most this many times the reach."""
 
 
 @public_value
@@ -105,11 +108,29 @@ def spread_quantile(
     )
 
 
+def moment_noise(frame: Frame, n: float, ask: Ask) -> float:
+    """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
+    return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
+
+
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
     """The radius at which noise alone has an eigenvalue of `LOUD`: public."""
-    d = frame.dimension
-    sd = float(joint_question(frame, 1.0, final_theta(d), ask).noise()["moment"].max()) / n
-    return math.sqrt(LOUD / (sd * math.sqrt(2 * d)))
+    return math.sqrt(LOUD / (moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
+
+
+def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
+    """Where clipping and noise together are least, if the tail goes on beyond `reach` as it came there from `upper`.
+
+    With P(|w| > r + t) = f exp(-t / h) beyond the reach r, the fit of the two quantiles, clipping at c takes
+    2 f h (c + h) exp((r - c) / h) from the trace of the second moment, all of it from one direction at worst, and the
+    noise has a Frobenius norm in proportion to c^2. A Gaussian's h is small, and c = r; long tails are given more room.
+    """
+    d, r, beyond = frame.dimension, reach.value, max(1 - reach.share, 1 / n)
+    h = max(r - upper.value, 0.01 * r) / max(math.log((1 - upper.share) / beyond), 0.1)
+    c = r * np.linspace(1, ROOM, 201)
+    noise = moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
+    lost = 2 * beyond * h * (c + h) * np.exp((r - c) / h)
+    return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
 
 def measure_table(curator: Curator, frame: Frame, radius: float, ask: Ask) -> Table:
