@@ -18,7 +18,7 @@ from pubpriv.gaussian.decision import Verdict
 from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import Position, typical_radius
-from pubpriv.gaussian.moments import Quantile, Table, clip_radius, loud_radius, quantile_question
+from pubpriv.gaussian.moments import LOUD, Quantile, Table, clip_radius, loud_radius, quantile_question
 from pubpriv.gaussian.plan import (
     ROUND_MEAN,
     check_feasible,
@@ -42,7 +42,7 @@ PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fracti
 SCALE_SHARE, SCALES_SHARE = Fraction(1, 100), Fraction(10, 100)
 """What the scale of an awkward column takes of the budget; all of them together at most."""
 
-QUIET = 0.5
+QUIET = 0.9 * LOUD
 """The estimate is to be mistrusted if the noise alone has an eigenvalue of so much in whitened units."""
 
 
@@ -128,9 +128,9 @@ def estimate_table(
             if not measured.converged:
                 outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
             return "gaussian", outcome
-    table = steps.measure_table(
-        curator, frame, clip_radius(frame, records, found["upper"], found["reach"], final), final
-    )
+    radius = clip_radius(frame, records, found["upper"], found["reach"], final)
+    guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
+    table = steps.measure_table(curator, frame, radius, guessed, final)
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     return "moments", outcome
@@ -157,9 +157,12 @@ def plain(
     unseen = [name for name, scale in sizes.items() if not scale.seen]
     warnings = layout.notes() + missing(table.records, curator.n_rows) + scarce(enough)
     if unseen:
-        warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: its variance is not known")
+        warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
     if table.edge > QUIET:
-        warnings.append("noise is of the size of the estimate: trust variances of wide columns only")
+        warnings.append(
+            "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
+            "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
+        )
     facts = {
         "whole_rows": table.records,
         "clip_radius": table.radius,

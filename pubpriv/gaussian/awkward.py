@@ -136,13 +136,17 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
             f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
             "or ask for fewer columns"
         )
-    center, found = rows.mean(axis=0), dict[int, Awkward]()
-    for index, name in enumerate(public.columns):
-        own = _alone(index, rows[:, index], d, given.get(name))
-        if own is not None:
-            found[index], center[index] = own
-    for column in _combined(rows, [index for index in range(d) if index not in found]):
-        found[column.index] = column
+    with np.errstate(all="ignore"):
+        center, found = rows.mean(axis=0), dict[int, Awkward]()
+        squares = np.square(rows - center).sum(axis=0)
+        if not (squares * m < np.finfo(np.float64).max).all():
+            raise InvalidInput("the public values are too large for a covariance: use other units")
+        for index, name in enumerate(public.columns):
+            own = _alone(index, rows[:, index], d, given.get(name))
+            if own is not None:
+                found[index], center[index] = own
+        for column in _combined(rows, [index for index in range(d) if index not in found]):
+            found[column.index] = column
     regular = tuple(index for index in range(d) if index not in found)
     return Layout(public.columns, tuple(center.tolist()), regular, tuple(found[index] for index in sorted(found)))
 

@@ -30,6 +30,10 @@ LOUD = 0.5
 ROOM = 1.4
 """The clip radius is at most this many times the reach."""
 
+FAINT, STANDING_OUT = 1e-6, 4.0
+"""A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
+variance is so many times the noise."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -133,13 +137,14 @@ def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: A
     return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
 
-def measure_table(curator: Curator, frame: Frame, radius: float, ask: Ask) -> Table:
+def measure_table(curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], ask: Ask) -> Table:
     """Mean and covariance of the records clipped to `radius`, in the table's units.
 
     Args:
         curator: the run.
         frame: the map to w, (d, d).
         radius: beyond which almost no record is.
+        guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
         ask: label and price.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
@@ -148,12 +153,16 @@ def measure_table(curator: Curator, frame: Frame, radius: float, ask: Ask) -> Ta
     told = released_moments(curator, frame, radius, final_theta(d), ask)
     center, matrix = told.frame.dense()
     colour = np.linalg.inv(matrix)
-    spread = told.second - np.outer(told.mean, told.mean)
+    mean, spread = told.mean.copy(), told.second - np.outer(told.mean, told.mean)
     edge = told.moment_sd * math.sqrt(2 * d)
     covariance = floored(spread, min(LEAST_VARIANCE, edge))
+    for index in guessed:
+        if spread[index, index] < STANDING_OUT * told.moment_sd:
+            covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
+            covariance[index, index] = FAINT**2
     return Table(
         frame=told.frame,
-        fitted=Fitted.of(center + colour @ told.mean, colour @ covariance @ colour.T),
+        fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
         records=told.records,
         radius=told.radius,
         mean_sd=told.mean_sd,

@@ -1,0 +1,141 @@
+"""The target `auto` takes Gaussian rows for a Gaussian and others for what they are, at one plan of prices."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi
+
+import pubpriv as pp
+from benchmarks.learner import SETTINGS, Setting, measure, world
+from benchmarks.tables import HEALTH, LOGGED, Row, cells, measured
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.frames import Frame
+from pubpriv.errors import InvalidInput
+from pubpriv.gaussian.decision import decide
+from pubpriv.gaussian.moments import Quantile
+
+HALF = pp.ZeroConcentratedDP(0.5)
+
+
+def quantiles(values, n, sd):
+    """Private quantiles of `values`, without noise."""
+    shares = 0.5, 0.9, 1 - 3.5 * sd / n
+    return tuple(Quantile(share, float(np.quantile(values, share)), sd, 0.03) for share in shares)
+
+
+def automatic(setting, seed, **options):
+    """An estimate of one simulated run under `auto`."""
+    drawn = world(setting, seed)
+    return pp.estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, seed), **options)
+
+
+@pytest.mark.parametrize("d", [1, 3, 10, 40])
+def test_exact_quantiles_decide_rightly(d):
+    """Chi-distributed lengths of any scale are a Gaussian's; those of t with 4 degrees of freedom are not."""
+    frame, n, generator = Frame((0.0,) * d), 20_000, np.random.default_rng(d)
+    lengths = chi.ppf((np.arange(n) + 0.5) / n, d)
+    assert decide(quantiles(lengths, n, 13.0), frame, n).target == "gaussian"
+    assert decide(quantiles(7 * lengths, n, 13.0), frame, n).target == "gaussian"
+    heavy = lengths / np.sqrt(generator.chisquare(4, n) / 4)
+    verdict = decide(quantiles(heavy, n, 13.0), frame, n)
+    assert verdict.target == "moments"
+    assert verdict.gap > 0.1
+    assert from_json(to_json(verdict)) == verdict
+
+
+def test_what_noise_could_have_done_is_no_evidence():
+    """The same quantiles, told with ten times the noise, no longer speak against a Gaussian."""
+    frame, n = Frame((0.0,) * 3), 20_000
+    values = chi.ppf((0.5, 0.9, 0.99), 3) * np.array([1.0, 1.0, 1.12])
+    for sd, target in ((5.0, "moments"), (300.0, "gaussian")):
+        told = tuple(Quantile(s, float(v), sd, 0.03) for s, v in zip((0.5, 0.9, 0.99), values, strict=True))
+        assert decide(told, frame, n).target == target
+
+
+def test_gaussian_rows_are_taken_for_a_gaussian():
+    """(10, 1e4), five runs: `gaussian` each time, an error near the non-private one, the whole plan spent."""
+    for seed in range(5):
+        estimate = automatic(Setting(10_000, 10), seed)
+        assert estimate.diagnostics["target"] == "gaussian"
+        assert estimate.converged
+        charges = estimate.privacy["charges"]
+        assert [charge["label"] for charge in charges] == estimate.diagnostics["rounds"]
+        assert estimate.diagnostics["rounds"][-1] == "gaussian/final"
+
+
+def test_both_branches_pay_the_same():
+    """Prices are fixed before the run: a Gaussian and a lognormal table of one size have the same bill."""
+    setting = Setting(4_000, 3)
+    drawn = world(setting, 1)
+    bills = []
+    for rows, public in ((drawn.private, drawn.public), (np.exp(drawn.private), np.exp(drawn.public))):
+        estimate = pp.estimate_gaussian(public, pp.Curator.simulation(rows, HALF, 1))
+        bills.append([(c["label"], c["cost"]) for c in estimate.privacy["charges"]])
+        assert estimate.diagnostics["target"] == ("gaussian" if rows is drawn.private else "moments")
+    assert [label for label, _ in bills[0]] == [label for label, _ in bills[1]]
+    assert bills[0][:-1] == bills[1][:-1]
+
+
+def test_units_do_not_matter():
+    """Rows in other units: the same verdict, the estimate in those units."""
+    drawn, units = world(Setting(4_000, 3), 2), np.array([1e-6, 1.0, 1e9])
+    plain, scaled = (
+        pp.estimate_gaussian(drawn.public * u, pp.Curator.simulation(drawn.private * u, HALF, 3)) for u in (1.0, units)
+    )
+    assert scaled.diagnostics["target"] == plain.diagnostics["target"] == "gaussian"
+    assert np.allclose(scaled.covariance / np.outer(units, units), plain.covariance, rtol=1e-3, atol=1e-3)
+
+
+def test_too_few_rows_are_refused_before_anything_is_spent():
+    """Below the line of feasibility nothing is charged; force runs and says so."""
+    drawn = world(Setting(150, 3), 1)
+    curator = pp.Curator.simulation(drawn.private, HALF, 1)
+    with pytest.raises(InvalidInput, match="too few"):
+        pp.estimate_gaussian(drawn.public, curator)
+    assert not curator.statement().charges
+    forced = pp.estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, 1), force=True)
+    assert not forced.converged
+    assert any("too few private rows" in text for text in forced.diagnostics["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "median"}, "auto, gaussian, moments"),
+        ({"target": "moments", "method": "algorithm-2"}, "algorithm-2 estimates a Gaussian"),
+        ({"target": "gaussian", "scale": {"x0": 1.0}}, "moments or auto"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, words):
+    """With the names that do."""
+    with pytest.raises(InvalidInput, match=words):
+        automatic(Setting(2_000, 3), 1, **options)
+
+
+@pytest.mark.slow
+def test_auto_costs_little_on_gaussian_data():
+    """(10, 1e4), 200 runs: `gaussian` in 99 of 100, and at most 2% more error than the target `gaussian` itself."""
+    setting = SETTINGS["10-1e4"][0]
+    chosen = []
+
+    def automatically(drawn, curator):
+        estimate = pp.estimate_gaussian(drawn.public, curator)
+        chosen.append(estimate.diagnostics["target"])
+        return estimate
+
+    ours = measure(setting, automatically, "zcdp:0.5", 200)
+    best = measure(setting, lambda w, c: pp.estimate_gaussian(w.public, c, target="gaussian"), "zcdp:0.5", 200)
+    assert chosen.count("gaussian") >= 198
+    assert ours["ratio"] <= 1.02 * best["ratio"]
+    assert ours["bad"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["person", "person-year"])
+@pytest.mark.parametrize("columns", [HEALTH, LOGGED])
+def test_auto_knows_the_health_table(unit, columns):
+    """RAND HIE at rho 0.5: `moments` in twenty draws of twenty."""
+    row = Row(unit, columns, "zcdp:0.5", None)
+    assert measured(row, cells(row, None), 20, "auto")["moments"] == 20
+    assert math.isfinite(measured(row, cells(row, None), 1, "moments")["error"])

@@ -1,0 +1,179 @@
+"""Columns whose scale the public rows cannot tell: found, measured at a scale of their own, never a blow-up."""
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from benchmarks.tables import errors
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.errors import InvalidInput
+from pubpriv.gaussian.awkward import Scale, assembled, examine, learn_scale
+from pubpriv.plans import Ask
+
+HALF = pp.ZeroConcentratedDP(0.5)
+N = 20_000
+
+
+def table(change, n=N, m=60, seed=0):
+    """(public, private) Gaussian rows of three columns, of which `change(rows, generator)` makes something else."""
+    generator = np.random.default_rng(seed)
+    both = generator.standard_normal((m, 3)), generator.standard_normal((n, 3))
+    for rows in both:
+        change(rows, generator)
+    return both
+
+
+def put(column, values):
+    """A change of one column to `values(rows, generator)`."""
+    return lambda rows, generator: rows.__setitem__((slice(None), column), values(rows, generator))
+
+
+RARE = put(1, lambda r, g: g.random(len(r)) < 0.03)
+ZEROS = put(1, lambda r, g: np.where(g.random(len(r)) < 0.1, 1e5 * g.exponential(1.0, len(r)), 0.0))
+CONSTANT = put(1, lambda r, g: 2020.0)
+ONLY_PUBLIC = put(1, lambda r, g: 7.0 if len(r) == 60 else 7.0 + 3.0 * r[:, 1])
+COLLINEAR = put(2, lambda r, g: r[:, 0] - 2 * r[:, 1] + 5.0)
+NEARLY = put(2, lambda r, g: r[:, 0] - 2 * r[:, 1] + (0.0 if len(r) == 60 else 0.05) * r[:, 2])
+
+
+def fit(change, seed=1, **options):
+    """(estimate, relative Frobenius error to the private rows, that of the public rows if they have one)."""
+    public, private = table(change)
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, seed), **options)
+    return estimate, private
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "words"),
+    [
+        (RARE, 1, "has the value 0 in"),
+        (ZEROS, 1, "has the value 0 in"),
+        (CONSTANT, 1, "same value in every public row"),
+        (COLLINEAR, 2, "can be computed from other columns"),
+    ],
+)
+def test_awkward_columns_are_found_in_the_public_rows(change, column, words):
+    """By name, with the reason; the others are whitened as always; the layout can be written down."""
+    layout = examine(pp.PublicTable.open(table(change)[0]))
+    assert [one.index for one in layout.awkward] == [column]
+    assert layout.regular == tuple(index for index in range(3) if index != column)
+    assert words in layout.notes()[0]
+    assert from_json(to_json(layout)) == layout
+
+
+def test_ordinary_columns_are_not_awkward():
+    """Gaussian, skewed, two-valued and badly conditioned columns are left to the learner."""
+    generator = np.random.default_rng(0)
+    base = generator.standard_normal((60, 2))
+    rows = np.column_stack([base, base @ [1, 1] + 1e-6 * base[:, 0] ** 2, np.exp(base[:, 0]), base[:, 1] > 0])
+    layout = examine(pp.PublicTable.open(rows * np.array([1, 1e9, 1e-9, 1, 1]) + np.array([1e6, 0, 0, 0, 0])))
+    assert not layout.awkward
+    assert layout.regular == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(("change", "most"), [(RARE, 0.05), (ZEROS, 0.1), (ONLY_PUBLIC, 0.05), (NEARLY, 0.3)], ids=str)
+def test_awkward_columns_are_measured(change, most):
+    """The whole covariance is close to the table's own, with a warning that names the column."""
+    estimate, private = fit(change)
+    assert errors(estimate.mean, estimate.covariance, private)[0] < most
+    assert estimate.converged
+    assert estimate.diagnostics["target"] == "moments"
+    assert any(text.startswith("column x") for text in estimate.diagnostics["warnings"])
+    assert list(estimate.diagnostics["scales"]) == ["x2" if change is NEARLY else "x1"]
+
+
+@pytest.mark.parametrize("change", [CONSTANT, COLLINEAR])
+def test_columns_without_any_spread_spoil_nothing(change):
+    """A column that is constant or collinear in all rows: the rest is right, the density exists, a warning says so."""
+    estimate, private = fit(change)
+    whole = [0, 2] if change is CONSTANT else [0, 1]
+    assert errors(estimate.mean[whole], estimate.covariance[np.ix_(whole, whole)], private[:, whole])[0] < 0.05
+    assert np.isfinite(estimate.log_density(private[:10])).all()
+    assert any("too few private rows tell the spread" in text for text in estimate.diagnostics["warnings"])
+    if change is CONSTANT:
+        assert estimate.mean[1] == pytest.approx(2020.0, abs=1e-6)
+        assert estimate.covariance[1, 1] < 1e-4
+    else:
+        assert estimate.covariance[2, 2] == pytest.approx(np.var(private[:, 2]), rel=0.05)
+
+
+def test_a_scale_from_the_user_is_kept_and_costs_nothing():
+    """The column's question goes; a scale that is wrong tenfold either way still does."""
+    learnt = fit(ONLY_PUBLIC)[0].privacy["charges"]
+    for scale in (0.3, 3.0, 30.0):
+        estimate, private = fit(ONLY_PUBLIC, scale={"x1": scale})
+        assert estimate.diagnostics["scales"] == {"x1": scale}
+        assert len(estimate.privacy["charges"]) == len(learnt) - 1
+        assert errors(estimate.mean, estimate.covariance, private)[0] < 0.5
+    assert {c["label"] for c in learnt} - {c["label"] for c in estimate.privacy["charges"]} == {"gaussian/scale-2"}
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        ({"cost": 1.0}, "the columns are x0, x1, x2"),
+        ({"x1": 0.0}, "positive number"),
+        ({"x1": "much"}, "positive number"),
+    ],
+)
+def test_a_scale_of_nothing_is_refused(scale, words):
+    """Before anything is spent."""
+    public, private = table(RARE)
+    curator = pp.Curator.simulation(private, HALF, 1)
+    with pytest.raises(InvalidInput, match=words):
+        pp.estimate_gaussian(public, curator, scale=scale)
+    assert not curator.statement().charges
+
+
+def test_every_column_may_be_awkward():
+    """Two rare indicators and nothing else: no round is left to run, and both are measured."""
+    generator = np.random.default_rng(0)
+    private = (generator.random((N, 2)) < 0.03).astype(float)
+    estimate = pp.estimate_gaussian(np.zeros((20, 2)), pp.Curator.simulation(private, HALF, 1))
+    assert errors(estimate.mean, estimate.covariance, private)[0] < 0.1
+    assert not [label for label in estimate.diagnostics["rounds"] if "round-" in label]
+
+
+def test_a_learnt_scale_is_a_quantile_of_the_column():
+    """Over sqrt(d) + 3, so that the column reaches as far as whitened records do; unseen if hardly a row differs."""
+    public, private = table(ZEROS)
+    layout = examine(pp.PublicTable.open(public))
+    ask = Ask("gaussian/scale-2", 1, 100)
+    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], ask)
+    reach = np.quantile(np.abs(private[:, 1]), [0.985, 0.9999]) / (3 + np.sqrt(3))
+    assert reach[0] < found.value < reach[1]
+    assert found.seen
+    private[5:, 1] = 0.0
+    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], ask)
+    assert not lost.seen
+
+
+def test_the_frame_of_the_last_release_leaves_the_others_alone():
+    """Whitened columns first, awkward ones over their scale; without awkward columns it is the frame itself."""
+    layout = examine(pp.PublicTable.open(table(RARE)[0]))
+    _, matrix = assembled(layout, None, (Scale(2.0, True),)).dense()
+    assert matrix.tolist() == [[0.0, 0.5, 0.0]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_a_table_like_the_census_never_blows_up(seed):
+    """Six columns, two of zeros with huge tails: always better than half the public rows' error, with a warning."""
+    generator = np.random.default_rng(seed)
+    n = 30_000 + 60
+    rows = np.column_stack(
+        [
+            generator.gamma(7.0, 5.5, n),
+            np.exp(12 + 0.5 * generator.standard_normal(n)),
+            generator.integers(1, 17, n),
+            np.where(generator.random(n) < 0.085, np.exp(8.8 + generator.standard_normal(n)), 0.0),
+            np.where(generator.random(n) < 0.047, 1870 + 370 * generator.standard_normal(n), 0.0),
+            np.where(generator.random(n) < 0.5, 40.0, 40 + 17 * generator.standard_normal(n)),
+        ]
+    )
+    public, private = rows[:60], rows[60:]
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, seed))
+    ours = errors(estimate.mean, estimate.covariance, private)[0]
+    theirs = errors(public.mean(axis=0), np.cov(public.T), private)[0]
+    assert ours < theirs / 2
+    assert estimate.diagnostics["warnings"]

@@ -1,0 +1,178 @@
+"""The target `moments` finds the table's own mean and covariance, whatever its law, and spends what it planned."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measured
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.frames import Frame
+from pubpriv.errors import InvalidInput
+from pubpriv.gaussian.auto import table_plan, table_rehearsal
+from pubpriv.gaussian.awkward import examine
+from pubpriv.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
+from pubpriv.plans import Ask
+from pubpriv.privacy.budgets import Purse
+
+HALF = pp.ZeroConcentratedDP(0.5)
+ASK = Ask("gaussian/final", 8, 10)
+
+
+def skewed(n, seed=0):
+    """Rows of exponential, uniform and two-valued columns, correlated: nothing Gaussian."""
+    generator = np.random.default_rng(seed)
+    rows = np.column_stack([generator.exponential(2.0, n), generator.random(n), generator.random(n) < 0.4])
+    return rows @ np.array([[1.0, 0.5, 0.0], [0.0, 3.0, 1.0], [0.2, 0.0, 10.0]]) + 100.0
+
+
+def fit(rows, seed=1, **options):
+    """An estimate from sixty public rows, and its errors to the moments of the private ones."""
+    estimate = pp.estimate_gaussian(rows[:60], pp.Curator.simulation(rows[60:], HALF, seed), **options)
+    return estimate, errors(estimate.mean, estimate.covariance, rows[60:])
+
+
+def test_moments_have_no_floor_where_a_gaussian_has_one():
+    """Skewed rows, n 2e4: the table's own moments are within 2%; debiasing for a Gaussian is far off."""
+    rows = skewed(20_000)
+    estimate, (covariance, mean) = fit(rows, target="moments")
+    assert covariance < 0.04
+    assert mean < 0.01
+    assert estimate.converged
+    assert estimate.diagnostics["target"] == "moments"
+    assert fit(rows, target="gaussian")[1][0] > 3 * covariance
+
+
+def test_the_bill_is_the_plan():
+    """Every question of the plan is asked once, at its price, and together they are the whole budget."""
+    estimate, _ = fit(skewed(5_000), target="moments")
+    charges = estimate.privacy["charges"]
+    assert [charge["label"] for charge in charges] == estimate.diagnostics["rounds"]
+    plan = table_plan(Purse(5 * 10**11, "zcdp"), 4_940, examine(pp.PublicTable.open(skewed(60))), "moments")
+    assert [ask.label for ask in plan.asks] == estimate.diagnostics["rounds"]
+    assert sum(ask.price for ask in plan.asks) == Fraction(1)
+
+
+@pytest.mark.parametrize("target", ["moments", "auto"])
+@pytest.mark.parametrize("awkward", [False, True])
+def test_a_rehearsal_prices_what_is_asked(target, awkward):
+    """No rehearsed question costs more than its share, nor much less; the questions are those of the plan."""
+    rows = np.random.default_rng(0).standard_normal((60, 4))
+    if awkward:
+        rows[:, 1] = 0.0
+    layout = examine(pp.PublicTable.open(rows))
+    plan = table_plan(Purse(5 * 10**11, "zcdp"), 10_000, layout, target)
+    for ask, question in zip(plan.asks, table_rehearsal(plan, layout), strict=True):
+        assert ask.price * Fraction(999, 1000) < question.squared_distance <= ask.price
+
+
+def test_the_reach_is_never_beyond_the_records():
+    """Forty private reaches of uniform rows in a ball: none above the longest record, none below the 90% quantile."""
+    rows = np.random.default_rng(0).standard_normal((2_000, 2))
+    rows *= (np.sqrt(np.linspace(0.01, 1, 2_000)) / np.linalg.norm(rows, axis=1))[:, None]
+    ask = Ask("gaussian/quantile-reach", 4, 100)
+    for seed in range(40):
+        curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(1.0), seed)
+        reach = spread_quantile(curator, Frame((0.0, 0.0)), None, 2_000.0, 30.0, ask)
+        assert 0.9 < reach.value < np.exp(reach.cell)
+        assert reach.share == pytest.approx(1 - 3.5 * reach.sd / 2_000)
+
+
+def test_long_tails_get_room_and_a_gaussian_does_not():
+    """The radius goes beyond the reach only where the fall from the upper quantile is slow, and never over the cap."""
+    frame, n = Frame((0.0,) * 5), 5_000.0
+    upper = Quantile(0.9, 3.0, 10.0, 0.03)
+    short = clip_radius(frame, n, upper, Quantile(0.992, 4.0, 10.0, 0.03), ASK)
+    long = clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), ASK)
+    assert short < 1.1 * 4.0
+    assert 1.2 * 9.0 < long <= ROOM * 9.0 + 1e-9
+    noisy = Ask("gaussian/final", 1, 10_000)
+    assert clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), noisy) == 9.0
+    assert loud_radius(frame, n, noisy) < 9.0
+
+
+def test_what_is_measured_is_a_public_value():
+    """The last release can be written down and read back, so a resumed run goes on from it."""
+    curator = pp.Curator.simulation(np.random.default_rng(0).standard_normal((500, 2)), HALF, 1)
+    told = measure_table(curator, Frame((0.0, 0.0)), 4.0, (), Ask("gaussian/final", 1, 2))
+    assert from_json(to_json(told)) == told
+
+
+def test_the_radius_bounds_what_one_row_does():
+    """A row a million deviations out moves the estimate by no more than the clip radius allows."""
+    rows = skewed(5_000)
+    wild = rows.copy()
+    wild[100] = 1e9
+    plain, far = (fit(table, target="moments")[0] for table in (rows, wild))
+    reach = plain.diagnostics["clip_radius"] ** 2 / 4_940
+    relative = np.linalg.solve(plain.covariance, far.covariance) - np.eye(3)
+    assert np.abs(np.linalg.eigvals(relative)).max() < 4 * reach + 0.05
+
+
+def test_standard_errors_are_told_for_all_entries():
+    """Sampling and privacy apart, positive; the noise's part is exact, so it falls as the budget grows."""
+    rows = skewed(5_000)
+    poor, rich = (
+        pp.estimate_gaussian(
+            rows[:60], pp.Curator.simulation(rows[60:], pp.ZeroConcentratedDP(rho), 1), target="moments"
+        )
+        for rho in (0.1, 2.0)
+    )
+    for estimate in (poor, rich):
+        for part, shape in (("mean", (3,)), ("covariance", (3, 3))):
+            for source in ("sampling", "privacy"):
+                told = np.array(estimate.standard_errors[part][source])
+                assert told.shape == shape
+                assert (told > 0).all()
+    assert (np.array(rich.standard_errors["mean"]["privacy"]) < np.array(poor.standard_errors["mean"]["privacy"])).all()
+
+
+def test_rows_that_reach_too_far_are_flagged():
+    """Lognormal rows of sigma 3: no budget of this size measures them, and the estimate says so."""
+    rows = np.exp(3 * np.random.default_rng(0).standard_normal((5_000, 3)))
+    estimate, _ = fit(rows, target="moments")
+    assert not estimate.converged
+    assert any("reach too far" in text for text in estimate.diagnostics["warnings"])
+    assert np.isfinite(estimate.covariance).all()
+
+
+def test_a_bench_without_its_file_says_so():
+    """The census extract does not come with the project."""
+    with pytest.raises(InvalidInput, match="--adult FILE"):
+        bench("adult")
+    with pytest.raises(InvalidInput, match="rand, adult"):
+        bench("census")
+
+
+def test_the_health_table_is_measured():
+    """RAND HIE at rho 0.5, three draws: far better than sixty public rows, near what twenty draws must reach."""
+    row = Row("person", LOGGED, "zcdp:0.5", 0.05)
+    found = measured(row, cells(row, None), 3, "auto")
+    assert found["error"] < 0.08
+    assert found["public_only"] > 0.3
+    assert found["moments"] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("unit", "columns", "budget", "target"),
+    [
+        ("person-year", HEALTH, "zcdp:0.05", 0.30),
+        ("person-year", HEALTH, "zcdp:0.5", 0.15),
+        ("person-year", HEALTH, "zcdp:2", 0.10),
+        ("person", HEALTH, "zcdp:0.05", 0.45),
+        ("person", HEALTH, "zcdp:0.5", 0.26),
+        ("person", HEALTH, "zcdp:2", 0.20),
+        ("person-year", LOGGED, "zcdp:0.5", 0.025),
+        ("person", LOGGED, "zcdp:0.5", 0.05),
+    ],
+)
+def test_the_health_table_reaches_its_targets(unit, columns, budget, target):
+    """RAND HIE, twenty draws of sixty public rows: median errors as promised; auto picks moments every time."""
+    row = Row(unit, columns, budget, target)
+    found = measured(row, cells(row, None), 20, "auto")
+    assert found["error"] <= target
+    assert found["worst_over_public_only"] < 1
+    if budget != "zcdp:0.05":
+        assert found["moments"] == 20
