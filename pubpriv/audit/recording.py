@@ -7,8 +7,9 @@ a neighbour are then compared with what the run was charged.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from pubpriv.audit.worlds import WatchedNoise, in_memory, world
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical, from_json
 from pubpriv.data.scan import scan
+from pubpriv.gaussian.mean import estimate_mean
+from pubpriv.gaussian.pipeline import estimate_gaussian
 from pubpriv.mixture.pipeline import estimate_mixture
 from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
@@ -150,11 +153,25 @@ def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarra
 
 
 def drivers(seed: int) -> list[Driver]:
-    """The default mixture driver in both of its regimes."""
+    """The default mixture driver in both of its regimes, the mean, and a Gaussian by every way to one."""
+    gaussians = [
+        _one_gaussian(f"estimate_gaussian, {name}", partial(estimate_gaussian, **options), seed)
+        for name, options in GAUSSIANS.items()
+    ]
     return [
         _mixture("estimate_mixture, separated", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
         _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
+        _one_gaussian("estimate_mean", estimate_mean, seed),
+        *gaussians,
     ]
+
+
+GAUSSIANS: dict[str, dict[str, Any]] = {
+    "auto": {"target": "auto"},
+    "gaussian": {"target": "gaussian"},
+    "moments": {"target": "moments"},
+    "algorithm-2": {"target": "gaussian", "method": "algorithm-2"},
+}
 
 
 def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int) -> Driver:
@@ -176,3 +193,16 @@ def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int) -
         return found
 
     return Driver(name, run, private, budget)
+
+
+def _one_gaussian(name: str, estimate: Callable[[np.ndarray, Curator], Any], seed: int) -> Driver:
+    """`estimate` from 4000 private rows and 8 public ones of one Gaussian in R^3, the public ones always the same."""
+    public = np.random.default_rng(0).normal(size=(8, 3))
+    private = np.random.default_rng([seed, 3]).normal(size=(4000, 3))
+
+    def run(curator: Curator) -> Any:
+        found = estimate(public, curator).to_json()
+        del found["provenance"]["created"]  # the time of day
+        return found
+
+    return Driver(name, run, private, ZeroConcentratedDP("0.5"))

@@ -20,12 +20,13 @@ from pubpriv.gaussian.drivers import Outcome, debiased, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, start, typical_radius
 from pubpriv.gaussian.plan import check_feasible, make_plan, rehearsal
-from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.gaussian.reference_gaussian import (
     COVARIANCE_ROUNDS,
     MEAN_ROUNDS,
     Ball,
     SecondMoment,
+    bound,
     reference_plan,
     reference_rehearsal,
 )
@@ -85,7 +86,7 @@ def estimate_gaussian(
     """
     target = chosen_target(target, method, scale)
     rows = PublicTable.open(public, list(curator.columns))
-    configuration = {"target": target, "method": method, "columns": list(curator.columns)}
+    configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         examine(rows, scale)  # refuses what cannot be, before the run begins
         given = checked_scale(rows.columns, scale)
@@ -94,15 +95,16 @@ def estimate_gaussian(
         layout = steps.examine(rows, tuple(given.items()))
         chosen, outcome = estimate_table(curator, rows, layout, purse, target, force, steps)
         return _estimate(outcome, curator, rows, method, chosen)
+    precondition(rows)  # refuses what cannot be, before the run begins
+    if method == "algorithm-2":
+        bound(rows, beta, gamma)
+        configuration |= {"beta": beta, "gamma": gamma}
+    purse = curator.begin("gaussian", configuration, rows.sha256, budget)
+    steps = steps.wrapped(settling(curator.settled, "gaussian"))
     preconditioner = steps.precondition(rows)
     if method == "algorithm-2":
-        bounds = steps.bound(rows, beta, gamma)
-        purse = curator.begin("gaussian", configuration | {"beta": beta, "gamma": gamma}, rows.sha256, budget)
-        steps = steps.wrapped(settling(curator.settled, "gaussian"))
-        outcome = _algorithm_2(curator, bounds, purse, steps)
+        outcome = _algorithm_2(curator, steps.bound(rows, beta, gamma), purse, steps)
     else:
-        purse = curator.begin("gaussian", configuration, rows.sha256, budget)
-        steps = steps.wrapped(settling(curator.settled, "gaussian"))
         outcome = _learner(curator, preconditioner, purse, force, steps)
     outcome.warnings[:0] = preconditioner.notes
     return _estimate(outcome, curator, rows, method, target)
