@@ -23,6 +23,7 @@ from pubpriv.gaussian.mean import feasible as mean_feasible
 from pubpriv.gaussian.moments import loud_radius, quantile_question
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.mixture import plan as mixture_plan
+from pubpriv.mixture.choice import CLEARLY, score_bound
 from pubpriv.mixture.pipeline import UNTRUSTED, checked_public
 from pubpriv.mixture.scaling import precondition as standardise
 from pubpriv.mixture.supercluster import supercluster
@@ -85,8 +86,8 @@ class Case(Protocol):
     def feasible(self, n: int, purse: Purse) -> bool:
         """Whether that run is likely to tell more than noise."""
 
-    def notes(self) -> tuple[str, ...]:
-        """What the forecast assumes."""
+    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
+        """What the forecast of that run assumes."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class MeanCase:
         """As the driver decides."""
         return mean_feasible(mean_plan.predicted_error(n, self.d, self.m, purse.rho), self.m)
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Of a mean."""
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)
 
@@ -164,7 +165,7 @@ class GaussianCase:
         """As the driver decides."""
         return learner_plan.feasible(n, self.d, purse.rho)
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Of a Gaussian."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
@@ -233,8 +234,7 @@ class MixtureCase:
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """All questions; the last round is what the model is made of."""
-        d, k = self.d, self.k
-        plan = mixture_plan.make_plan(purse, n, d, k, self.k == 1 or bool(self.overlapping))
+        d, k, plan = self.d, self.k, self._plan(n, purse)
         questions = mixture_plan.rehearsal(plan, d, self.groups)
         count, total, moment = self._noise(plan)
         own = n / k
@@ -268,17 +268,25 @@ class MixtureCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""
-        plan = mixture_plan.make_plan(purse, n, self.d, self.k, self.k == 1 or bool(self.overlapping))
-        return self._noise(plan)[2] * math.sqrt(2 * self.d) / (n / self.k) <= UNTRUSTED
+        return self._noise(self._plan(n, purse))[2] * math.sqrt(2 * self.d) / (n / self.k) <= UNTRUSTED
 
-    def notes(self) -> tuple[str, ...]:
+    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
         """Of a mixture."""
-        told = ["components are Gaussian, of equal weight, and told apart without error"]
+        ask = self._plan(n, purse).ask("mixture/guard")
+        least = CLEARLY * 2 * score_bound(n, self.d, ask) / math.sqrt(float(ask.price)) / n
+        guard = (
+            f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or more; "
+            "else theirs is kept, with their errors"
+        )
+        told = ["components are Gaussian, of equal weight, and told apart without error", guard]
         if self.overlapping is None and self.k > 1:
             told.append("components are taken to lie apart; with --public the public rows tell")
         if self.overlapping and self.k > 1:
             told.append("components overlap in the public rows: errors are larger than predicted")
         return tuple(told)
+
+    def _plan(self, n: int, purse: Purse) -> mixture_plan.MixturePlan:
+        return mixture_plan.make_plan(purse, n, self.d, self.k, self.k == 1 or bool(self.overlapping))
 
     def _noise(self, plan: mixture_plan.MixturePlan) -> tuple[float, float, float]:
         """Of count, sum and second moment of a component in the last round."""

@@ -132,7 +132,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         feasible=feasible,
         enough=None if feasible else enough(case.feasible, n, budget),
         wanted=wanted,
-        notes=case.notes(),
+        notes=case.notes(n, _purse(budget)),
     )
 
 

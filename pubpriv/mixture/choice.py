@@ -1,5 +1,6 @@
 """Which of two public models the private rows prefer, for one bounded score."""
 
+import math
 from dataclasses import dataclass
 
 from pubpriv.curator import Curator
@@ -34,13 +35,18 @@ class Preference:
         return self.advantage >= CLEARLY * self.noise
 
 
+def score_bound(n: int, d: int, ask: Ask) -> float:
+    """Where a record's log-likelihood difference is clipped, in nats, for n rows of d columns."""
+    return max(NARROWEST, d, QUIET * n * math.sqrt(ask.price) / 2)
+
+
 def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
     """How much better `first` fits the private rows than `second`.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    bound = max(NARROWEST, len(scaling.location), QUIET * n * float(ask.price) ** 0.5 / 2)
+    bound = score_bound(n, len(scaling.location), ask)
     question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

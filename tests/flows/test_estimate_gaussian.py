@@ -1,0 +1,145 @@
+"""The flows of one Gaussian: the same bits with and without Prefect, every step a task, a statement to read."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pubpriv as pp
+from pubpriv.gaussian.job import GaussianJob, MeanJob, run_gaussian, run_mean
+from pubpriv.gaussian.steps import GaussianSteps, MeanSteps
+from pubpriv.privacy.ledger import Ledger
+
+NUMBERS = {"mean": ("mean",), "gaussian": ("mean", "covariance")}
+
+
+def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    drawn = generator.standard_normal((n, 3))
+    return np.sign(drawn) * np.abs(drawn) ** 3 if long_tailed else drawn
+
+
+def test_every_step_is_a_task_and_every_form_asks_for_its_job():
+    """No step of a bundle is left to run unguarded, and no setting of a job is missing from its form."""
+    from flows.parameters import GaussianParameters, MeanParameters
+    from tasks.gaussian import GAUSSIAN_TASKS, MEAN_TASKS
+
+    for bundle, tasks in ((MeanSteps, MEAN_TASKS), (GaussianSteps, GAUSSIAN_TASKS)):
+        assert {field.name for field in fields(bundle)} == {"ingest_public", *tasks}
+    common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
+    jobs = (
+        MeanJob(*common, "sigma.csv", "coinpress", 3, True),
+        GaussianJob(*common, "moments", "learner", {"a": 2.0}, True),
+    )
+    for job, form in zip(jobs, (MeanParameters, GaussianParameters), strict=True):
+        assert form.of(job).job() == job
+
+
+CASES = {
+    # name: (long tails, an awkward public column, settings, steps that run and steps that do not)
+    "auto": (False, False, {"target": "auto"}, {"decide", "examine", "measure"}, {"measure_table"}),
+    "tails": (True, False, {"target": "auto"}, {"decide", "measure_table"}, {"pool"}),
+    "awkward": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"decide"}),
+    "algorithm-2": (False, False, {"method": "algorithm-2"}, {"bound", "mean_round"}, {"approach"}),
+}
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize("name", CASES)
+def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_path, name):
+    """In simulation a flow's estimate is the plain driver's, bit for bit, whatever steps the settings take."""
+    from tasks.gaussian import gaussian_steps
+    from tasks.guard import safe_flow
+
+    long_tailed, awkward, settings, runs, rests = CASES[name]
+    private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
+    public[:, 2] *= not awkward
+    called = set()
+
+    def around(step_name, step):
+        def told(*args):
+            called.add(step_name)
+            return step(*args)
+
+        return told
+
+    def estimate(**steps):
+        curator = pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed=7)
+        return pp.estimate_gaussian(public, curator, **settings, **steps)
+
+    @safe_flow(name=f"simulation, {name}")
+    def simulate():
+        return estimate(steps=gaussian_steps(tmp_path / "public-tables").wrapped(around))
+
+    assert _told(estimate()) == _told(simulate())
+    assert runs <= called
+    assert not rests & called
+
+
+def _told(estimate) -> str:
+    told = estimate.to_json()
+    del told["provenance"]["created"]
+    return json.dumps(told)
+
+
+# --- on a ledger ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory):
+    """A registered table, and jobs that estimate its mean and its Gaussian."""
+    folder = tmp_path_factory.mktemp("world")
+    for name, n in (("private", 1500), ("public", 8)):
+        pd.DataFrame(rows(n, n), columns=list("abc")).to_parquet(folder / f"{name}.parquet")
+    url = f"sqlite:///{folder}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", budget=pp.parse_budget("zcdp:2"), unit="one patient")
+    tables = str(folder / "private.parquet"), str(folder / "public.parquet")
+    return {
+        kind: make(*tables, None, "zcdp:0.5", "visits", url, kind)
+        for kind, make in (("mean", MeanJob), ("gaussian", GaussianJob))
+    }
+
+
+@pytest.mark.prefect
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(prefect_server, jobs, kind):
+    """Its numbers come back without Prefect at no cost; artifacts list every charge and every column."""
+    from flows import estimate_gaussian, estimate_mean
+
+    module = {"mean": estimate_mean, "gaussian": estimate_gaussian}[kind]
+    flow = getattr(module, f"estimate_{kind}")
+    state = flow(module.parameters_of(jobs[kind]), return_state=True)
+    estimate = state.result()
+    with Ledger.open(jobs[kind].ledger) as ledger:
+        charges = ledger.run("visits", kind).charges
+        spent = ledger.balance("visits").spent.main
+    again = {"mean": run_mean, "gaussian": run_gaussian}[kind](jobs[kind])
+    for part in NUMBERS[kind]:
+        assert getattr(again, part).tobytes() == getattr(estimate, part).tobytes()
+    with Ledger.open(jobs[kind].ledger) as ledger:
+        assert ledger.balance("visits").spent.main == spent
+    shown = _artifacts(state.state_details.flow_run_id)
+    assert set(shown) == {"visits-charges", "visits-privacy", f"visits-{kind}"}
+    assert [row["label"] for row in json.loads(shown["visits-charges"].data)] == [charge.label for charge in charges]
+    assert "one patient" in shown["visits-privacy"].data
+    table = json.loads(shown[f"visits-{kind}"].data)
+    assert [row["column"] for row in table] == ["a", "b", "c"]
+    assert [row["mean"] for row in table] == estimate.mean.tolist()
+    errors = estimate.standard_errors["mean"]["privacy"]
+    assert [row["error of mean (privacy)"] for row in table] == list(errors)
+    assert [row.get("variance") for row in table] == (
+        [None] * 3 if kind == "mean" else np.diag(estimate.covariance).tolist()
+    )
+
+
+def _artifacts(run_id) -> dict[str, object]:
+    """Artifacts of a flow run, by key."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    with get_client(sync_client=True) as client:
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+        return {artifact.key: artifact for artifact in client.read_artifacts(flow_run_filter=mine)}
