@@ -43,12 +43,13 @@ def estimate_mean(
     force: bool = False,
     steps: MeanSteps = PLAIN_MEAN,
 ) -> MeanEstimate:
-    """The mean of private rows with a known covariance.
+    """The mean of private rows.
 
     Args:
         public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
-        covariance: `"identity"`, or the known (d, d) covariance in the data's own units.
+        covariance: `"identity"`, or the known (d, d) covariance in the data's own units; or `"unknown"`, which takes
+            d + 1 public rows and is the mean of `estimate_gaussian`.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
         method: `two-step`; or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
         rounds: of `coinpress`.
@@ -70,6 +71,10 @@ def estimate_mean(
     Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
     their share of the rows.
     """
+    if isinstance(covariance, str) and covariance == "unknown":
+        if method != "two-step":
+            raise InvalidInput(f"method {method} needs a known covariance")
+        return _with_unknown_covariance(public, curator, budget, force)
     rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
     configuration = {
         "method": method,
@@ -116,6 +121,23 @@ def checked_mean(
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
     rows = PublicTable.open(public, list(columns))
     return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
+
+
+def _with_unknown_covariance(public: Any, curator: Curator, budget: Budget | None, force: bool) -> MeanEstimate:
+    """Learn both, and tell the mean."""
+    from pubpriv.gaussian.pipeline import estimate_gaussian
+
+    both = estimate_gaussian(public, curator, budget=budget, force=force)
+    return MeanEstimate(
+        center=tuple(both.mean.tolist()),
+        columns=both.columns,
+        method=both.method,
+        converged=both.converged,
+        standard_errors={"mean": both.standard_errors["mean"]},
+        privacy=both.privacy,
+        provenance=both.provenance,
+        diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
+    )
 
 
 def feasible(error: float, m: int) -> bool:

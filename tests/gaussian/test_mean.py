@@ -285,7 +285,8 @@ LOPSIDED = np.eye(5) + np.triu(np.full((5, 5), 0.1), 1)
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"covariance": "unknown"}, '"identity" or a symmetric'),
+        ({"covariance": "unknown", "method": "coinpress"}, "needs a known covariance"),
+        ({"covariance": "diagonal"}, '"identity" or a symmetric'),
         ({"covariance": np.eye(4)}, r"shape \(4, 4\), but 5 columns need \(5, 5\)"),
         ({"covariance": [1.0, 2.0]}, "shape"),
         ({"covariance": [[1.0], [2.0, 3.0]]}, "symmetric positive definite"),
@@ -321,3 +322,16 @@ def test_bad_public_rows_are_told(public, told):
     """Wrong width, values that cannot be added, no usable row."""
     with pytest.raises(InvalidInput, match=told):
         fit(public, rows()[1])
+
+
+def test_an_unknown_covariance_is_learnt_with_the_mean():
+    """Uneven, correlated columns far from the origin: the mean is the Gaussian's, within its error."""
+    generator = np.random.default_rng(4)
+    colour = np.array([[3.0, 0.0, 0.0], [1.0, 0.2, 0.0], [0.0, 5.0, 40.0]])
+    private, public = (generator.standard_normal((n, 3)) @ colour.T + [1e3, -5.0, 0.0] for n in (5000, 6))
+    curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP("0.5"), 1)
+    found = pp.estimate_mean(public, curator, covariance="unknown")
+    assert found.converged
+    error, told = found.mean - private.mean(axis=0), found.standard_errors["mean"]
+    assert (np.abs(error) < 5 * np.array(told["privacy"])).all()
+    assert pp.estimate_gaussian(public, curator).mean.tolist() == found.mean.tolist()
