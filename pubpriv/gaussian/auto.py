@@ -104,14 +104,14 @@ def estimate_table(
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(table_rehearsal(plan, layout))
     preconditioner, position = whitened(curator, rows, layout, plan, steps)
+    records, final = n if position is None else position.records, plan.ask("gaussian/final")
     scales = tuple(
         Scale(column.scale, True)
         if column.scale is not None
-        else steps.learn_scale(curator, layout, column, plan.ask(f"gaussian/scale-{column.index + 1}"))
+        else steps.learn_scale(curator, layout, column, records, plan.ask(f"gaussian/scale-{column.index + 1}"))
         for column in layout.awkward
     )
     frame = steps.assemble(layout, None if position is None else position.frame, scales)
-    records, final = n if position is None else position.records, plan.ask("gaussian/final")
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for ask in plan.starting("gaussian/quantile-"):
         name = ask.label.rpartition("-")[2]
@@ -125,6 +125,7 @@ def estimate_table(
             fitted = steps.pool(preconditioner, measured)
             outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
             outcome.facts.update(facts)
+            outcome.warnings[:0] = preconditioner.notes
             if not measured.converged:
                 outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
             return "gaussian", outcome
@@ -133,6 +134,7 @@ def estimate_table(
     table = steps.measure_table(curator, frame, radius, guessed, final)
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
+    outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
     return "moments", outcome
 
 
@@ -142,8 +144,7 @@ def whitened(
     """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
     if not layout.regular:
         return None, None
-    chosen = rows.select([rows.columns[index] for index in layout.regular]) if layout.awkward else rows
-    preconditioner: Preconditioner = steps.precondition(chosen)
+    preconditioner: Preconditioner = steps.precondition(layout.whitened(rows))
     start = Position(layout.frame(preconditioner), curator.n_rows)
     return preconditioner, walk(curator, start, typical_radius(preconditioner), plan, steps)
 

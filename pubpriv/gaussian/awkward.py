@@ -22,11 +22,14 @@ from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.plan import REACH, SEARCH_STEPS, radius_question
-from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner
+from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner, precondition
 from pubpriv.plans import Ask
 
 MOSTLY = 0.75
 """A column is awkward if this share of the public rows has one and the same value in it."""
+
+CLEARLY = 100.0
+"""A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
 MARGIN, LEAST_MARGIN = 3.5, 20.0
 """A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
@@ -95,6 +98,10 @@ class Layout:
         matrix[:, list(self.regular)] = whitening
         return Frame.of(np.array(self.center), matrix)
 
+    def whitened(self, public: PublicTable) -> PublicTable:
+        """The regular columns of the public rows."""
+        return public.select([public.columns[index] for index in self.regular]) if self.awkward else public
+
     def notes(self) -> list[str]:
         """What a reader should know."""
         return [f"column {self.columns[column.index]} {column.reason}" for column in self.awkward]
@@ -148,7 +155,11 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
         for column in _combined(rows, [index for index in range(d) if index not in found]):
             found[column.index] = column
     regular = tuple(index for index in range(d) if index not in found)
-    return Layout(public.columns, tuple(center.tolist()), regular, tuple(found[index] for index in sorted(found)))
+    awkward = tuple(found[index] for index in sorted(found))
+    layout = Layout(public.columns, tuple(center.tolist()), regular, awkward)
+    if regular:
+        precondition(layout.whitened(public))  # what it refuses is refused before a run begins
+    return layout
 
 
 def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, float]:
@@ -182,17 +193,24 @@ def high_rank(noise_scale: int, n: float) -> float:
     return max(n - max(MARGIN * noise_scale / COUNT_FACTOR, LEAST_MARGIN), n / 2)
 
 
-def learn_scale(curator: Curator, layout: Layout, column: Awkward, ask: Ask) -> Scale:
+def learn_scale(curator: Curator, layout: Layout, column: Awkward, records: float, ask: Ask) -> Scale:
     """A size for an awkward column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
     the column set the noise of the last release alone.
 
+    Args:
+        curator: the run.
+        layout: of all columns.
+        column: whose scale is to be learnt.
+        records: rows without missing or infinite values, as far as is known.
+        ask: label and price.
+
     Privacy: one `Bisection`, mu^2 at most ask.price.
     """
-    answer = curator.release(scale_question(layout, column, curator.n_rows, ask), ask.label)
+    answer = curator.release(scale_question(layout, column, records, ask), ask.label)
     quantile = float(answer.values["quantile"][0])
-    seen = quantile > 2 * column.unit / REACH
+    seen = 2 * column.unit / REACH < quantile < column.unit * REACH / 2
     size = quantile if seen else column.unit
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
@@ -242,7 +260,7 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
         for _ in range(2):  # twice is enough for orthogonality to the last digit
             rest = rest - basis @ (basis.T @ rest)
         rounding = TRUSTED * RESOLUTION * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
-        if np.linalg.norm(rest) > max(DEGENERATE, rounding):
+        if np.linalg.norm(rest) > CLEARLY * max(DEGENERATE, rounding):
             kept.append(index)
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
             continue

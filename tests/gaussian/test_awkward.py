@@ -139,12 +139,12 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
     public, private = table(ZEROS)
     layout = examine(pp.PublicTable.open(public))
     ask = Ask("gaussian/scale-2", 1, 100)
-    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], ask)
+    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], N, ask)
     reach = np.quantile(np.abs(private[:, 1]), [0.985, 0.9999]) / (3 + np.sqrt(3))
     assert reach[0] < found.value < reach[1]
     assert found.seen
     private[5:, 1] = 0.0
-    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], ask)
+    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], N, ask)
     assert not lost.seen
 
 
