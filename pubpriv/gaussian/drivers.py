@@ -4,7 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.gaussian.errors import standard_errors
 from pubpriv.gaussian.learner import Fitted, Measured, Position
 from pubpriv.gaussian.plan import ROUND_SHARES, feasible
@@ -25,6 +28,36 @@ class Outcome:
     errors: dict[str, Any]
     facts: dict[str, Any]
     warnings: list[str]
+
+
+@public_value
+@dataclass(frozen=True)
+class Told:
+    """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
+
+    Attributes:
+        fitted: mean and covariance.
+        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+    """
+
+    fitted: Fitted
+    mean_errors: tuple[Any, Any]
+    covariance_errors: tuple[Any, Any]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Told":
+        """From an outcome."""
+        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
+        return cls(
+            outcome.fitted,
+            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
+            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+        )
+
+    def errors(self) -> dict[str, Any]:
+        """The `standard_errors` of the estimate."""
+        parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
+        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
 
 
 def walk(curator: Curator, position: Position, typical: float, plan: Plan, steps: "GaussianSteps") -> Position:
@@ -60,6 +93,10 @@ def debiased(
     }
     errors = standard_errors(measured, fitted, preconditioner.m)
     return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
 
 
 def missing(records: float, n: int) -> list[str]:

@@ -6,6 +6,7 @@ covariance. The default learner is ours; their own Algorithm 2 is `method="algor
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.auto import estimate_table
 from pubpriv.gaussian.awkward import checked_scale, examine
-from pubpriv.gaussian.drivers import Outcome, debiased, walk
+from pubpriv.gaussian.drivers import Outcome, Told, debiased, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, start, typical_radius
 from pubpriv.gaussian.plan import check_feasible, make_plan, rehearsal
@@ -191,13 +192,14 @@ def _algorithm_2(curator: Curator, bounds: Any, purse: Purse, steps: GaussianSte
 
 
 def _estimate(outcome: Outcome, curator: Curator, rows: PublicTable, method: str, target: str) -> GaussianEstimate:
+    told: Told = curator.settled("gaussian/told", partial(Told.of, outcome))
     statement = curator.statement()
     return GaussianEstimate(
-        gaussian=Mixture.of([1.0], [outcome.fitted.mean], [outcome.fitted.covariance]),
+        gaussian=Mixture.of([1.0], [told.fitted.mean], [told.fitted.covariance]),
         columns=curator.columns,
         method=told_method(method, statement),
         converged=outcome.converged,
-        standard_errors=outcome.errors,
+        standard_errors=told.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
