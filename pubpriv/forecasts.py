@@ -22,6 +22,7 @@ from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.mean import feasible as mean_feasible
 from pubpriv.gaussian.moments import loud_radius, quantile_question
 from pubpriv.gaussian.preconditioner import precondition
+from pubpriv.gaussian.ranks import Whole
 from pubpriv.mixture import plan as mixture_plan
 from pubpriv.mixture.choice import CLEARLY, score_bound
 from pubpriv.mixture.pipeline import UNTRUSTED, checked_public
@@ -195,7 +196,7 @@ class GaussianCase:
 
         d, final = self.d, plan.ask("gaussian/final")
         frame = Frame((0.0,) * d)
-        asked = quantile_question(frame, None, n, 1.0, plan.ask("gaussian/quantile-reach"))
+        asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.ask("gaussian/quantile-reach"))
         radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
         noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))

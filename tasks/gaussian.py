@@ -17,6 +17,7 @@ GAUSSIAN_TASKS = declared(
     private={
         "ingest_private": "ingest private table",
         "approach": "approach",
+        "count_rows": "count of whole rows",
         "learn_scale": "scale of an awkward column",
         "spread_quantile": "quantile of the spread",
         "measure_table": "final release as it is",

@@ -11,14 +11,14 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Question
+from pubpriv.data.questions import Bisection, Question
 from pubpriv.data.tables import PublicTable
-from pubpriv.gaussian.awkward import Layout, Scale
+from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, scale_question
 from pubpriv.gaussian.decision import Verdict
 from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import Position, typical_radius
-from pubpriv.gaussian.moments import LOUD, Quantile, Table, clip_radius, loud_radius, quantile_question
+from pubpriv.gaussian.moments import LOUD, STEPS, Quantile, Table, clip_radius, loud_radius, quantile_question
 from pubpriv.gaussian.plan import (
     ROUND_MEAN,
     check_feasible,
@@ -29,6 +29,7 @@ from pubpriv.gaussian.plan import (
     radius_question,
 )
 from pubpriv.gaussian.preconditioner import Preconditioner
+from pubpriv.gaussian.ranks import Whole, count_question, high_rank
 from pubpriv.gaussian.steps import GaussianSteps
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
@@ -39,7 +40,10 @@ QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
 PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
 """What each quantile takes of the budget."""
 
-SCALE_SHARE, SCALES_SHARE = Fraction(1, 100), Fraction(10, 100)
+COUNT_SHARE = Fraction(1, 100)
+"""What the count of whole rows takes of the budget."""
+
+SCALE_SHARE, SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
 """What the scale of an awkward column takes of the budget; all of them together at most."""
 
 QUIET = 0.9 * LOUD
@@ -60,6 +64,7 @@ def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, F
         shares = learner_shares(n, len(layout.regular), rho)
         shares.pop("final")
     learnt = layout.learnt
+    shares["count"] = COUNT_SHARE
     for column in learnt:
         shares[f"scale-{column.index + 1}"] = min(SCALE_SHARE, SCALES_SHARE / len(learnt))
     names = list(PRICES) if compares(layout, target) else ["upper", "reach"]
@@ -79,17 +84,20 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> Plan:
 
 def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
     """Questions of the sizes and prices of `plan`, about nothing."""
-    whole = Frame((0.0,) * layout.dimension)
-    rounds, one = Frame((0.0,) * max(1, len(layout.regular))), Frame((0.0,))
+    last, rounds = Frame((0.0,) * layout.dimension), Frame((0.0,) * max(1, len(layout.regular)))
 
     def blank(ask: Ask) -> Question:
         if ask.label.endswith("/final"):
-            return joint_question(whole, 1.0, final_theta(layout.dimension), ask)
+            return joint_question(last, 1.0, final_theta(layout.dimension), ask)
         if ask.label.endswith("/moments"):
             return joint_question(rounds, 1.0, ROUND_MEAN, ask)
         if "/quantile-" in ask.label:
-            return quantile_question(whole, 0.5, 1.0, 1.0, ask)
-        return radius_question(one, 1.0, 0.0, ask)
+            return quantile_question(last, 0.5, Whole(1.0, 0.0), 1.0, ask)
+        if ask.label.endswith("/count"):
+            return count_question(ask)
+        if "/scale-" in ask.label:
+            return scale_question(layout, layout.awkward[0], Whole(1.0, 0.0), ask)
+        return radius_question(rounds, 1.0, 0.0, ask)
 
     return [blank(ask) for ask in plan.asks]
 
@@ -104,18 +112,20 @@ def estimate_table(
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(table_rehearsal(plan, layout))
     preconditioner, position = whitened(curator, rows, layout, plan, steps)
-    records, final = n if position is None else position.records, plan.ask("gaussian/final")
+    whole, final = steps.count_rows(curator, plan.ask("gaussian/count")), plan.ask("gaussian/final")
+    records = whole.records
     scales = tuple(
         Scale(column.scale, True)
         if column.scale is not None
-        else steps.learn_scale(curator, layout, column, records, plan.ask(f"gaussian/scale-{column.index + 1}"))
+        else steps.learn_scale(curator, layout, column, whole, plan.ask(f"gaussian/scale-{column.index + 1}"))
         for column in layout.awkward
     )
     frame = steps.assemble(layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for ask in plan.starting("gaussian/quantile-"):
         name = ask.label.rpartition("-")[2]
-        found[name] = steps.spread_quantile(curator, frame, QUANTILES[name], records, most, ask)
+        share = QUANTILES[name] or reach_share(plan, whole)
+        found[name] = steps.spread_quantile(curator, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
     if compares(layout, target) and preconditioner is not None:
         verdict: Verdict = steps.decide(tuple(found.values()), frame, records)
@@ -131,11 +141,21 @@ def estimate_table(
             return "gaussian", outcome
     radius = clip_radius(frame, records, found["upper"], found["reach"], final)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    table = steps.measure_table(curator, frame, radius, guessed, final)
+    table = steps.measure_table(curator, frame, radius, guessed, whole, final)
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
     return "moments", outcome
+
+
+def reach_share(plan: Plan, whole: Whole) -> float:
+    """The share of the records within the reach: so many that noise does not carry it beyond them.
+
+    As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
+    """
+    searches = [(ask, STEPS) for ask in plan.starting("gaussian/quantile-reach")]
+    searches += [(ask, SCALE_STEPS) for ask in plan.starting("gaussian/scale-")]
+    return min(high_rank(Bisection.noise_for(steps, ask.price), whole) for ask, steps in searches) / whole.records
 
 
 def whitened(

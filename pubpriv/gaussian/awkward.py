@@ -18,11 +18,10 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
-from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.plan import REACH, SEARCH_STEPS, radius_question
 from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner, precondition
+from pubpriv.gaussian.ranks import Whole, high_rank
 from pubpriv.plans import Ask
 
 MOSTLY = 0.75
@@ -31,9 +30,11 @@ MOSTLY = 0.75
 CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
-MARGIN, LEAST_MARGIN = 3.5, 20.0
-"""A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
-it beyond the records."""
+WIDE, SCALE_STEPS = 1e6, 7
+"""A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
+
+SMALL = 1e-3
+"""A scale below this part of a spread that the public rows show is noise's doing."""
 
 
 @public_value
@@ -181,19 +182,15 @@ def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, f
     return numbers
 
 
-def scale_question(layout: Layout, column: Awkward, n: float, ask: Ask) -> Bisection:
-    """The |z| that all but a few of n rows do not exceed."""
+def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Bisection:
+    """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
-    rank = high_rank(Bisection.noise_for(SEARCH_STEPS, ask.price), n)
-    return radius_question(frame, column.unit, rank, ask)
+    noise = Bisection.noise_for(SCALE_STEPS, ask.price)
+    rank = high_rank(noise, whole)
+    return Bisection(frame, column.unit / WIDE, column.unit * WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
 
 
-def high_rank(noise_scale: int, n: float) -> float:
-    """A rank near n that noise does not carry beyond the records: n - max(3.5 sd, 20), and n / 2 at least."""
-    return max(n - max(MARGIN * noise_scale / COUNT_FACTOR, LEAST_MARGIN), n / 2)
-
-
-def learn_scale(curator: Curator, layout: Layout, column: Awkward, records: float, ask: Ask) -> Scale:
+def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Scale:
     """A size for an awkward column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
@@ -203,14 +200,15 @@ def learn_scale(curator: Curator, layout: Layout, column: Awkward, records: floa
         curator: the run.
         layout: of all columns.
         column: whose scale is to be learnt.
-        records: rows without missing or infinite values, as far as is known.
+        whole: rows without missing or infinite values.
         ask: label and price.
 
     Privacy: one `Bisection`, mu^2 at most ask.price.
     """
-    answer = curator.release(scale_question(layout, column, records, ask), ask.label)
+    answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
     quantile = float(answer.values["quantile"][0])
-    seen = 2 * column.unit / REACH < quantile < column.unit * REACH / 2
+    least = column.unit * SMALL if column.spread else 2 * column.unit / WIDE
+    seen = least < quantile < column.unit * WIDE / 2
     size = quantile if seen else column.unit
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 

@@ -16,9 +16,9 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.questions.base import COUNT_FACTOR
-from pubpriv.gaussian.awkward import high_rank
 from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, floored, released_moments
 from pubpriv.gaussian.plan import final_theta, joint_question
+from pubpriv.gaussian.ranks import Whole, high_rank
 from pubpriv.plans import Ask
 
 LOW, STEPS = 1 / 30, 8
@@ -79,16 +79,16 @@ class Table:
     weakest: float
 
 
-def quantile_question(frame: Frame, share: float | None, n: float, most: float, ask: Ask) -> Bisection:
-    """The |w| up to `most` that `share` of n records do not exceed; None: as many as noise allows."""
+def quantile_question(frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask) -> Bisection:
+    """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
     low = LOW * math.sqrt(frame.dimension)
     noise = Bisection.noise_for(STEPS, ask.price)
-    rank = high_rank(noise, n) if share is None else share * n
+    rank = high_rank(noise, whole) if share is None else share * whole.records
     return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
 
 
 def spread_quantile(
-    curator: Curator, frame: Frame, share: float | None, records: float, most: float, ask: Ask
+    curator: Curator, frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask
 ) -> Quantile:
     """A private quantile of |w|.
 
@@ -96,16 +96,16 @@ def spread_quantile(
         curator: the run.
         frame: the map to w.
         share: of the records that do not exceed it; None: as many as noise allows.
-        records: rows without missing or infinite values, as far as is known.
+        whole: rows without missing or infinite values.
         most: a larger quantile is told as this.
         ask: label and price.
 
     Privacy: one `Bisection`, mu^2 at most ask.price.
     """
-    answer = curator.release(quantile_question(frame, share, records, most, ask), ask.label)
+    answer = curator.release(quantile_question(frame, share, whole, most, ask), ask.label)
     asked = answer.question
     return Quantile(
-        share=asked.rank / records,
+        share=asked.rank / whole.records,
         value=float(answer.values["quantile"][0]),
         sd=asked.noise_scale / COUNT_FACTOR,
         cell=math.log(asked.upper / asked.lower) / 2**asked.steps,
@@ -137,7 +137,9 @@ def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: A
     return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
 
-def measure_table(curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], ask: Ask) -> Table:
+def measure_table(
+    curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], whole: Whole, ask: Ask
+) -> Table:
     """Mean and covariance of the records clipped to `radius`, in the table's units.
 
     Args:
@@ -145,28 +147,30 @@ def measure_table(curator: Curator, frame: Frame, radius: float, guessed: tuple[
         frame: the map to w, (d, d).
         radius: beyond which almost no record is.
         guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
+        whole: rows without missing or infinite values.
         ask: label and price.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = frame.dimension
     told = released_moments(curator, frame, radius, final_theta(d), ask)
+    per = told.records / whole.records  # the rows were counted better than beside the moments
     center, matrix = told.frame.dense()
     colour = np.linalg.inv(matrix)
-    mean, spread = told.mean.copy(), told.second - np.outer(told.mean, told.mean)
-    edge = told.moment_sd * math.sqrt(2 * d)
+    mean, sd = told.mean * per, told.moment_sd * per
+    spread, edge = told.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
     covariance = floored(spread, min(LEAST_VARIANCE, edge))
     for index in guessed:
-        if spread[index, index] < STANDING_OUT * told.moment_sd:
+        if spread[index, index] < STANDING_OUT * sd:
             covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
             covariance[index, index] = FAINT**2
     return Table(
         frame=told.frame,
         fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
-        records=told.records,
+        records=whole.records,
         radius=told.radius,
-        mean_sd=told.mean_sd,
-        moment_sd=told.moment_sd,
+        mean_sd=told.mean_sd * per,
+        moment_sd=sd,
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
     )

@@ -13,6 +13,7 @@ from pubpriv.gaussian.learner import approach, measure, pool
 from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.moments import measure_table, spread_quantile
 from pubpriv.gaussian.preconditioner import precondition
+from pubpriv.gaussian.ranks import count_rows
 from pubpriv.gaussian.reference_gaussian import bound, covariance_round, mean_round
 from pubpriv.ingest import Step, ingest_private, ingest_public
 
@@ -22,8 +23,8 @@ class GaussianSteps:
     """Steps of `estimate_gaussian`, in the order in which they run.
 
     Private steps take a `Curator` first; the others see public values and released answers only. `bound`,
-    `covariance_round` and `mean_round` are those of `method="algorithm-2"`; `examine`, `learn_scale`, `assemble`,
-    `spread_quantile`, `decide` and `measure_table` those of the targets `moments` and `auto`.
+    `covariance_round` and `mean_round` are those of `method="algorithm-2"`; `examine`, `count_rows`, `learn_scale`,
+    `assemble`, `spread_quantile`, `decide` and `measure_table` those of the targets `moments` and `auto`.
     """
 
     ingest_public: Step = ingest_public
@@ -31,6 +32,7 @@ class GaussianSteps:
     examine: Step = examine
     precondition: Step = precondition
     approach: Step = approach
+    count_rows: Step = count_rows
     learn_scale: Step = learn_scale
     assemble: Step = assembled
     spread_quantile: Step = spread_quantile

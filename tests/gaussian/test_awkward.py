@@ -8,6 +8,7 @@ from benchmarks.tables import errors
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.awkward import Scale, assembled, examine, learn_scale
+from pubpriv.gaussian.ranks import Whole
 from pubpriv.plans import Ask
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -139,12 +140,12 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
     public, private = table(ZEROS)
     layout = examine(pp.PublicTable.open(public))
     ask = Ask("gaussian/scale-2", 1, 100)
-    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], N, ask)
+    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], Whole(N, 10.0), ask)
     reach = np.quantile(np.abs(private[:, 1]), [0.985, 0.9999]) / (3 + np.sqrt(3))
     assert reach[0] < found.value < reach[1]
     assert found.seen
     private[5:, 1] = 0.0
-    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], N, ask)
+    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], Whole(N, 10.0), ask)
     assert not lost.seen
 
 

@@ -13,6 +13,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.auto import table_plan, table_rehearsal
 from pubpriv.gaussian.awkward import examine
 from pubpriv.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
+from pubpriv.gaussian.ranks import Whole
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Purse
 
@@ -74,7 +75,7 @@ def test_the_reach_is_never_beyond_the_records():
     ask = Ask("gaussian/quantile-reach", 4, 100)
     for seed in range(40):
         curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(1.0), seed)
-        reach = spread_quantile(curator, Frame((0.0, 0.0)), None, 2_000.0, 30.0, ask)
+        reach = spread_quantile(curator, Frame((0.0, 0.0)), None, Whole(2_000.0, 0.0), 30.0, ask)
         assert 0.9 < reach.value < np.exp(reach.cell)
         assert reach.share == pytest.approx(1 - 3.5 * reach.sd / 2_000)
 
@@ -95,7 +96,7 @@ def test_long_tails_get_room_and_a_gaussian_does_not():
 def test_what_is_measured_is_a_public_value():
     """The last release can be written down and read back, so a resumed run goes on from it."""
     curator = pp.Curator.simulation(np.random.default_rng(0).standard_normal((500, 2)), HALF, 1)
-    told = measure_table(curator, Frame((0.0, 0.0)), 4.0, (), Ask("gaussian/final", 1, 2))
+    told = measure_table(curator, Frame((0.0, 0.0)), 4.0, (), Whole(500.0, 0.0), Ask("gaussian/final", 1, 2))
     assert from_json(to_json(told)) == told
 
 
