@@ -156,6 +156,38 @@ def test_the_frame_of_the_last_release_leaves_the_others_alone():
     assert matrix.tolist() == [[0.0, 0.5, 0.0]]
 
 
+@pytest.mark.parametrize("share", [0.0005, 0.002, 0.005, 0.02, 0.1])
+def test_missing_cells_blow_nothing_up(share):
+    """However many rows are odd, the quantiles near the top stay within the records, and the rest is measured."""
+    public, private = table(RARE)
+    private[np.random.default_rng(9).random(N) < share, 0] = np.nan
+    estimate = pp.estimate_gaussian(public, pp.Curator.simulation(private, HALF, 1))
+    whole = private[np.isfinite(private[:, 0])]
+    assert errors(estimate.mean, estimate.covariance, whole)[0] < 0.15
+    assert estimate.converged
+
+
+def test_a_real_run_is_replayed_at_no_cost(tmp_path):
+    """With a ledger and the system's noise: the budget is spent once, and the same release id repeats the bits."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    public, private = table(ZEROS, n=3_000)
+    names = ["x0", "x1", "x2"]
+    pq.write_table(pa.table({name: private[:, i] for i, name in enumerate(names)}), tmp_path / "private.parquet")
+    rows = pp.PrivateTable.open(tmp_path / "private.parquet", names)
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("census", budget=HALF, table=rows, unit="one row")
+        runs = []
+        for _ in range(2):
+            with pp.Curator(rows, ledger, "census", HALF, release_id="first") as curator:
+                runs.append(pp.estimate_gaussian(public, curator))
+    once, again = (estimate.to_json() | {"provenance": None} for estimate in runs)
+    assert once == again
+    assert len(once["privacy"]["charges"]) == len(once["diagnostics"]["rounds"])
+    assert runs[0].diagnostics["target"] == "moments"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_a_table_like_the_census_never_blows_up(seed):
