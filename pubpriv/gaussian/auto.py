@@ -1,7 +1,8 @@
 """Targets `moments` and `auto`: rounds that whiten, quantiles that say how far the records reach, one last release.
 
 All prices are fixed before the run, so under `auto` both branches ask the same questions but for the radius of the
-last one: the best for a Gaussian, debiased afterwards, or a high quantile, told as it is.
+last one: the best for a Gaussian, debiased afterwards, or a high quantile, told as it is. The rounds are those of the
+learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
 """
 
 from fractions import Fraction
