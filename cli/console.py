@@ -25,6 +25,7 @@ STEP_NAMES = {
     "approach": "approaching standard coordinates",
     "measure": "measuring mean and covariance",
     "examine": "looking for awkward columns in the public rows",
+    "count_rows": "counting whole rows",
     "learn_scale": "finding the scale of an awkward column",
     "assemble": "assembling coordinates",
     "spread_quantile": "asking how far the rows reach",

@@ -33,7 +33,7 @@ def mean(
     columns: ColumnsOption = None,
     release_id: ReleaseIdOption = None,
     covariance: Annotated[
-        str, typer.Option(help="The known covariance of a row: identity, or a CSV file with the matrix.")
+        str, typer.Option(help="Of a row: identity, a CSV file with the matrix, or unknown.")
     ] = "identity",
     method: Annotated[
         str, typer.Option(help="two-step; or, to compare with, clip-and-noise or coinpress.")
@@ -42,7 +42,7 @@ def mean(
     plain: PlainOption = False,
     overwrite: OverwriteOption = False,
 ) -> None:
-    """The mean of rows whose covariance is known, under differential privacy; one public row is enough."""
+    """The mean, under differential privacy; one public row is enough where the covariance is known."""
     from pubpriv.gaussian.job import MeanJob
 
     common = named(private, public, columns, budget, dataset, ledger, release_id)

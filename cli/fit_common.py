@@ -81,10 +81,10 @@ def run(job: Any, plain: bool) -> Any:
     with ExitStack() as stack:
         stack.enter_context(progress())
         if plain:
-            return run_job(job, validated(job.kind))
+            return run_job(job, validated(job.bundle))
         from flows.runtime import running
 
-        check_job(job, validated(job.kind))  # before a server is started for it; the flow checks everything again
+        check_job(job, validated(job.bundle))  # before a server is started for it; the flow checks everything again
         stack.enter_context(running(job.ledger))
         flow = import_module(f"flows.estimate_{job.kind}")
         return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))

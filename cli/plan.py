@@ -40,7 +40,10 @@ def mean(
     error: Error = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Of `fit mean`; the error is that of a column's mean, in standard deviations of the column."""
+    """Of `fit mean` where the covariance is known; the error is that of a column's mean, in its standard deviations.
+
+    Where the covariance is unknown, `plan gaussian` is the plan.
+    """
     from pubpriv.forecasts import MeanCase
 
     opened = _public(public, columns, public_rows, dims)

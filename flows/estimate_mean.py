@@ -5,7 +5,7 @@ from prefect.settings import get_current_settings
 from flows.parameters import MeanParameters
 from pubpriv.gaussian.job import run_mean
 from pubpriv.models import MeanEstimate
-from tasks.gaussian import mean_steps
+from tasks.gaussian import gaussian_steps, mean_steps
 from tasks.guard import safe_flow
 from tasks.publish import publish_estimates, publish_statement
 
@@ -14,13 +14,15 @@ parameters_of = MeanParameters.of
 
 @safe_flow(name="estimate-mean", flow_run_name="{parameters.dataset}-{parameters.release_id}")
 def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
-    """Estimate the mean of a private table, whose covariance is known, with the help of a public one.
+    """Estimate the mean of a private table with the help of a public one.
 
     Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo
     the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first.
+    A covariance that is unknown is learnt as `estimate-gaussian` does.
     """
-    steps = mean_steps(get_current_settings().home / "public-tables")
-    estimate = run_mean(parameters.job(), steps)
+    job = parameters.job()
+    bundle = gaussian_steps if job.bundle == "gaussian" else mean_steps
+    estimate = run_mean(job, bundle(get_current_settings().home / "public-tables"))
     release = estimate.provenance["dataset"], estimate.provenance["release_id"]
     publish_statement(estimate.privacy, *release)
     publish_estimates(estimate, *release)

@@ -67,11 +67,13 @@ class MixtureParameters(Parameters):
 
 
 class MeanParameters(Parameters):
-    """The mean of a private table whose covariance is known."""
+    """The mean of a private table."""
 
     makes: ClassVar[type[Job]] = MeanJob
 
-    covariance: str = Field(default="identity", description="identity, or a CSV file with the known covariance")
+    covariance: str = Field(
+        default="identity", description="identity, a CSV file with the known covariance, or unknown"
+    )
     method: Literal["two-step", "clip-and-noise", "coinpress"] = Field(
         default="two-step", description="two-step; the others are there to compare with"
     )

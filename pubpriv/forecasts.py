@@ -17,6 +17,7 @@ from pubpriv.gaussian import mean_plan
 from pubpriv.gaussian import plan as learner_plan
 from pubpriv.gaussian.auto import compares, table_plan, table_rehearsal
 from pubpriv.gaussian.awkward import Layout, examine
+from pubpriv.gaussian.clipping import moment_constants
 from pubpriv.gaussian.errors import predicted_errors
 from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.mean import feasible as mean_feasible
@@ -177,21 +178,28 @@ class GaussianCase:
             told = predicted_errors(plan, n, d)
             noise = told["covariance_noise"], told["mean_noise"]
             own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
+            bias = 0.0
         else:
-            own, noise = (math.sqrt(d * (d + 1) / n), math.sqrt(d / n)), self._table_noise(n, plan)
+            own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
+            noise, bias = self._table_noise(n, plan)
         entries = math.sqrt(d * (d + 1) / 2)
         public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
         best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
         parts = [*zip(own, noise, best, public, strict=True)]
         return (
-            Predicted("covariance", RELATIVE, *parts[0]),
+            Predicted("covariance", RELATIVE, math.hypot(own[0], bias * math.sqrt(d)), *parts[0][1:]),
             Predicted("mean", "Mahalanobis", *parts[1]),
-            Predicted("variance of a column", "relative", *(part / entries for part in parts[0])),
+            Predicted(
+                "variance of a column",
+                "relative",
+                math.hypot(own[0] / entries, bias),
+                *(part / entries for part in parts[0][1:]),
+            ),
             Predicted("mean of a column", OWN_SD, *(part / math.sqrt(d) for part in parts[1])),
         )
 
-    def _table_noise(self, n: int, plan: Plan) -> tuple[float, float]:
-        """Of the covariance and the mean, clipped at the quantile of |w| that Gaussian rows would have."""
+    def _table_noise(self, n: int, plan: Plan) -> tuple[tuple[float, float], float]:
+        """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
         from scipy.stats import chi
 
         d, final = self.d, plan.ask("gaussian/final")
@@ -200,7 +208,7 @@ class GaussianCase:
         radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
         noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
-        return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
+        return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Job:
     """
 
     kind: ClassVar[str]
-    """`mean`, `gaussian` or `mixture`: bundles of steps and flows are found by it."""
+    """`mean`, `gaussian` or `mixture`: flows are found by it."""
 
     private: str
     public: str
@@ -38,6 +38,11 @@ class Job:
     dataset: str
     ledger: str
     release_id: str
+
+    @property
+    def bundle(self) -> str:
+        """Whose steps it runs: those of its kind, as a rule."""
+        return self.kind
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from pubpriv import jobs
@@ -11,7 +11,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.gaussian.awkward import examine
 from pubpriv.gaussian.known import read_covariance
 from pubpriv.gaussian.mean import check_feasible as check_mean_feasible
-from pubpriv.gaussian.mean import checked_mean, estimate_mean
+from pubpriv.gaussian.mean import check_two_step, checked_mean, estimate_mean
 from pubpriv.gaussian.pipeline import chosen_target, estimate_gaussian
 from pubpriv.gaussian.plan import check_feasible
 from pubpriv.gaussian.preconditioner import precondition
@@ -19,13 +19,16 @@ from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
 from pubpriv.models import GaussianEstimate, MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
 
+WORDS = ("identity", "unknown")
+"""What a covariance may be besides a file."""
+
 
 @dataclass(frozen=True)
 class MeanJob(jobs.Job):
     """A run of `estimate_mean` in names and numbers.
 
     Attributes:
-        covariance: `identity`, or a CSV file with the known (d, d) covariance.
+        covariance: `identity`, a CSV file with the known (d, d) covariance, or `unknown`.
         method, rounds, force: see `estimate_mean`.
     """
 
@@ -38,20 +41,30 @@ class MeanJob(jobs.Job):
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
-        return (*super().inputs(), *([] if self.covariance == "identity" else [self.covariance]))
+        return (*super().inputs(), *([] if self.covariance in WORDS else [self.covariance]))
+
+    @property
+    def bundle(self) -> str:
+        """An unknown covariance takes the steps of a Gaussian."""
+        return "gaussian" if self.covariance == "unknown" else "mean"
 
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows, covariance and options that fit each other."""
+        if self.bundle == "gaussian":
+            check_two_step(self.method)
+            return self._both().checked(public)
         covariance = self._covariance(public)
         return checked_mean(public, public.columns, covariance, self.method, self.rounds)[0]
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that would tell little more than the public rows do, unless it is forced."""
-        if self.method == "two-step" and not self.force:
+        if self.bundle == "gaussian":
+            self._both().check_size(public, n_private, budget)
+        elif self.method == "two-step" and not self.force:
             m, d = public.rows.shape
             check_mean_feasible(n_private, d, m, Purse(budget.cap.main, budget.kind))
 
-    def estimate(self, public: PublicTable, curator: Curator, steps: MeanSteps) -> MeanEstimate:
+    def estimate(self, public: PublicTable, curator: Curator, steps: MeanSteps | GaussianSteps) -> MeanEstimate:
         """`estimate_mean` with the job's settings."""
         return estimate_mean(
             public,
@@ -64,7 +77,13 @@ class MeanJob(jobs.Job):
         )
 
     def _covariance(self, public: PublicTable) -> Any:
-        return "identity" if self.covariance == "identity" else read_covariance(self.covariance, public.columns)
+        word = self.covariance in WORDS
+        return self.covariance if word else read_covariance(self.covariance, public.columns)
+
+    def _both(self) -> "GaussianJob":
+        """The run that learns the covariance too."""
+        same = {each.name: getattr(self, each.name) for each in fields(jobs.Job)}
+        return GaussianJob(**same, force=self.force)
 
 
 @dataclass(frozen=True)
@@ -108,7 +127,9 @@ class GaussianJob(jobs.Job):
         )
 
 
-def run_mean(job: MeanJob, steps: MeanSteps = PLAIN_MEAN, executor: Executor | None = None) -> MeanEstimate:
+def run_mean(
+    job: MeanJob, steps: MeanSteps | GaussianSteps = PLAIN_MEAN, executor: Executor | None = None
+) -> MeanEstimate:
     """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
     estimate: MeanEstimate = jobs.run_job(job, steps, executor)
     return estimate

@@ -19,7 +19,7 @@ from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
-from pubpriv.gaussian.steps import PLAIN_MEAN, MeanSteps
+from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
 from pubpriv.ingest import settling
 from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
@@ -41,7 +41,7 @@ def estimate_mean(
     rounds: int = 2,
     ball: tuple[Any, float] | None = None,
     force: bool = False,
-    steps: MeanSteps = PLAIN_MEAN,
+    steps: MeanSteps | GaussianSteps = PLAIN_MEAN,
 ) -> MeanEstimate:
     """The mean of private rows.
 
@@ -56,7 +56,7 @@ def estimate_mean(
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
             the mean; None: the ball around the public mean, by Claim 2.1.
         force: of `two-step`: run where the private rows can tell little more than the public ones do; flagged.
-        steps: who runs the steps.
+        steps: who runs the steps; those of `estimate_gaussian` where the covariance is unknown.
 
     Returns:
         The mean in the data's own units, with statement, errors and diagnostics. `converged` is False where the
@@ -72,9 +72,10 @@ def estimate_mean(
     their share of the rows.
     """
     if isinstance(covariance, str) and covariance == "unknown":
-        if method != "two-step":
-            raise InvalidInput(f"method {method} needs a known covariance")
-        return _with_unknown_covariance(public, curator, budget, force)
+        check_two_step(method)
+        return _with_unknown_covariance(public, curator, budget, force, steps)
+    if isinstance(steps, GaussianSteps):
+        raise InvalidInput("a mean with a known covariance takes a bundle of MeanSteps")
     rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
     configuration = {
         "method": method,
@@ -123,11 +124,20 @@ def checked_mean(
     return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
 
 
-def _with_unknown_covariance(public: Any, curator: Curator, budget: Budget | None, force: bool) -> MeanEstimate:
+def check_two_step(method: str) -> None:
+    """Refuse a method that cannot learn the covariance."""
+    if method != "two-step":
+        raise InvalidInput(f"method {method} needs a known covariance")
+
+
+def _with_unknown_covariance(
+    public: Any, curator: Curator, budget: Budget | None, force: bool, steps: MeanSteps | GaussianSteps
+) -> MeanEstimate:
     """Learn both, and tell the mean."""
     from pubpriv.gaussian.pipeline import estimate_gaussian
 
-    both = estimate_gaussian(public, curator, budget=budget, force=force)
+    own = steps if isinstance(steps, GaussianSteps) else PLAIN
+    both = estimate_gaussian(public, curator, budget=budget, force=force, steps=own)
     return MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,

@@ -68,12 +68,13 @@ def refused(fit, balance, world):
 
 
 @pytest.mark.parametrize(
-    ("kind", "flags", "numbers"),
-    [("mean", ["--covariance", "sigma.csv"], {"mean": (D,)}),
-     ("gaussian", [], {"mean": (D,), "covariance": (D, D)}),
-     ("gaussian", ["--method", "algorithm-2", "--target", "gaussian"], {"mean": (D,), "covariance": (D, D)})],
+    ("kind", "flags", "numbers", "asks"),
+    [("mean", ["--covariance", "sigma.csv"], {"mean": (D,)}, "mean/"),
+     ("mean", ["--covariance", "unknown"], {"mean": (D,)}, "gaussian/"),
+     ("gaussian", [], {"mean": (D,), "covariance": (D, D)}, "gaussian/"),
+     ("gaussian", ["--method", "algorithm-2"], {"mean": (D,), "covariance": (D, D)}, "gaussian/")],
 )  # fmt: skip
-def test_a_model_file_has_every_promised_key_and_replays_for_nothing(fit, balance, world, kind, flags, numbers):
+def test_a_model_file_has_every_promised_key_and_replays_for_nothing(fit, balance, world, kind, flags, numbers, asks):
     """Format 1 with shapes, errors, statement and provenance; the same release id gives the same file at no cost."""
     told = fit(kind, *flags, release_id="r1")
     assert told.code == 0, told.err
@@ -89,7 +90,7 @@ def test_a_model_file_has_every_promised_key_and_replays_for_nothing(fit, balanc
             "sampling": shape, "privacy": shape,
         }  # fmt: skip
     assert model["privacy"]["unit"] == "one patient"
-    assert all(charge["label"].startswith(f"{kind}/") for charge in model["privacy"]["charges"])
+    assert all(charge["label"].startswith(asks) for charge in model["privacy"]["charges"])
     assert (model["provenance"]["release_id"], model["provenance"]["n_public"]) == ("r1", PUBLIC)
     assert load(world / "model.json").mean == pytest.approx([5, 5, 5], abs=0.3)
     spent = balance()["exact"]["spent"]
@@ -135,6 +136,7 @@ def test_too_few_public_rows_for_an_unknown_covariance_are_refused(refused, worl
     pd.read_parquet(world / "public.parquet").head(D).to_parquet(world / "public.parquet")
     for target in ("auto", "gaussian", "moments"):
         assert "needs at least 4 public rows, not 3" in refused("gaussian", target=target)
+    assert "needs at least 4 public rows, not 3" in refused("mean", covariance="unknown")
 
 
 MATRICES = {
@@ -158,8 +160,9 @@ def test_a_known_covariance_that_is_none_is_refused(refused, world, why):
 
 
 def test_a_covariance_that_is_not_there_is_named(refused):
-    """A word that is no file, and a model that would replace the covariance."""
-    assert "the covariance file unknown cannot be read" in refused("mean", covariance="unknown")
+    """A word that is no file, a model that would replace the covariance, and a method that needs it."""
+    assert "the covariance file unknwon cannot be read" in refused("mean", covariance="unknwon")
+    assert "method coinpress needs a known covariance" in refused("mean", covariance="unknown", method="coinpress")
     assert "one of this run's inputs" in refused("mean", covariance="sigma.csv", out="sigma.csv")
 
 
