@@ -246,34 +246,23 @@ class MixtureCase:
         d, k, plan = self.d, self.k, self._plan(n, purse)
         questions = mixture_plan.rehearsal(plan, d, self.groups)
         count, total, moment = self._noise(plan)
-        own = n / k
-        entries, each = d * (d + 1), max(self.m / k, 2.0)
-        weight = (1 - 1 / k) / k
-        return Forecast(
-            plan,
-            tuple(questions),
+        own, each, entries, weight = n / k, max(self.m / k, 2.0), d * (d + 1), (1 - 1 / k) / k
+        rows = (
+            ("mean of a component", f"{OWN_SD} in it", 1 / own, total / own, 1 / each),
             (
-                Predicted(
-                    "mean of a component",
-                    "standard deviations of a column in it",
-                    math.sqrt(1 / own),
-                    total / own,
-                    math.sqrt(1 / own),
-                    math.sqrt(1 / each),
-                ),
-                Predicted(
-                    "covariance of a component",
-                    RELATIVE,
-                    math.sqrt(entries / own),
-                    moment * math.sqrt(entries / 2) / own,
-                    math.sqrt(entries / own),
-                    math.sqrt(entries / (each - 1)),
-                ),
-                Predicted(
-                    "weight", "", math.sqrt(weight / n), count / n, math.sqrt(weight / n), math.sqrt(weight / self.m)
-                ),
+                "covariance of a component",
+                RELATIVE,
+                entries / own,
+                moment * math.sqrt(entries / 2) / own,
+                entries / (each - 1),
             ),
+            ("weight", "", weight / n, count / n, weight / self.m),
         )
+        errors = tuple(
+            Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
+            for of, unit, best, noise, public in rows
+        )
+        return Forecast(plan, tuple(questions), errors)
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""

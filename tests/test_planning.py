@@ -149,7 +149,7 @@ def test_the_error_of_a_mean_is_as_predicted(n, d, m):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["gaussian", "moments"])
+@pytest.mark.parametrize("target", ["gaussian", "moments", "auto"])
 @pytest.mark.parametrize(("n", "d"), [(1000, 5), (3000, 10), (10_000, 10)])
 def test_the_error_of_a_gaussian_is_as_predicted(n, d, target):
     """Root mean squares over 100 simulations within 15% of the plan's: of the covariance, the mean, and one column."""
