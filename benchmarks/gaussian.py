@@ -133,12 +133,12 @@ def covariance_row(name: str, budget: str, runs: int) -> dict[str, Any]:
     return {
         "of": "covariance",
         "setting": name,
-        "runs": runs,
+        "runs": found["runs"],
         "ratio": found["ratio"],
         "target": found["target"],
         "flagged": found["flagged"],
         "bad": found["bad"],
-        "seconds_per_run": (time.perf_counter() - start) / runs,
+        "seconds_per_run": (time.perf_counter() - start) / found["runs"],
     }
 
 
