@@ -33,7 +33,7 @@ FALSE_ALARM = 1e-6
 BOUNDS = 2 * 20
 """Rates that one audit bounds, at most: two for each attack."""
 
-POWER = 0.8
+POWER = 0.7
 """An attack that finds less than this part of what is claimed is called weak."""
 
 RUNS = {True: 5_000, False: 30_000}
