@@ -72,7 +72,11 @@ def test_ordinary_columns_are_not_awkward():
     assert layout.regular == (0, 1, 2, 3, 4)
 
 
-@pytest.mark.parametrize(("change", "most"), [(RARE, 0.05), (ZEROS, 0.1), (ONLY_PUBLIC, 0.05), (NEARLY, 0.3)], ids=str)
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [(RARE, 0.05), (ZEROS, 0.1), (ONLY_PUBLIC, 0.05), (NEARLY, 0.3)],
+    ids=["a rare indicator", "zeros with a long tail", "constant in public only", "nearly collinear"],
+)
 def test_awkward_columns_are_measured(change, most):
     """The whole covariance is close to the table's own, with a warning that names the column."""
     estimate, private = fit(change)
