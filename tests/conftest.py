@@ -38,6 +38,15 @@ class PrefectServer:
         EventsWorker.drain_all(timeout=30, at_exit=False)
 
 
+LONG = ("test_leaks.py", "test_outage.py", "test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py")
+"""Files of few tests that take long: with several workers, none of them should be left for the end."""
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first, all else as it was."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
