@@ -18,6 +18,7 @@ os.environ.update(
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",  # some seconds, for nothing that is used here
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        "PREFECT_API_REQUEST_TIMEOUT": "15",  # a request that a busy server forgot is made again after this, not 60 s
     }
 )
 os.environ.pop("PREFECT_API_URL", None)
