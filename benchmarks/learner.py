@@ -2,12 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
@@ -159,26 +156,6 @@ def measure(
         "bad_and_flagged": int((bad & np.array(flags)).sum()),
         "flagged": int(sum(flags)),
     }
-
-
-def bench_real(name: str, budget: str = "zcdp:0.5", runs: int = 20) -> dict[str, Any]:
-    """The same with real curators: Parquet, a ledger on disk, the system's noise; one run id per trial."""
-    setting, target = SETTINGS[name]
-    columns = [f"x{i}" for i in range(setting.d)]
-    with TemporaryDirectory() as folder, pp.Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
-
-        def estimate(drawn: World, simulated: Any) -> Any:
-            del simulated
-            number = len(list(Path(folder).glob("*.parquet")))
-            path = Path(folder) / f"{number}.parquet"
-            pd.DataFrame(drawn.private, columns=columns).to_parquet(path)
-            table, dataset = pp.PrivateTable.open(path, columns), f"draw-{number}"
-            ledger.register(dataset, budget=pp.parse_budget(budget), table=table)
-            with pp.Curator(table, ledger, dataset, pp.parse_budget(budget)) as curator:
-                return estimate_gaussian(drawn.public, curator, target="gaussian", force=True)
-
-        told = measure(setting, estimate, budget, runs)
-    return {"bench": "learner", "setting": name, "budget": budget, "method": "learner", "target": target} | told
 
 
 def trimmed(errors: list[tuple[float, float]]) -> tuple[float, float]:

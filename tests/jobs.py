@@ -9,6 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -32,6 +33,15 @@ processes.set_forkserver_preload(["pubpriv.mixture.job", "pubpriv.privacy.ledger
 
 DATASET, RELEASE_ID = "visits", "r1"
 CAP, ALLOTMENT = "zcdp:2", "zcdp:0.5"
+
+
+@dataclass(frozen=True)
+class Clean:
+    """What a run without accidents charges, and its folder."""
+
+    folder: Path
+    labels: tuple[str, ...]
+    spent: int
 
 
 def make_tables(folder: Path) -> None:

@@ -12,6 +12,7 @@ from jobs import (
     ALLOTMENT,
     DATASET,
     RELEASE_ID,
+    Clean,
     answered,
     in_child,
     killed_at,
@@ -38,15 +39,6 @@ POINTS = {
     "inside the publication": ["charged"],
     "after the publication": ["charged", "published"],
 }
-
-
-@dataclass(frozen=True)
-class Clean:
-    """What a run without accidents charges."""
-
-    folder: Path
-    labels: tuple[str, ...]
-    spent: int
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner, precondition
+from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner, check_rows, precondition
 from pubpriv.gaussian.ranks import Whole, high_rank
 from pubpriv.plans import Ask
 
@@ -139,11 +139,7 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
     given = checked_scale(public.columns, scale)
     rows = public.rows
     m, d = rows.shape
-    if m < d + 1:
-        raise InvalidInput(
-            f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
-            "or ask for fewer columns"
-        )
+    check_rows(m, d)
     with np.errstate(all="ignore"):
         center, found = rows.mean(axis=0), dict[int, Awkward]()
         squares = np.square(rows - center).sum(axis=0)

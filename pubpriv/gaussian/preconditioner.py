@@ -58,6 +58,19 @@ class Preconditioner:
         return len(self.center)
 
 
+def check_rows(m: int, d: int) -> None:
+    """Refuse fewer public rows than a covariance takes.
+
+    Raises:
+        InvalidInput: m < d + 1.
+    """
+    if m < d + 1:
+        raise InvalidInput(
+            f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
+            "or ask for fewer columns"
+        )
+
+
 def precondition(public: PublicTable) -> Preconditioner:
     """Center and whitening of public rows (m, d).
 
@@ -70,11 +83,7 @@ def precondition(public: PublicTable) -> Preconditioner:
     """
     rows = public.rows
     m, d = rows.shape
-    if m < d + 1:
-        raise InvalidInput(
-            f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
-            "or ask for fewer columns"
-        )
+    check_rows(m, d)
     center, scale = _spread(public)
     centred = (rows - center) / scale
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from jobs import (
     DATASET,
     RELEASE_ID,
+    Clean,
     answered,
     faults,
     in_child,
@@ -65,15 +65,6 @@ def kernels() -> tuple[str, ...]:
     flags = cpu.read_text().partition("flags")[2].partition("\n")[0].split()
     able = [name for name, flag in NEEDS.items() if flag in flags and name not in own_kernel()]
     return (able[0], able[-1]) if len(able) > 1 else tuple(able)
-
-
-@dataclass(frozen=True)
-class Clean:
-    """A run under the processor's own kernel."""
-
-    folder: Path
-    labels: tuple[str, ...]
-    spent: int
 
 
 @pytest.fixture(scope="module")
