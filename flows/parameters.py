@@ -9,7 +9,7 @@ from pubpriv.gaussian.job import GaussianJob, MeanJob
 from pubpriv.gaussian.reference_mean import MOST_ROUNDS
 from pubpriv.jobs import Job
 from pubpriv.mixture.job import MixtureJob
-from pubpriv.mixture.pipeline import MOST_COMPONENTS
+from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_UNKNOWN
 from pubpriv.privacy.ledger.urls import understand
 
 
@@ -62,8 +62,25 @@ class MixtureParameters(Parameters):
     makes: ClassVar[type[Job]] = MixtureJob
     renamed: ClassVar[dict[str, str]] = {"n_components": "components"}
 
-    components: int = Field(ge=1, le=MOST_COMPONENTS, description="Number of mixture components")
-    method: Literal["auto"] = Field(default="auto", description="Estimation pipeline")
+    components: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_COMPONENTS,
+        description="Number of mixture components; none: found by the run, which costs a share of the budget",
+    )
+    max_components: int = Field(
+        default=MOST_UNKNOWN, ge=1, le=MOST_COMPONENTS, description="Most components that a run may find by itself"
+    )
+    method: Literal["auto", "bks-scarce", "bks-ample"] = Field(
+        default="auto", description="auto: the default pipeline; the others are the paper's algorithms, to compare with"
+    )
+    constants: Literal["practical", "paper"] = Field(default="practical", description="Of the paper's algorithms")
+    covariance_type: Literal["full", "diag", "spherical", "auto"] = Field(
+        default="full", description="Shape of the components; auto: as the noise of the answers permits"
+    )
+    min_weight: float | None = Field(
+        default=None, gt=0, le=1, description="Smallest weight of a component that has to be found; none: 1 / k"
+    )
 
 
 class MeanParameters(Parameters):

@@ -28,6 +28,7 @@ from pubpriv.mixture import plan as mixture_plan
 from pubpriv.mixture.choice import CLEARLY, score_bound
 from pubpriv.mixture.pipeline import UNTRUSTED, checked_public
 from pubpriv.mixture.scaling import precondition as standardise
+from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.supercluster import supercluster
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Purse
@@ -230,7 +231,7 @@ class MixtureCase:
     @classmethod
     def of(cls, public: PublicTable, k: int) -> "MixtureCase":
         """From public rows, which are checked as the driver checks them."""
-        public = checked_public(public, public.columns, k)
+        public = checked_public(public, public.columns, MixtureSettings(n_components=k))
         found = supercluster(public, standardise(public), k)
         return cls(len(public.columns), len(public.rows), k, found.count, found.overlapping)
 

@@ -8,31 +8,24 @@ from pubpriv import jobs
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.pipeline import checked_public, estimate_mixture
+from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.models import MixtureEstimate
 
 
 @dataclass(frozen=True)
-class MixtureJob(jobs.Job):
-    """A run of `estimate_mixture` in names and numbers.
-
-    Attributes:
-        n_components: k.
-        method: see `estimate_mixture`.
-    """
+class MixtureJob(jobs.Job, MixtureSettings):
+    """A run of `estimate_mixture` in names and numbers, with its settings."""
 
     kind: ClassVar[str] = "mixture"
 
-    n_components: int
-    method: str = "auto"
-
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows that can seed the components."""
-        return checked_public(public, public.columns, self.n_components, self.method)
+        return checked_public(public, public.columns, self)
 
     def estimate(self, public: PublicTable, curator: Curator, steps: MixtureSteps) -> MixtureEstimate:
         """`estimate_mixture` with the job's settings."""
-        return estimate_mixture(public, curator, n_components=self.n_components, method=self.method, steps=steps)
+        return estimate_mixture(public, curator, **self.chosen(), steps=steps)
 
 
 def run_job(job: MixtureJob, steps: MixtureSteps = PLAIN, executor: Executor | None = None) -> MixtureEstimate:

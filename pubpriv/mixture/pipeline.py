@@ -20,14 +20,13 @@ from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
 from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.models import Mixture, MixtureEstimate
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Budget
 
-METHODS = ("auto",)
-MOST_COMPONENTS = 100
 UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
@@ -36,8 +35,12 @@ def estimate_mixture(
     public: Any,
     curator: Curator,
     *,
-    n_components: int,
+    n_components: int | None = None,
+    max_components: int = MOST_UNKNOWN,
     method: str = "auto",
+    constants: str = "practical",
+    covariance_type: str = "full",
+    min_weight: float | None = None,
     budget: Budget | None = None,
     steps: MixtureSteps = PLAIN,
 ) -> MixtureEstimate:
@@ -46,8 +49,12 @@ def estimate_mixture(
     Args:
         public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
-        n_components: k, at most the number of public rows.
-        method: `auto`.
+        n_components: k, at most the number of public rows; None: found by the run.
+        max_components: most components that a run without `n_components` may find.
+        method: `auto`, or one of the paper's: `bks-scarce`, `bks-ample`.
+        constants: of the paper's methods: `practical` or `paper`.
+        covariance_type: `full`, `diag`, `spherical` or `auto`.
+        min_weight: smallest weight of a component that has to be found; None: 1 / k.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
         steps: who runs the steps.
 
@@ -60,8 +67,18 @@ def estimate_mixture(
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
-    rows = checked_public(public, curator.columns, n_components, method)
-    configuration = {"n_components": n_components, "method": method, "columns": list(curator.columns)}
+    settings = MixtureSettings(
+        n_components=n_components,
+        max_components=max_components,
+        method=method,
+        constants=constants,
+        covariance_type=covariance_type,
+        min_weight=min_weight,
+    )
+    rows = checked_public(public, curator.columns, settings)
+    configuration = settings.configuration() | {"columns": list(curator.columns)}
+    if method != "auto" or n_components is None or covariance_type != "full":
+        raise InvalidInput("not built yet")
     purse = curator.begin("mixture", configuration, rows.sha256, budget)
     steps = steps.wrapped(settling(curator.settled, "mixture"))
     scaling = steps.precondition(rows)
@@ -80,20 +97,14 @@ def estimate_mixture(
     return _estimate(chosen, last if guard.clear else None, curator, rows, scaling, method, diagnostics)
 
 
-def checked_public(public: Any, columns: tuple[str, ...], n_components: int, method: str = "auto") -> PublicTable:
-    """Public rows fit to be used with `columns` and k components, or a clear error before anything is opened."""
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if isinstance(n_components, bool) or not isinstance(n_components, int | np.integer) or n_components < 1:
-        raise InvalidInput(f"the number of components must be a positive integer, not {n_components!r}")
-    if n_components > MOST_COMPONENTS:
-        raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {n_components}")
+def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
+    """Public rows fit to be used with `columns` and `settings`, or a clear error before anything is opened."""
     table = PublicTable.open(public, list(columns))
     if len(table.rows) < 2:
         raise InvalidInput("one public row has no spread to scale columns by: give at least two")
-    if len(table.rows) < n_components:
+    if settings.n_components is not None and len(table.rows) < settings.n_components:
         raise InvalidInput(
-            f"{len(table.rows)} public rows cannot seed {n_components} components: "
+            f"{len(table.rows)} public rows cannot seed {settings.n_components} components: "
             "give more public rows, or ask for fewer components"
         )
     return table

@@ -149,7 +149,7 @@ def world(tmp_path_factory, prefect_server) -> World:
 
     def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> MixtureJob:
         tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-        return MixtureJob(*tables, None, budget, "visits", url, release_id, n_components)
+        return MixtureJob(*tables, None, budget, "visits", url, release_id, n_components=n_components)
 
     def fly(wanted: MixtureJob) -> Flown:
         state = estimate_mixture(parameters_of(wanted), return_state=True)
