@@ -132,7 +132,8 @@ def estimate_table(
         verdict: Verdict = steps.decide(tuple(found.values()), frame, records)
         facts |= {"quantile_gap": verdict.gap}
         if verdict.target == "gaussian":
-            measured = steps.measure(curator, Position(frame, records), final)
+            accuracy = 0.0 if position is None else position.accuracy
+            measured = steps.measure(curator, Position(frame, records, accuracy), final)
             fitted = steps.pool(preconditioner, measured)
             outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
             outcome.facts.update(facts)

@@ -31,8 +31,8 @@ FAR = 0.5
 """The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
 
 UNEXPECTED, HARMLESS = 4.0, 0.1
-"""... or by so many times what sampling and noise explain, unless it is so small that the inverse of the clipping takes
-care of it: with very many rows the rounds' own accuracy is what is seen."""
+"""... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
+that the inverse of the clipping takes care of it."""
 
 MISSED = 4.0
 """Rows count as incomplete if the released count is short of n by so many of its noise sds."""
@@ -46,10 +46,12 @@ class Position:
     Attributes:
         frame: the map to w, where the records should be standard.
         records: rows without missing or infinite values, as far as is known.
+        accuracy: Frobenius distance from I that sampling and noise in the last round leave to the covariance of w.
     """
 
     frame: Frame
     records: float
+    accuracy: float = 0.0
 
 
 @public_value
@@ -66,7 +68,8 @@ class Measured:
         mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
         moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
         deviation: Frobenius distance of the linearly debiased second moment from I.
-        expected: what sampling and noise make of that distance if w is standard.
+        expected: what sampling and noise of this release make of that distance if w is standard.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
         expected_mean: what they make of the length of `mean`.
     """
 
@@ -79,13 +82,15 @@ class Measured:
     moment_sd: float
     deviation: float
     expected: float
+    accuracy: float
     expected_mean: float
 
     @property
     def converged(self) -> bool:
         """The records were in standard coordinates when they were measured, as far as the release can tell."""
         root = math.sqrt(len(self.mean))
-        return self.deviation <= min(FAR * root, max(UNEXPECTED * self.expected, HARMLESS * root))
+        expected = math.hypot(self.expected, self.accuracy)
+        return self.deviation <= min(FAR * root, max(UNEXPECTED * expected, HARMLESS * root))
 
 
 @public_value
@@ -150,7 +155,12 @@ def approach(curator: Curator, position: Position, typical: float, number: int, 
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
     moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
-    return Position(_moved(moments, median), moments.records)
+    # in units in which the records' median norm is a standard Gaussian's
+    unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
+    accuracy = expected_covariance_error(
+        moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
+    )
+    return Position(_moved(moments, median), moments.records, accuracy)
 
 
 def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
@@ -178,6 +188,7 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
         moment_sd=told.moment_sd,
         deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
         expected=expected_covariance_error(n, d, told.radius, told.moment_sd),
+        accuracy=position.accuracy,
         expected_mean=expected_mean_error(n, d, told.radius, told.mean_sd),
     )
 
