@@ -23,11 +23,11 @@ def spans(text: str) -> list[str]:
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
 
 
-def commands(text: str) -> list[str]:
-    """Command lines of pubpriv, in backticks or in fenced blocks."""
+def commands(text: str, program: str = "pubpriv") -> list[str]:
+    """Command lines of a program, in backticks or in fenced blocks."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
     lines = [line.strip() for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    return [line for line in [*lines, *spans(text)] if re.match(r"pubpriv( |$)", line)]
+    return [line for line in [*lines, *spans(text)] if re.match(rf"{program}( |$)", line)]
 
 
 def wrong_command(line: str) -> str | None:
@@ -44,6 +44,18 @@ def wrong_command(line: str) -> str | None:
     named = [word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)]
     unknown = [option for option in named if option not in known]
     return f"{line}: there is no {', '.join(unknown)}" if unknown else None
+
+
+def wrong_prefect_command(line: str) -> str | None:
+    """What is wrong with a command line of Prefect's, by its own parser."""
+    import cyclopts
+    from prefect.cli._app import _app
+
+    try:
+        _app.parse_args(shlex.split(line, comments=True)[1:], print_error=False, exit_on_error=False)
+    except cyclopts.CycloptsError as error:
+        return f"{line}: {error}"
+    return None
 
 
 @cache
@@ -122,6 +134,19 @@ def dead_links(page: Path, text: str) -> list[str]:
 def test_commands_exist(page):
     """Every `pubpriv ...` on a page is a command of the program, with options that it takes."""
     assert [wrong for line in commands(page.read_text(encoding="utf-8")) if (wrong := wrong_command(line))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prefect_commands_exist(page):
+    """Every `prefect ...` on a page is a command of the Prefect that is installed, with options that it takes."""
+    lines = commands(page.read_text(encoding="utf-8"), "prefect")
+    assert [wrong for line in lines if (wrong := wrong_prefect_command(line))] == []
+
+
+@pytest.mark.parametrize("line", ["prefect worker strat", "prefect gcl update NAME --active-slot 0"])
+def test_a_prefect_command_that_is_none_is_seen(line):
+    """Wrong commands and options of Prefect's."""
+    assert wrong_prefect_command(line)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
