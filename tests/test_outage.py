@@ -65,7 +65,7 @@ def world(server, tmp_path):
 
 
 # which of the run's announced steps the server is stopped after, and how
-STOPS = [(3, signal.SIGQUIT), (7, signal.SIGINT)]
+STOPS = [(3, signal.SIGQUIT), pytest.param(7, signal.SIGINT, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("step", "how"), STOPS, ids=lambda value: str(getattr(value, "name", value)))

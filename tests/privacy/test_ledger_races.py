@@ -125,6 +125,7 @@ def test_sixty_four_processes_race_for_room_for_forty_charges(one_run):
     _forty_of_sixty_four(_in_parallel(_charge_one_run, one_run, 64), one_run)
 
 
+@pytest.mark.slow
 def test_sixty_four_runs_race_for_room_for_forty(ledger_url):
     """The same for holds, on a ledger that does not exist when they begin."""
     _forty_of_sixty_four(_in_parallel(_open_a_run, ledger_url, 64), ledger_url)
