@@ -2,6 +2,7 @@
 
 from prefect.settings import get_current_settings
 
+from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import GaussianParameters
 from pubpriv.gaussian.job import run_gaussian
 from pubpriv.models import GaussianEstimate
@@ -12,7 +13,7 @@ from tasks.publish import publish_estimates, publish_statement
 parameters_of = GaussianParameters.of
 
 
-@safe_flow(name="estimate-gaussian", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+@safe_flow(name="estimate-gaussian", flow_run_name=run_name)
 def estimate_gaussian(parameters: GaussianParameters) -> GaussianEstimate:
     """Estimate mean and covariance of a private table with the help of a public one.
 
@@ -20,7 +21,8 @@ def estimate_gaussian(parameters: GaussianParameters) -> GaussianEstimate:
     rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.
     """
     steps = gaussian_steps(get_current_settings().home / "public-tables")
-    estimate = run_gaussian(parameters.job(), steps)
+    with alone_with(parameters.dataset):
+        estimate = run_gaussian(job_of(parameters), steps)
     release = estimate.provenance["dataset"], estimate.provenance["release_id"]
     publish_statement(estimate.privacy, *release)
     publish_estimates(estimate, *release)

@@ -2,6 +2,7 @@
 
 from prefect.settings import get_current_settings
 
+from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MeanParameters
 from pubpriv.gaussian.job import run_mean
 from pubpriv.models import MeanEstimate
@@ -12,7 +13,7 @@ from tasks.publish import publish_estimates, publish_statement
 parameters_of = MeanParameters.of
 
 
-@safe_flow(name="estimate-mean", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+@safe_flow(name="estimate-mean", flow_run_name=run_name)
 def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
     """Estimate the mean of a private table with the help of a public one.
 
@@ -20,9 +21,11 @@ def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
     the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first.
     A covariance that is unknown is learnt as `estimate-gaussian` does.
     """
-    job = parameters.job()
+    job = job_of(parameters)
     bundle = gaussian_steps if job.bundle == "gaussian" else mean_steps
-    estimate = run_mean(job, bundle(get_current_settings().home / "public-tables"))
+    steps = bundle(get_current_settings().home / "public-tables")
+    with alone_with(job.dataset):
+        estimate = run_mean(job, steps)
     release = estimate.provenance["dataset"], estimate.provenance["release_id"]
     publish_statement(estimate.privacy, *release)
     publish_estimates(estimate, *release)

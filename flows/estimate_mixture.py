@@ -2,6 +2,7 @@
 
 from prefect.settings import get_current_settings
 
+from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MixtureParameters
 from pubpriv.mixture.job import run_job
 from pubpriv.models import MixtureEstimate
@@ -12,7 +13,7 @@ from tasks.publish import publish_components, publish_statement
 parameters_of = MixtureParameters.of
 
 
-@safe_flow(name="estimate-mixture", flow_run_name="{parameters.dataset}-{parameters.release_id}")
+@safe_flow(name="estimate-mixture", flow_run_name=run_name)
 def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     """Estimate a Gaussian mixture of a private table with the help of a public one.
 
@@ -21,7 +22,8 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     Each step that looks at private rows charges the ledger first; public steps are cached across runs.
     """
     steps = mixture_steps(get_current_settings().home / "public-tables")
-    estimate = run_job(parameters.job(), steps)
+    with alone_with(parameters.dataset):
+        estimate = run_job(job_of(parameters), steps)
     release = estimate.provenance["dataset"], estimate.provenance["release_id"]
     publish_statement(estimate.privacy, *release)
     publish_components(estimate.weights, estimate.means, estimate.columns, *release)

@@ -1,16 +1,25 @@
 """Parameters of the flows, as forms: bounds and descriptions that a person reads in the UI."""
 
+import os
+import re
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from flows.periods import Period
+from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.job import GaussianJob, MeanJob
 from pubpriv.gaussian.reference_mean import MOST_ROUNDS
 from pubpriv.jobs import Job
 from pubpriv.mixture.job import MixtureJob
 from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_UNKNOWN
-from pubpriv.privacy.ledger.urls import understand
+from pubpriv.privacy.ledger.urls import understand, without_password
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
+"""Names of datasets and of releases."""
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
 class Parameters(BaseModel):
@@ -25,35 +34,87 @@ class Parameters(BaseModel):
     private: str = Field(description="Private Parquet table: file, folder or glob; no credentials in it")
     public: str = Field(description="Public table, Parquet or CSV")
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
-    dataset: str = Field(description="Name under which the table is registered in the ledger")
-    ledger: str = Field(description="Ledger URL without a password: sqlite:///PATH or postgresql://USER@HOST/DATABASE")
-    release_id: str = Field(description="Name of this release; the same name again resumes and costs nothing more")
+    dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
+    ledger: str = Field(
+        description="Environment variable that holds the ledger's URL where the flow runs, as PUBPRIV_LEDGER does, or "
+        "a URL without a password: sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+    )
+    release_id: str | None = Field(
+        default=None,
+        pattern=NAME,
+        description="Name of this release; the same name again resumes and costs nothing more. "
+        "Default: that of the period in which the run is scheduled",
+    )
+    period: str | None = Field(
+        default=None,
+        description="What one release covers: year, quarter, month, week, day, hour or minute, and a time zone; "
+        "default: each run is a release of its own",
+    )
+    series: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,59}$",
+        description="Put before the period in a release id, so that releases with other settings have other names",
+    )
     columns: tuple[str, ...] | None = Field(
         default=None,
         description="Columns, or log1p(column); default: the numeric columns of the public table",
+    )
+    dask: str | None = Field(
+        default=None,
+        description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",
     )
 
     @field_validator("ledger")
     @classmethod
     def _no_password(cls, url: str) -> str:
         """Prefect keeps parameters and shows them to whoever sees the run."""
-        if understand(url).carries_password(url):
+        if not _VARIABLE.fullmatch(url) and understand(url).carries_password(url):
             raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
         return url
+
+    @field_validator("period")
+    @classmethod
+    def _is_period(cls, text: str | None) -> str | None:
+        return None if text is None else str(Period.parse(text))
 
     @classmethod
     def of(cls, job: Job) -> Self:
         """The form that asks for `job`."""
         return cls(**{form: getattr(job, name) for name, form in cls._names().items()})
 
-    def job(self) -> Any:
-        """What to run."""
-        return self.makes(**{name: getattr(self, form) for name, form in self._names().items()})
+    def job(self, release_id: str | None = None) -> Any:
+        """What to run, where these parameters are looked at.
+
+        Args:
+            release_id: of the run, if the form has none; see `flows.deployed`.
+
+        Raises:
+            InvalidInput: the ledger is named by an environment variable that is not set here.
+        """
+        values = {name: getattr(self, form) for name, form in self._names().items()}
+        return self.makes(**values | {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)})
 
     @classmethod
     def _names(cls) -> dict[str, str]:
         """Of every field of the job: its name, and its name in the form."""
         return {field.name: cls.renamed.get(field.name, field.name) for field in fields(cls.makes)}
+
+
+def ledger_at(name: str) -> str:
+    """The ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
+
+    Raises:
+        InvalidInput: there is no such variable here.
+    """
+    if not _VARIABLE.fullmatch(name):
+        return name
+    url = os.environ.get(name)
+    if not url:
+        raise InvalidInput(
+            f"the environment variable {name}, which should hold the ledger's URL, is not set where this run is at "
+            "work: set it for the worker that runs the flow"
+        )
+    return without_password(url)
 
 
 class MixtureParameters(Parameters):

@@ -381,14 +381,18 @@ def _guarded(step: Callable[P, R], private: bool) -> Callable[P, R]:
 
 
 def safe_flow(
-    *, name: str, description: str | None = None, flow_run_name: str | None = None, version: str | None = None
+    *,
+    name: str,
+    description: str | None = None,
+    flow_run_name: str | Callable[[], str] | None = None,
+    version: str | None = None,
 ) -> Callable[[Callable[P, R]], Flow[P, R]]:
     """Decorator: a flow out of which no exception carries anything; Prefect would pickle it to a file.
 
     Args:
         name: as shown in the UI.
         description: shown there too; default: the docstring.
-        flow_run_name: template over the (public) parameters.
+        flow_run_name: template over the (public) parameters, or a function that makes it of what the run knows.
         version: of the flow.
 
     The flow refuses to start under `PREFECT_DEBUG_MODE`.

@@ -1,0 +1,141 @@
+"""The periods of a schedule, and the release ids that follow from them.
+
+A release id names a run in the ledger, and a run is paid for once. An id that is made from the *scheduled* time is
+the same however late a run starts, however often it is retried, and by whomever it is triggered again, so all of
+these cost what one run costs. Pure functions: nothing here knows Prefect or a clock.
+
+A period is written as one line, because it travels as a flow parameter that people read:
+
+- `day`, `week`, `month`, `quarter`, `year`, each optionally with a time zone: `day Europe/Berlin`;
+- `hour`, `minute`, in UTC whatever the zone: on the night when clocks go back, local hours happen twice;
+- `every 5400 s from 2026-01-01T00:00:00+00:00`, optionally with a time zone: slots of an interval schedule.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from pubpriv.errors import InvalidInput
+
+CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
+"""From the coarsest to the finest."""
+
+GRAMMAR = (
+    "a period is year, quarter, month, week, day, hour or minute, or `every SECONDS s from TIME`, "
+    "and after it a time zone such as Europe/Berlin if it is not UTC"
+)
+
+_EVERY = re.compile(r"every ([1-9][0-9]{0,9}) s from (\S+)")
+_DAY = 86_400
+
+
+@dataclass(frozen=True)
+class Period:
+    """What one release of a schedule covers.
+
+    Attributes:
+        unit: one of `CALENDAR`, or `every`.
+        zone: name of the time zone in which days, weeks, months, quarters and years begin.
+        seconds: of a slot, if the unit is `every`.
+        anchor: when a slot began (aware), if the unit is `every`.
+    """
+
+    unit: str
+    zone: str = "UTC"
+    seconds: int = 0
+    anchor: datetime | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Period":
+        """The period that `text` writes.
+
+        Raises:
+            InvalidInput: it writes none.
+        """
+        text = " ".join(text.split())
+        if match := _EVERY.match(text):
+            zone = text[match.end() :].strip() or "UTC"
+            return cls("every", _zone(zone), int(match[1]), _moment(match[2]))
+        unit, _, zone = text.partition(" ")
+        if unit not in CALENDAR:
+            raise InvalidInput(f"{GRAMMAR}; not {text!r}")
+        return cls(unit, _zone(zone or "UTC"))
+
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        zone = "" if self.zone == "UTC" else f" {self.zone}"
+        if self.anchor is None:
+            return f"{self.unit}{zone}"
+        return f"every {self.seconds} s from {self.anchor.isoformat()}{zone}"
+
+    def name(self, at: datetime) -> str:
+        """Name of the period in which `at` (aware) lies: letters, digits and dashes, sorted as time is."""
+        at = datetime.fromtimestamp(at.timestamp(), UTC)  # Prefect's own kind of datetime calculates otherwise
+        if self.anchor is not None:
+            return self._slot(at)
+        if self.unit in ("hour", "minute"):
+            return f"{at:{'%Y-%m-%dT%HZ' if self.unit == 'hour' else '%Y-%m-%dT%H%MZ'}}"
+        local = at.astimezone(ZoneInfo(self.zone))
+        if self.unit == "week":
+            year, week, _ = local.isocalendar()
+            return f"{year:04d}-W{week:02d}"
+        if self.unit == "quarter":
+            return f"{local:%Y}-Q{(local.month + 2) // 3}"
+        return f"{local:{ {'year': '%Y', 'month': '%Y-%m', 'day': '%Y-%m-%d'}[self.unit] }}"
+
+    def _slot(self, at: datetime) -> str:
+        """Slots of a day and more follow the wall clock, as Prefect's schedules do; shorter ones follow UTC.
+
+        Prefect counts long intervals from now, so that in the other half of the year a run may be scheduled an hour
+        before its slot: the last hour of a long slot belongs to the next.
+        """
+        assert self.anchor is not None
+        whole_days = self.seconds >= _DAY
+        clock: tzinfo = ZoneInfo(self.zone) if whole_days else UTC
+        now, first = (moment.astimezone(clock).replace(tzinfo=None) for moment in (at, self.anchor))
+        now += timedelta(hours=1) if whole_days else timedelta()
+        start = first + (now - first) // timedelta(seconds=self.seconds) * timedelta(seconds=self.seconds)
+        whole_minutes = self.seconds % 60 == 0 and first.second == 0
+        told = f"{start:%Y-%m-%dT%H%M}" if whole_minutes else f"{start:%Y-%m-%dT%H%M%S}"
+        return told if whole_days else f"{told}Z"
+
+
+def release_id_for(scheduled: datetime, period: Period, series: str | None = None) -> str:
+    """The release id of a run that was scheduled for `scheduled`.
+
+    Args:
+        scheduled: when the run was meant to start (aware), not when it did.
+        period: of its schedule.
+        series: put before the period's name: deployments of one dataset that differ in their settings need
+            series of their own, for a release id belongs to one configuration.
+
+    Raises:
+        InvalidInput: a time without a time zone, which would be read as this machine's.
+    """
+    if scheduled.tzinfo is None:
+        raise InvalidInput("a scheduled time needs a time zone, for example 2026-11-21T02:15:00+00:00")
+    name = period.name(scheduled)
+    return f"{series}-{name}" if series else name
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, OSError, ValueError):  # what zoneinfo raises for names that are unknown, or none at all
+        known = False
+    else:
+        known = True
+    if not known:
+        raise InvalidInput(f"there is no time zone {name!r}: write for example UTC or Europe/Berlin")
+    return name
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise InvalidInput(f"{GRAMMAR}; {text!r} is no time with a time zone, as 2026-01-01T00:00:00+00:00 is")
+    return moment.astimezone(UTC).replace(microsecond=0)
