@@ -1,8 +1,14 @@
 """Synthetic mixtures of known truth, and how far an estimate lies from it."""
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
+
+TABLES: dict[str, Any] = tomllib.loads(files("benchmarks").joinpath("settings/mixture.toml").read_text("utf-8"))
+"""Settings of the mixture benches and what they must reach: `benchmarks/settings/mixture.toml`."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +35,14 @@ class Setting:
     scales: tuple[float, ...] = ()
     unequal: bool = False
 
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "Setting":
+        """From a row of the settings file, whose bounds are left out."""
+        own = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        return cls(**own | {"scales": tuple(own.get("scales", ()))})
 
-SETTINGS = {
-    "S1": Setting(10, 3, 6, 33, 20_000),
-    "S2": Setting(50, 5, 6, 81, 100_000),
-    "S4": Setting(100, 5, 8, 81, 100_000),
-    "S5": Setting(200, 5, 6, 41, 100_000, spherical=True),
-    "S6": Setting(50, 4, 20, 60, 100_000, scales=(1, 1, 100, 100)),
-    "S8": Setting(100, 8, 8, 167, 200_000, unequal=True),
-}
+
+SETTINGS = {name: Setting.of(row) for name, row in TABLES["synthetic"].items()}
 GROUP_GAP = 1e4
 
 
@@ -79,10 +84,17 @@ def draw(setting: Setting, generator: np.random.Generator) -> Truth:
 
 def draw_public(setting: Setting, truth: Truth, generator: np.random.Generator) -> np.ndarray:
     """m public rows in which every component has at least two."""
+    return covering_draw(setting, truth, generator)[0]
+
+
+def covering_draw(setting: Setting, truth: Truth, generator: np.random.Generator) -> tuple[np.ndarray, int]:
+    """(m public rows in which every component has at least two, draws before it that missed one)."""
+    missed = 0
     while True:
         rows, labels = truth.sample(setting.m, generator)
         if np.bincount(labels, minlength=setting.k).min() >= 2:
-            return rows
+            return rows, missed
+        missed += 1
 
 
 def oracle(rows: np.ndarray, labels: np.ndarray, k: int) -> Truth:

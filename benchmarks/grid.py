@@ -1,0 +1,147 @@
+"""The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from statistics import median
+from typing import Any, TypeVar
+
+import numpy as np
+
+import pubpriv as pp
+from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, oracle
+from pubpriv.errors import InvalidInput
+
+ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
+WORKERS = 2
+
+Task = TypeVar("Task")
+Found = TypeVar("Found")
+
+
+def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
+    """One draw of a setting, estimated at each budget on the same rows.
+
+    Args:
+        task: (setting, budgets, seed).
+
+    Returns:
+        One row per budget: errors over those of the estimate that knows every row's component.
+    """
+    name, budgets, seed = task
+    setting = SETTINGS[name]
+    generator = np.random.default_rng(seed)
+    truth = draw(setting, generator)
+    public, missed = covering_draw(setting, truth, generator)
+    rows, labels = truth.sample(setting.n, generator)
+    best = error(truth, oracle(rows, labels, setting.k))
+    found = []
+    for budget in budgets:
+        curator = pp.Curator.simulation(rows, pp.parse_budget(budget), seed)
+        estimate = pp.estimate_mixture(public, curator, n_components=setting.k)
+        ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))
+        found.append(
+            {
+                "setting": name,
+                "budget": budget,
+                "seed": seed,
+                "redrawn": missed,
+                "success": bool(ours.mean < max(0.5, 4 * best.mean)),
+                "private": bool(estimate.diagnostics["private_model_chosen"]),
+                "mean_ratio": ours.mean / best.mean,
+                "covariance_ratio": ours.covariance / best.covariance,
+                "weight_ratio": ours.weight / best.weight,
+            }
+        )
+    return found
+
+
+def budgets_of(name: str, approximate: bool) -> tuple[str, ...]:
+    """Budgets at which a setting has a bound: rho, or (epsilon, delta)."""
+    return tuple(text for text in TABLES["synthetic"][name]["mean"] if (text not in ZCDP) == approximate)
+
+
+def summary(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """One row of the table: medians over runs, their bounds, and whether all bounds are met."""
+    rows = [row for row in found if (row["setting"], row["budget"]) == (name, budget)]
+    bounds = TABLES["synthetic"][name]
+    told: dict[str, Any] = {
+        "setting": name,
+        "budget": budget,
+        "runs": len(rows),
+        "success": sum(row["success"] for row in rows) / len(rows),
+        "success_bound": TABLES["success"][budget.partition(":")[0]],
+        "redrawn": sum(row["redrawn"] for row in rows) / sum(row["redrawn"] + 1 for row in rows),
+    }
+    for part in ("mean", "covariance", "weight"):
+        told[f"{part}_ratio"] = float(median(row[f"{part}_ratio"] for row in rows))
+        told[f"{part}_bound"] = TABLES["weight"] if part == "weight" else bounds.get(part, {}).get(budget)
+    return told | {"met": met(told)}
+
+
+def met(row: dict[str, Any]) -> bool:
+    """Every bound of a row is kept."""
+    kept = (
+        row[f"{part}_bound"] is None or row[f"{part}_ratio"] <= row[f"{part}_bound"]
+        for part in ("mean", "covariance", "weight")
+    )
+    return row["success"] >= row["success_bound"] and all(kept)
+
+
+def bench(names: Iterable[str], approximate: bool, runs: int, first_seed: int = 0, workers: int = WORKERS) -> Any:
+    """The table of the settings `names` at rho 0.1, 0.5 and 1, or at (1, 1e-6)-DP.
+
+    Args:
+        names: of `SETTINGS`.
+        approximate: at (1, 1e-6)-DP, the settings that have a bound there.
+        runs: of each cell, seeds `first_seed`, `first_seed` + 1, ...
+        first_seed: of rows, public rows and noise.
+        workers: processes.
+
+    Raises:
+        InvalidInput: an unknown setting.
+    """
+    unknown = [name for name in names if name not in SETTINGS]
+    if unknown:
+        raise InvalidInput(f"setting must be one of {', '.join(SETTINGS)}, not {unknown[0]!r}")
+    budgets = {name: budgets_of(name, approximate) for name in names}
+    tasks = [(name, budgets[name], first_seed + run) for name in names if budgets[name] for run in range(runs)]
+    found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
+    table = [summary(name, budget, found) for name in names for budget in budgets[name]]
+    return {
+        "bench": "mixture",
+        "part": "dp" if approximate else "grid",
+        "runs": runs,
+        "first_seed": first_seed,
+        "ratio": max(row["mean_ratio"] / row["mean_bound"] for row in table),
+        "ratio_of": "largest median mean ratio to the true-label oracle, over its bound",
+        "met": all(row["met"] for row in table),
+        "rows": table,
+    }
+
+
+def in_processes(work: Callable[[Task], Found], tasks: list[Task], workers: int = WORKERS) -> Iterator[Found]:
+    """`work` on every task, in order, in fresh processes of one BLAS thread each; with one worker, here."""
+    if workers <= 1 or len(tasks) <= 1:
+        yield from map(work, tasks)
+        return
+    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(work, tasks)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that start meanwhile run their BLAS and OpenMP on one thread."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
