@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
-from pubpriv.data.regions import Cells
+from pubpriv.data.regions import Cells, Partition
 from pubpriv.mixture.linear import clip_radius, floored, inverse_root
 from pubpriv.mixture.plan import GRAM_SHARES
 from pubpriv.mixture.scaling import Scaling
@@ -60,15 +60,30 @@ Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
 
-def estimate_components(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+def estimate_components(
+    curator: Curator,
+    scaling: Scaling,
+    mixture: Mixture,
+    floors: Floors,
+    ask: Ask,
+    regions: Partition | None = None,
+) -> Round:
     """Weights, means and covariances of all components after one hard-assignment round.
+
+    Args:
+        curator: the run.
+        scaling: of the standard coordinates.
+        mixture: the last estimate; records are whitened by its covariances.
+        floors: least variances.
+        ask: label and price.
+        regions: which record is whose, a region for each component; None: the likeliest one's.
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     cells = cells_of(scaling, mixture)
     d = len(scaling.location)
     radii = (clip_radius(d),) * len(cells.frames)
-    question = LiftedGram.priced(cells, cells.frames, radii, ask.price, GRAM_SHARES)
+    question = LiftedGram.priced(regions or cells, cells.frames, radii, ask.price, GRAM_SHARES)
     answer = curator.release(question, ask.label)
     noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
     counts = np.maximum(answer.values["count"], SMALLEST * noise["count"] + 1)
