@@ -4,7 +4,7 @@ Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (supercluster
 lie further apart than anything inside them are told apart by public single linkage, at no cost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,6 +55,13 @@ class Groups:
     def of(self, group: int) -> np.ndarray:
         """Points of one group."""
         return np.asarray(np.array(self.points)[np.array(self.labels) == group])
+
+    def joined(self) -> "Groups":
+        """The same points as one group."""
+        if self.count == 1:
+            return self
+        units = tuple(map(tuple, np.ones((1, len(self.points[0]))).tolist()))
+        return replace(self, labels=(0,) * len(self.points), units=units)
 
     def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
         """Covariance floors (k, d) of components that belong to the groups `owners`."""

@@ -1,0 +1,127 @@
+"""How many components there are: public seeds propose, counts of private rows between seeds decide.
+
+Source: Bie, Kamath and Singhal 2022, algorithm 5 (a split is believed where many rows lie on either side and few
+between), as a joint release. The paper's one-bit test, the least of differences of counts, is no sum over records
+and so no question of the closed list; all counts of a proposal are, at squared sensitivity 2, and tell more.
+
+Seeds for every number of components are made of public rows in the released subspaces. For each number one `Counts`
+release over `PairBins` tells, for every pair of seeds, how the rows that lie nearest to these two are spread along the
+line between them. A Gaussian cut by two seeds shows no dip there, whatever its covariance and however it was cut (see
+`PairBins`); two components do. The largest number all of whose pairs are apart is taken.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import BINS, INNER, PairBins
+from pubpriv.data.questions import Counts
+from pubpriv.mixture.pca import Subspaces
+from pubpriv.mixture.scaling import Scaling
+from pubpriv.mixture.seeding import Seeds
+from pubpriv.mixture.supercluster import Groups
+from pubpriv.plans import Ask
+
+SURE = 4.0
+"""What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
+
+DIP = 0.5
+"""Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
+
+CONTACT = 0.03
+"""... or if the middle quarter of the way holds less than this share of the smaller seed's rows."""
+
+CENTRAL = range(BINS // 2 - 2, BINS // 2 + 2)
+"""Bins in which a dip is looked for: the middle half of the way between two seeds."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Evidence:
+    """Released counts of one proposal.
+
+    Attributes:
+        counts: (pairs, BINS), pairs in the order of `PairBins`.
+        noise: sd of each count.
+        components: how many were proposed.
+        apart: whether every pair of them is apart, and each holds enough rows.
+    """
+
+    counts: tuple[tuple[float, ...], ...]
+    noise: float
+    components: int
+    apart: bool
+
+
+def proposal(groups: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
+    """Where k seeds are looked for: in the groups of the scale tree, or in R^d where these are more than k."""
+    if k >= groups.count:
+        return groups, subspaces
+    joined = groups.joined()
+    return joined, Subspaces.whole(joined)
+
+
+def probe(
+    curator: Curator,
+    scaling: Scaling,
+    groups: Groups,
+    subspaces: Subspaces,
+    seeds: Seeds,
+    least: float,
+    ask: Ask,
+) -> Evidence:
+    """Whether seeds stand for as many components, each of at least `least` rows.
+
+    Privacy: one `Counts` over a partition, mu^2 <= ask.price.
+    """
+    question = Counts.priced(_pairs(scaling, groups, subspaces, seeds), ask.price)
+    answer = curator.release(question, ask.label)
+    counts = answer.values["count"].reshape(-1, BINS)
+    noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
+    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, apart(counts, noise, k, least))
+
+
+def apart(counts: np.ndarray, noise: float, k: int, least: float) -> bool:
+    """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`."""
+    pairs = list(zip(*np.triu_indices(k, 1), strict=True))
+    rows, cells = np.zeros(k), np.zeros(k)
+    for (i, j), row in zip(pairs, counts, strict=True):
+        for seed, own in ((i, row[: BINS // 2]), (j, row[BINS // 2 :])):
+            rows[seed] += own.sum()
+            cells[seed] += len(own)
+    if (rows - SURE * noise * np.sqrt(cells) < least).any():
+        return False
+    return all(_pair_apart(row, noise, min(rows[i], rows[j])) for (i, j), row in zip(pairs, counts, strict=True))
+
+
+def _pair_apart(row: np.ndarray, noise: float, smaller: float) -> bool:
+    """A dip between two peaks, or hardly a row between the two."""
+    slack = SURE * np.sqrt(noise**2 + np.maximum(row, 0.0))
+    high, low = row + slack, row - slack
+    for place in CENTRAL:
+        peak = min(low[1:place].max(), low[place + 1 : INNER + 1].max())
+        if high[place] < DIP * peak:
+            return True
+    middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
+    return middle + SURE * np.sqrt(2 * noise**2 + max(middle, 0.0)) < CONTACT * smaller
+
+
+def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> PairBins:
+    """The partition of a proposal: distances are those along the span of the seeds, in pooled units of the groups."""
+    sizes = np.bincount(groups.labels, minlength=groups.count)
+    unit = np.sqrt(sizes @ np.array(groups.units) ** 2 / sizes.sum())
+    centers = np.array(
+        [
+            groups.of(group).mean(axis=0)
+            + np.array(groups.units[group]) * (np.array(subspaces.bases[group]).T @ np.array(center))
+            for group, center in zip(seeds.groups, seeds.centers, strict=True)
+        ]
+    )
+    origin = centers.mean(axis=0)
+    spread = (centers - origin) / unit
+    basis = np.linalg.svd(spread, full_matrices=False)[2][: len(centers) - 1]
+    frame: Frame = scaling.frame(origin, basis / unit)
+    return PairBins(frame, tuple(map(tuple, (spread @ basis.T).tolist())))
