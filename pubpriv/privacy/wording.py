@@ -1,0 +1,87 @@
+"""Guarantees in sentences: what the command line and the report page say of a run, in one place.
+
+The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import ceil, erf, exp, sqrt
+from typing import Any
+
+from pubpriv.privacy.conversions import mu_squared_units
+
+NEIGHBOURS = "neighbours differ in one record, the number of records is public"
+
+
+def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, allotment: str) -> list[str]:
+    """The promise, most general first: of the dataset, of all its runs together, of one run.
+
+    Args:
+        dataset: its name.
+        unit: what one record stands for, in words.
+        cap: the guarantee of the dataset's cap; None where no ledger was asked.
+        release_id: of the run.
+        allotment: the run's own guarantee.
+    """
+    lines = [f"dataset {dataset}, unit: {unit}; {NEIGHBOURS}"]
+    lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
+    return [*lines, f"guaranteed for run {release_id}: {allotment}"]
+
+
+def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]]) -> float | None:
+    """How often somebody at most guesses right which of two equally likely records is in the table.
+
+    They know every other record, all settings and everything that was released. One half is pure chance.
+    (epsilon, delta)-DP leaves them at most (e^epsilon + delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015).
+    Where all noise is Gaussian the release is mu-GDP up to a total variation below delta, which leaves Phi(mu / 2)
+    + delta: mu^2 is 2 rho under zCDP, and at most the largest that implies (epsilon, delta) under approximate DP.
+
+    Args:
+        guarantee: as `privacy.guarantees.guarantee` tells it.
+        charges: of the run, with their noise scales; an epsilon-DP mechanism has none.
+
+    Returns:
+        A probability, never below the truth; None for a simulation, which guarantees nothing.
+    """
+    if "epsilon" not in guarantee:
+        return None
+    epsilon, delta = float(guarantee["epsilon"]), float(guarantee.get("delta", 0.0))
+    bounds = [(1 + delta * exp(-epsilon)) / (1 + exp(-epsilon))]
+    gaussian = bool(charges) and all(charge["noise_scale"] for charge in charges)
+    if gaussian and guarantee["kind"] == "approx":
+        units = mu_squared_units(Fraction(str(epsilon)), Fraction(str(delta)))
+        bounds.append(_gaussian_guess((units + 1) / 1e12) + delta)
+    if gaussian and "epsilon_all_gaussian" in guarantee:
+        bounds.append(_gaussian_guess(2 * float(guarantee["rho"])) + delta)
+    return min(1.0, *bounds)
+
+
+def plain_words(unit: str, guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation."""
+    guess = best_guess(guarantee, charges)
+    if guess is None:
+        return []
+    protected = (
+        f"What is protected is a whole record: {unit}. Random noise of a known size was added to every number that was "
+        "computed from the private rows, before it left the table."
+    )
+    attacked = (
+        "Suppose that somebody knows every other record, all settings and everything on this page, and that they have "
+        "narrowed one record down to two possibilities, as likely as each other. This release lets them pick the right "
+        f"one with a probability of at most {_rounded_up(guess)}; 50% would be pure chance."
+    )
+    limits = (
+        "That holds whatever else they know or will ever learn, and for every record alike. It does not hide what is "
+        "true of the table as a whole, nor how many records there are."
+    )
+    return [protected, attacked, limits]
+
+
+def _gaussian_guess(mu_squared: float) -> float:
+    """Phi(mu / 2)."""
+    return 0.5 * (1 + erf(sqrt(mu_squared) / 2 / sqrt(2)))
+
+
+def _rounded_up(share: float) -> str:
+    """A percentage that is not below the share."""
+    return f"{ceil(share * 1000) / 10:.1f}%" if share < 0.999 else "100%"

@@ -1,0 +1,79 @@
+"""What a report says in sentences: headline, what to read first, how to read an error."""
+
+from typing import Any
+
+from pubpriv.data.columns import parse_columns
+
+SHARE = "Sharing this page costs no privacy: all of it follows from answers that were paid for and from public rows."
+
+ERRORS = (
+    "Each number comes with a 95% interval: estimate ± 1.96 standard errors. The error has two sources, told apart: "
+    "the noise that was added for privacy, whose size is known exactly, and sampling, which is there without privacy "
+    "too because the table is finite. Intervals hold for each number by itself, not for all of them at once."
+)
+
+
+def is_simulation(estimate: Any) -> bool:
+    """The estimate was made from rows in memory, and nothing about it is private."""
+    return estimate.provenance.get("dataset") is None or "epsilon" not in estimate.privacy["guarantee"]
+
+
+def what(estimate: Any) -> str:
+    """What was released, in words."""
+    columns = counted(len(estimate.columns), "column")
+    if estimate.kind == "mean":
+        return f"the mean of {columns}"
+    if estimate.kind == "gaussian":
+        return f"the mean and covariance of {columns}"
+    return f"a mixture of {counted(len(estimate.weights), 'Gaussian component')} over {columns}"
+
+
+def of_whom(estimate: Any) -> str:
+    """`visits, release 2026-11`, or that it is a simulation."""
+    told = estimate.provenance
+    return "a simulation" if is_simulation(estimate) else f"{told['dataset']}, release {told['release_id']}"
+
+
+def headline(estimate: Any) -> str:
+    """The title of the page."""
+    return f"{what(estimate)[0].upper()}{what(estimate)[1:]} of {of_whom(estimate)}"
+
+
+def opening(estimate: Any) -> str:
+    """The first sentence: what, from what, when."""
+    told = estimate.provenance
+    made = str(told.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
+    rows = f"{told['n_private']:,} {'simulated' if is_simulation(estimate) else 'private'} records"
+    names = "" if len(estimate.columns) > 8 else f" ({', '.join(estimate.columns)})"
+    return (
+        f"This page shows {what(estimate)}{names}, estimated on {made} from {rows} with the help of "
+        f"{counted(told['n_public'], 'public row')} by the method {estimate.method}."
+    )
+
+
+def first_of_all(estimate: Any) -> list[str]:
+    """What has to be known before a number is used; empty where there is nothing."""
+    told = []
+    if is_simulation(estimate):
+        told.append("This is a simulation. Nothing about it is private: do not publish it if its rows are.")
+    if not estimate.converged:
+        told.append("The estimate did not converge. Do not use its numbers.")
+    return told + [str(warning) for warning in estimate.diagnostics.get("warnings", [])]
+
+
+def mapped_columns(estimate: Any) -> str | None:
+    """What is to be known of columns like `log1p(cost)`; None where there are none."""
+    mapped = [column for column in parse_columns(estimate.columns) if column.function]
+    if not mapped:
+        return None
+    named = ", ".join(column.name for column in mapped)
+    back = {"log1p": "expm1", "log": "exp"}[str(mapped[0].function)]
+    return (
+        f"Numbers of {named} are in the logarithm's units, because the rows were mapped before anything was asked; "
+        f"{back}(x) takes a value back. The mean of a logarithm taken back is a middle value, not the mean."
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
