@@ -13,7 +13,7 @@ install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,dev,postgres]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,demo,dev,postgres]'
 	@touch $(STAMP)
 
 demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/

@@ -67,10 +67,7 @@ class Parameters(BaseModel):
     @field_validator("ledger")
     @classmethod
     def _no_password(cls, url: str) -> str:
-        """Prefect keeps parameters and shows them to whoever sees the run."""
-        if not _VARIABLE.fullmatch(url) and understand(url).carries_password(url):
-            raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
-        return url
+        return refuse_password(url)
 
     @field_validator("period")
     @classmethod
@@ -95,9 +92,34 @@ class Parameters(BaseModel):
         return self.makes(**values | {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)})
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """The form's schema, in which a bound of a field that may be empty stands beside its types, not inside.
+
+        Prefect then answers "999 is greater than the maximum of 100" and not that 999 fits no schema.
+        """
+        schema: dict[str, Any] = handler(core_schema)
+        for field in handler.resolve_ref_schema(schema).get("properties", {}).values():
+            kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+            if len(kinds) == 1 and len(field["anyOf"]) == 2:
+                bounds = kinds[0].keys() - {"type", "items", "$ref"}
+                field |= {bound: kinds[0].pop(bound) for bound in sorted(bounds)}
+        return schema
+
+    @classmethod
     def _names(cls) -> dict[str, str]:
         """Of every field of the job: its name, and its name in the form."""
         return {field.name: cls.renamed.get(field.name, field.name) for field in fields(cls.makes)}
+
+
+def refuse_password(url: str) -> str:
+    """A ledger's URL or the variable that holds it; Prefect keeps parameters and shows them to whoever sees the run.
+
+    Raises:
+        ValueError: the URL has a password in it, or is none.
+    """
+    if not _VARIABLE.fullmatch(url) and understand(url).carries_password(url):
+        raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
+    return url
 
 
 def ledger_at(name: str) -> str:

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, from_json, to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.questions.base import Question, Totals
@@ -48,15 +49,19 @@ class RunHandle:
 
     Attributes:
         ledger: URL without a password, or the name of the environment variable that holds the URL.
+        scheduler: address of the Dask cluster that reads blocks; None: threads.
     """
 
     ledger: str
     dataset: str
     release_id: str
     table: PrivateTable
+    scheduler: str | None = None
 
     def open(self, executor: Executor | None = None) -> "Curator":
         """The curator of this run; close it with `Curator.leave` when the task ends."""
+        if executor is None and self.scheduler is not None:
+            executor = Cluster(self.scheduler)
         return Curator._enter(self, executor)
 
 
@@ -106,7 +111,10 @@ class Curator:
         ledger.bind(dataset, private)
         ledger.open_run(dataset, release_id, budget)
         self._assemble(private, LedgerBooks(ledger, dataset, release_id), OperatingSystemNoise(), executor)
-        self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private)
+        scheduler = executor.address if isinstance(executor, Cluster) else None
+        self._handle: RunHandle | SimulationHandle = RunHandle(
+            ledger.reference, dataset, release_id, private, scheduler
+        )
 
     @classmethod
     def simulation(

@@ -1,12 +1,14 @@
 """A run from files to a released estimate: what all estimators share, with or without an orchestrator."""
 
 import hashlib
+import os
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from pubpriv.curator import Curator
+from pubpriv.data import cluster
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.ingest import watcher
@@ -26,6 +28,7 @@ class Job:
         dataset: name in the ledger.
         ledger: URL of the ledger.
         release_id: name of the run.
+        dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
     """
 
     kind: ClassVar[str]
@@ -38,6 +41,7 @@ class Job:
     dataset: str
     ledger: str
     release_id: str
+    dask: str | None = field(default=None, kw_only=True)
 
     @property
     def bundle(self) -> str:
@@ -77,12 +81,13 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
     Args:
         job: what to run.
         steps: the bundle of its estimator.
-        executor: where blocks are scanned; default: threads.
+        executor: where blocks are scanned; default: the job's cluster, or threads.
 
     Raises:
         PubPrivError: see `Curator` and the estimator.
     """
     budget = parse_budget(job.budget)
+    executor = executor or _cluster(job)
     watch = watcher.get()
     steps = steps.wrapped(watch) if watch else steps
     public, private = _ingested(job, steps, budget)
@@ -98,6 +103,16 @@ def check_job(job: Job, steps: Any) -> None:
     _ingested(job, steps, parse_budget(job.budget))
     with Ledger.open(job.ledger, create=False) as ledger:
         ledger.balance(job.dataset)
+
+
+def _cluster(job: Job) -> Executor | None:
+    """The cluster that was asked for, found and looked at before anything is paid."""
+    address = job.dask or os.environ.get(cluster.VARIABLE)
+    if not address:
+        return None
+    found = cluster.Cluster(address)
+    found.check()
+    return found
 
 
 def _ingested(job: Job, steps: Any, budget: Budget) -> tuple[PublicTable, PrivateTable]:

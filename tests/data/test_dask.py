@@ -1,0 +1,167 @@
+"""Blocks on a Dask cluster: the same bits as here, also if a worker dies, and nothing but totals comes back."""
+
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+
+import dask
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from distributed import LocalCluster
+from neighbours import QUESTIONS
+
+import pubpriv as pp
+from pubpriv.audit.catalogue import COLUMNS
+from pubpriv.data.cluster import BlockFailed, Cluster
+from pubpriv.data.scan import scan, scan_chunk
+from pubpriv.data.tables import PrivateTable
+from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.privacy.ledger import Ledger
+
+pytestmark = pytest.mark.timeout(120)
+
+IN_MEMORY = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
+QUIETLY = {"host": "127.0.0.1", "dashboard_address": ":0"}
+GROUPS = 40
+"""Row groups of the table that is scanned while a worker dies."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """A table of many row groups, long enough to be caught in mid-scan."""
+    rows = np.random.default_rng(5).normal(0, 4, (GROUPS * 20_000, 2))
+    rows[::97, 1] = np.nan
+    path = tmp_path_factory.mktemp("dask") / "t.parquet"
+    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1])}), path, row_group_size=20_000)
+    return PrivateTable.open(path, COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """Two worker processes that keep results in memory."""
+    with (
+        dask.config.set(IN_MEMORY | {"distributed.comm.timeouts.connect": "2s"}),
+        LocalCluster(n_workers=2, threads_per_worker=1, **QUIETLY, silence_logs=logging.CRITICAL) as cluster,
+    ):
+        yield cluster
+
+
+def in_this_process(**settings):
+    """A cluster whose worker is a thread here, so that its log lines are seen."""
+    with dask.config.set(settings):
+        return LocalCluster(n_workers=1, processes=False, protocol="tcp://", **QUIETLY, silence_logs=False)
+
+
+def test_a_killed_worker_changes_no_bit(table, two_workers):
+    """Totals of a scan in whose middle a worker is killed -9 are those of threads here."""
+    question = QUESTIONS["gram-cells"]
+    cluster = Cluster(two_workers.scheduler_address)
+    cluster.check()
+    victim = two_workers.workers[0]
+    pid, left = victim.pid, []
+
+    def kill() -> None:
+        """As soon as a few blocks are done, while the victim is at work."""
+        tasks = two_workers.scheduler.tasks
+        while sum(task.state == "memory" for task in list(tasks.values())) < 1:
+            time.sleep(0.001)
+        left.append(sum(task.state in ("processing", "queued") for task in list(tasks.values())))
+        os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    totals = scan(table, question, cluster)
+    killer.join()
+    here = scan(table, question)
+    assert left[0] > 5  # it was in the middle
+    assert victim.pid != pid  # and really died
+    assert list(totals) == list(here)
+    assert all(totals[name].tobytes() == here[name].tobytes() for name in here)
+
+
+@pytest.mark.slow
+def test_a_whole_run_on_a_cluster_is_paid_once_and_its_tasks_find_the_cluster(two_workers, tmp_path, monkeypatch):
+    """A mean by address: the run's handle carries it, and where nobody answers nothing is held."""
+    for name, n in (("private", 3000), ("public", 8)):
+        rows = np.random.default_rng(n).standard_normal((n, 2))
+        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
+    tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
+    common = (*tables, None, "zcdp:0.5", "visits", url)
+    monkeypatch.setattr("pubpriv.data.cluster.CONNECT_SECONDS", 1)
+    estimate = run_mean(MeanJob(*common, "r1", dask=two_workers.scheduler_address))
+    assert np.abs(estimate.mean).max() < 0.5
+    with pytest.raises(Unavailable, match="does not answer"):
+        run_mean(MeanJob(*common, "r2", dask=_nobody()))
+    with Ledger.open(url) as ledger:
+        assert [run.release_id for run in ledger.history("visits")] == ["r1"]
+        private = PrivateTable.open(tables[0], ["a", "b"])
+        cluster = Cluster(two_workers.scheduler_address)
+        with pp.Curator(private, ledger, "visits", pp.parse_budget("zcdp:0.1"), "r3", cluster) as curator:
+            entered = pickle.loads(pickle.dumps(curator.handle)).open()
+            assert entered._executor.address == cluster.address
+            entered.leave()
+
+
+def _nobody() -> str:
+    """An address at which nobody listens."""
+    return "tcp://127.0.0.1:1"
+
+
+def _fails_on(rows):
+    error = ValueError(f"cannot use {rows}")
+    error.add_note(repr(rows))
+    raise error from KeyError(rows)
+
+
+def test_what_a_worker_raises_says_nothing(caplog):
+    """A block that fails with a row in its text comes back, and is logged by Dask, as one fixed text."""
+    with in_this_process(**IN_MEMORY) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        with pytest.raises(BlockFailed) as failed:
+            executor.submit(_fails_on, (1234.56789,)).result()
+        assert failed.value.__cause__ is failed.value.__context__ is None
+        assert not hasattr(failed.value, "__notes__")
+    assert "Compute Failed" in caplog.text  # Dask does log it
+    assert "1234" not in caplog.text
+
+
+def test_a_worker_that_may_spill_is_refused_before_and_in_a_scan(table):
+    """Totals may not be written to a disk: Dask's default settings are refused, with those that do."""
+    with in_this_process(**dict.fromkeys(IN_MEMORY, 0.6)) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        with pytest.raises(InvalidInput, match="DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False"):
+            executor.check()
+        with pytest.raises(BlockFailed):
+            executor.submit(scan_chunk, QUESTIONS["counts-everything"], table.chunks()[0]).result()
+
+
+def test_workers_of_other_versions_and_none_at_all_are_refused(monkeypatch):
+    """The same libraries must be at work everywhere, and somebody must be."""
+    with in_this_process(**IN_MEMORY) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        executor.check()
+        told = {"tcp://w:1": (("0.0.1", "1", "1"), False)}
+        monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: told)
+        with pytest.raises(InvalidInput, match=r"pubpriv 0\.0\.1.*install the same"):
+            executor.check()
+        monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: {})
+        with pytest.raises(Unavailable, match="has no worker"):
+            executor.check()
+
+
+@pytest.mark.parametrize("address", ["localhost:8786", "tcp://user:word@host:1", "tcp://host", "http://host:1"])
+def test_an_address_that_is_none_is_refused_without_being_repeated(address):
+    """Whatever a person typed there may hold a password."""
+    with pytest.raises(InvalidInput) as refused:
+        Cluster(address)
+    assert address not in str(refused.value)
