@@ -14,6 +14,8 @@ TASKS = declared(
         "locate": "partition",
         "estimate_components": "per-component estimation",
         "prefer": "model choice",
+        "level_pca": "private PCA of a level",
+        "private_query": "private query of a level",
     },
     public={
         "precondition": "precondition",
@@ -22,6 +24,10 @@ TASKS = declared(
         "public_starts": "public starts",
         "seed": "seeding",
         "count_weights": "weight counting",
+        "open_level": "superclustering of a level",
+        "public_query": "public query of a level",
+        "easy_clusters": "clustering of public rows",
+        "start_clusters": "start from public rows",
     },
 )
 

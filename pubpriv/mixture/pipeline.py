@@ -14,6 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
 from pubpriv.ingest import settling
+from pubpriv.mixture.bks.driver import estimate_bks
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
@@ -25,7 +26,7 @@ from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.models import Mixture, MixtureEstimate
 from pubpriv.plans import Ask
-from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.budgets import Budget, Purse
 
 UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
@@ -77,10 +78,12 @@ def estimate_mixture(
     )
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
-    if method != "auto" or n_components is None or covariance_type != "full":
+    if n_components is None or covariance_type != "full":
         raise InvalidInput("not built yet")
     purse = curator.begin("mixture", configuration, rows.sha256, budget)
     steps = steps.wrapped(settling(curator.settled, "mixture"))
+    if method != "auto":
+        return _by_the_paper(rows, curator, settings, purse, budget or curator.budget, steps)
     scaling = steps.precondition(rows)
     groups = steps.supercluster(rows, scaling, n_components)
     fallback = steps.public_model(rows, scaling, n_components)
@@ -108,6 +111,21 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
             "give more public rows, or ask for fewer components"
         )
     return table
+
+
+def _by_the_paper(
+    rows: PublicTable,
+    curator: Curator,
+    settings: MixtureSettings,
+    purse: Purse,
+    budget: Budget,
+    steps: MixtureSteps,
+) -> MixtureEstimate:
+    """Algorithms 3 to 10 of the paper, instead of the default pipeline."""
+    found = estimate_bks(rows, curator, settings, purse, budget, steps)
+    return _estimate(
+        found.mixture, found.last, curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
+    )
 
 
 def _separated(
@@ -189,6 +207,7 @@ def _estimate(
     scaling: Scaling,
     method: str,
     diagnostics: dict[str, Any],
+    found: bool = True,
 ) -> MixtureEstimate:
     """The model in the data's own units, components by falling weight."""
     weights, means, covariances = chosen.arrays
@@ -205,7 +224,7 @@ def _estimate(
         mixture=mixture,
         columns=curator.columns,
         method=told_method(method, statement),
-        converged=last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED,
+        converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
         standard_errors=standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),

@@ -8,6 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from pubpriv.ingest import Step, ingest_private, ingest_public, watcher
+from pubpriv.mixture.bks.ample import easy_clusters
+from pubpriv.mixture.bks.estimate import start_clusters
+from pubpriv.mixture.bks.private import level_pca, private_query
+from pubpriv.mixture.bks.queries import public_query
+from pubpriv.mixture.bks.tree import open_level
 from pubpriv.mixture.choice import prefer
 from pubpriv.mixture.components import count_weights, estimate_components
 from pubpriv.mixture.partition import locate, seed
@@ -38,6 +43,12 @@ class MixtureSteps:
     estimate_components: Step = estimate_components
     count_weights: Step = count_weights
     prefer: Step = prefer
+    open_level: Step = open_level
+    level_pca: Step = level_pca
+    public_query: Step = public_query
+    private_query: Step = private_query
+    easy_clusters: Step = easy_clusters
+    start_clusters: Step = start_clusters
 
     def wrapped(self, around: Callable[[str, Step], Step]) -> "MixtureSteps":
         """The same bundle with `around(name, step)` in the place of every step."""

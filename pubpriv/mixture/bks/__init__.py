@@ -1,0 +1,14 @@
+"""The mixture algorithms of Bie, Kamath and Singhal 2022, appendix C, as written, with their errata mended.
+
+| algorithm | here |
+|---|---|
+| 3, superclustering of public points | `supercluster` |
+| 4, private principal components | `private.level_pca` |
+| 5, 8, the search for a ball that splits a group | `queries`, and for 5 `private.private_query` |
+| 6, 9, hard and easy clustering | `tree`, `scarce`, `ample` |
+| 7, 10, the estimators | `driver`, `estimate` |
+
+Numbered errata are those of `docs/errata.md`. Notation: n private rows, m public rows, d columns, k components,
+ell = min(k, d) dimensions of a subspace, w smallest weight. Coordinates are the data's own, moved to the public
+mean and divided by one number: the algorithms measure with balls, which a scale for each column would squeeze.
+"""

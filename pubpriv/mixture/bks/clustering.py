@@ -1,0 +1,90 @@
+"""Algorithms 6 and 9: which groups of rows are components, or which step could not tell."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.mixture.bks.constants import CONSTANTS, least_public
+from pubpriv.mixture.bks.plan import BksPlan
+from pubpriv.mixture.bks.queries import Split, grown
+from pubpriv.mixture.bks.tree import Level, Tree
+from pubpriv.mixture.pca import Subspaces
+from pubpriv.mixture.scaling import Scaling
+from pubpriv.mixture.settings import MixtureSettings
+from pubpriv.mixture.steps import MixtureSteps
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """What a clustering ends with.
+
+    Attributes:
+        tree: groups, none of them open.
+        asked: labels of the questions that were asked.
+        failure: which step left fewer than k groups; None: there are k.
+    """
+
+    tree: Tree
+    asked: tuple[str, ...]
+    failure: str | None
+
+
+def easy_clustering(
+    rows: PublicTable, scaling: Scaling, n: int, settings: MixtureSettings, steps: MixtureSteps
+) -> Clustering:
+    """Algorithm 9: public points alone."""
+    k = settings.most
+    tree: Tree = steps.easy_clusters(rows, scaling, n, k, settings.smallest_weight, settings.constants)
+    short = f"only {len(tree.groups)} of {k} groups were found: no ball around a public point passes Q_pub"
+    return Clustering(tree, (), None if len(tree.groups) == k else short)
+
+
+def hard_clustering(
+    rows: PublicTable,
+    curator: Curator,
+    scaling: Scaling,
+    level: Level,
+    settings: MixtureSettings,
+    plan: BksPlan,
+    steps: MixtureSteps,
+) -> Clustering:
+    """Algorithm 6, a level of the tree at a time, from its first `level` on.
+
+    A level asks for the principal components of its open groups and then, once, about one split of each group that
+    has a candidate. It ends with k groups, with a level that splits nothing (bottom), or with its last level: each
+    level adds a group, so k - 1 are enough.
+    """
+    k, weight, constants = settings.most, settings.smallest_weight, settings.constants
+    least = least_public(CONSTANTS[constants], len(rows.rows), weight)
+    asked: list[str] = []
+    for number in range(1, plan.levels + 1):
+        if len(level.tree.groups) == k:
+            break
+        where = f"only {len(level.tree.groups)} of {k} groups were found; on level {number} of the tree "
+        if not level.tree.open:
+            return Clustering(level.tree, tuple(asked), f"{where}no group has {2 * least:.0f} public points left")
+        subspaces = _whole(level, len(rows.columns))
+        if k < len(rows.columns):
+            asked.append(f"mixture/level-{number}/pca")
+            subspaces = steps.level_pca(curator, level, k, plan.ask(asked[-1]))
+        splits: tuple[Split, ...] = steps.public_query(rows, scaling, level, subspaces, weight, constants)
+        if not splits:
+            return Clustering(
+                level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub"
+            )
+        asked.append(f"mixture/level-{number}/query")
+        passed = steps.private_query(curator, level.tree, splits, weight, constants, plan.ask(asked[-1]))
+        if not passed:
+            return Clustering(
+                level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)"
+            )
+        level = steps.open_level(rows, scaling, grown(level, passed, k), k, weight, constants)
+    return Clustering(level.tree.closing(), tuple(asked), None)
+
+
+def _whole(level: Level, d: int) -> Subspaces:
+    """All of R^d for every open group, where there is nothing to reduce."""
+    identity = tuple(map(tuple, np.eye(d).tolist()))
+    return Subspaces((identity,) * len(level.tree.open))
