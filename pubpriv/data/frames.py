@@ -71,11 +71,16 @@ class Frame:
 
         `scratch` has the block's shape and is overwritten.
         """
-        center, matrix, diagonal = self._arrays
+        center, matrix, _ = self._arrays
         if matrix is not None:
             np.matmul(matrix, np.subtract(block, center, out=scratch), out=out)
             return out
-        np.subtract(block, center, out=out)
+        return self.map_cells(block, out)
+
+    def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""
+        center, _, diagonal = self._arrays
+        np.subtract(cells, center, out=out)
         if diagonal is not None:
             out *= diagonal
         return out

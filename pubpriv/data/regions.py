@@ -51,8 +51,14 @@ class View:
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
 
-        Map and norms are those of the whole block, of fixed shape: what is picked does not change them.
+        A matrix product is one of the whole block, of fixed shape, so what is picked does not change it. A frame
+        without a matrix works cell by cell, one rounding at a time, so it maps only what is picked.
         """
+        if frame.matrix is None and id(frame) not in self._mapped:
+            cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
+            room = self._workspace.array("picked", (self.block.size,))[: cells.size]
+            z = frame.map_cells(cells, room.reshape(cells.shape))
+            return z, np.add.reduce(z * z, axis=0)
         z, norms = self.mapped(frame)
         del self._mapped[id(frame)]
         if wanted.all():

@@ -7,6 +7,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
 from pubpriv.mixture.components import cells_of
+from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.models import Mixture
 from pubpriv.plans import Ask
@@ -40,6 +41,7 @@ def score_bound(n: int, d: int, ask: Ask) -> float:
     return max(NARROWEST, d, QUIET * n * math.sqrt(ask.price) / 2)
 
 
+@one_thread
 def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
     """How much better `first` fits the private rows than `second`.
 

@@ -13,7 +13,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Cells, Partition
-from pubpriv.mixture.linear import clip_radius, floored, inverse_root
+from pubpriv.mixture.linear import clip_radius, floored, inverse_root, one_thread
 from pubpriv.mixture.plan import GRAM_SHARES
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.models import Mixture
@@ -60,6 +60,7 @@ Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
 
+@one_thread
 def estimate_components(
     curator: Curator,
     scaling: Scaling,

@@ -39,6 +39,7 @@ def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
     )
 
 
+@one_thread
 def locate(
     curator: Curator,
     scaling: Scaling,

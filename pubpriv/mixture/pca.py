@@ -7,6 +7,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
+from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.plans import Ask
@@ -26,6 +27,7 @@ class Subspaces:
         return cls((identity,) * groups.count)
 
 
+@one_thread
 def private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
     """The top k directions of each group's second moment about its public mean: one joint release.
 
