@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.progress import Count, watched
 from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.regions import View, Workspace
 
@@ -31,19 +32,35 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
     """
     chunks = table.chunks()
-    with _single_threaded_blas():
+    with _single_threaded_blas(), watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
         if executor is not None:
-            return _sum(executor.map(partial(scan_chunk, question), chunks))
+            return _sum(_counted(executor.map(partial(scan_chunk, question), chunks), count))
         with ThreadPoolExecutor(max_workers=min(len(chunks), cpu_count() or 1)) as threads:
-            return _sum(threads.map(partial(scan_chunk, question), chunks))
+            return _sum(threads.map(partial(scan_chunk, question, count=count), chunks, range(len(chunks))))
 
 
-def scan_chunk(question: Question, chunk: Any) -> Totals:
-    """Totals of one chunk; runs in a thread or on another machine."""
+def scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Totals:
+    """Totals of one chunk; runs in a thread or on another machine.
+
+    Args:
+        question: what to sum.
+        chunk: of the table.
+        number: of the chunk in `count`.
+        count: of the blocks read, where somebody watches.
+    """
     workspace = Workspace()
     # odd cells must leave no warning behind: a warning would depend on values
     with _single_threaded_blas(), np.errstate(all="ignore"):
-        return _sum(question.totals(View(block, workspace)) for block in chunk.blocks())
+        blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
+        return _sum(question.totals(View(block, workspace)) for block in blocks)
+
+
+def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
+    """Totals that come from elsewhere, one chunk after another."""
+    for number, piece in enumerate(pieces):
+        if count is not None:
+            count.whole(number)
+        yield piece
 
 
 def _sum(pieces: Iterable[Totals]) -> Totals:

@@ -47,6 +47,12 @@ class Chunk:
     path: str
     row_group: int
     columns: tuple[Column, ...]
+    rows: int = 0
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks it has."""
+        return -(-self.rows // block_length(len(self.columns)))
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
@@ -132,7 +138,7 @@ class PrivateTable:
         ]
         if sum(rows for _, _, rows in found) != self.n_rows:
             raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
-        return [Chunk(path, group, self.columns) for path, group, _ in found]
+        return [Chunk(path, group, self.columns, rows) for path, group, rows in found]
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +166,12 @@ class ArrayTable:
             ArrayTable(self.rows, self.columns, start, min(start + _BATCH, len(self.rows)))
             for start in range(0, len(self.rows), _BATCH)
         ]
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks this slice has."""
+        stop = len(self.rows) if self.stop is None else self.stop
+        return -(-(stop - self.start) // block_length(self.rows.shape[1]))
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
