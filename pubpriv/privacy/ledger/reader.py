@@ -14,7 +14,7 @@ from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book, installed_version
 from pubpriv.privacy.ledger.bundle import End, Row
 from pubpriv.privacy.ledger.database import Database
-from pubpriv.privacy.ledger.outlook import Lookout, Outlook, Work
+from pubpriv.privacy.ledger.outlook import Lookout, Outlook, Work, how_many
 from pubpriv.privacy.ledger.records import Record, charge_key
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.views import Balance, Run, Standing
@@ -71,6 +71,16 @@ class Reader:
             if book.state is None:
                 self._unknown(connection, dataset)
             return book.look()
+
+    def fitting(self, dataset: str, allotment: Budget) -> int:
+        """How many runs with this allotment could be opened now, none of them closed before the next.
+
+        Raises:
+            InvalidInput: an allotment of a kind that the dataset's budget does not take.
+        """
+        with self._reading(dataset) as book:
+            state = book.known_state()
+            return how_many(allotment, book.registered, state.cap, state.remaining)
 
     def find(self, dataset: str, release_id: str, label: str) -> Standing | None:
         """The charge under this label, with its answer if there is one; None if nothing was charged."""

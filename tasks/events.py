@@ -1,0 +1,83 @@
+"""Events: what the server hears of a dataset's budget, so that automations and people can act on it.
+
+Payloads are figures of the ledger, which are public.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from prefect.events import emit_event
+
+from pubpriv.privacy.budgets import Budget, amount_text
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.views import Balance
+
+LOW = "pubpriv.budget.low"
+"""After a run: fewer such runs fit than its `warn_below`."""
+
+EXHAUSTED = "pubpriv.budget.exhausted"
+"""A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
+
+WARN_BELOW = 3
+
+
+def resource_id(dataset: str) -> str:
+    """How events name a dataset."""
+    return f"pubpriv.dataset.{dataset}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a dataset's budget stands, seen from a run with some allotment.
+
+    Attributes:
+        balance: of the dataset.
+        allotment: of the run.
+        fitting: how many more runs with this allotment could be opened now.
+    """
+
+    balance: Balance
+    allotment: Budget
+    fitting: int
+
+    @classmethod
+    def of(cls, ledger: Ledger, dataset: str, allotment: Budget) -> "Standing":
+        """Read from the ledger."""
+        return cls(ledger.balance(dataset), allotment, ledger.fitting(dataset, allotment))
+
+    def figures(self) -> dict[str, Any]:
+        """As plain data: amounts in words, and how many runs fit."""
+        balance = self.balance
+        amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
+        return {
+            "dataset": balance.dataset,
+            "budget": balance.budget.describe(),
+            **{name: amount_text(balance.budget, amount) for name, amount in amounts.items()},
+            "allotment_of_a_run": self.allotment.describe(),
+            "runs_that_fit": self.fitting,
+        }
+
+
+def tell_if_low(standing: Standing, release_id: str, warn_below: int = WARN_BELOW) -> bool:
+    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; whether it was emitted."""
+    if standing.fitting >= warn_below:
+        return False
+    _emit(LOW, standing, release_id, warn_below=warn_below)
+    return True
+
+
+def tell_if_exhausted(standing: Standing, release_id: str) -> bool:
+    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Whether it was emitted."""
+    if standing.fitting:
+        return False
+    _emit(EXHAUSTED, standing, release_id)
+    return True
+
+
+def _emit(event: str, standing: Standing, release_id: str, **more: Any) -> None:
+    name = standing.balance.dataset
+    emit_event(
+        event,
+        resource={"prefect.resource.id": resource_id(name), "prefect.resource.name": name},
+        payload=standing.figures() | {"release_id": release_id} | more,
+    )
