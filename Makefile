@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-storm check clean
+.PHONY: help install demo test test-slow test-storm test-operate check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test-slow: install  ## the long statistical and timing tests
 
 test-storm: install  ## hundreds of kill -9 at random moments, with and without Prefect
 	$(BIN)/pytest -m storm -s
+
+test-operate: install  ## a real server with a worker: schedules, kills, cancels, the UI in a browser
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 0
 
 check: install  ## ruff, mypy --strict on pubpriv, import contracts
 	$(BIN)/ruff check .
