@@ -106,13 +106,13 @@ def told_method(method: str, statement: "Statement") -> str:
     return method if statement.private else f"{method} (simulation: not private)"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` beside `path`, then move it there."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content` beside `path`, then move it there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         mask = os.umask(0)

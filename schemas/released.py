@@ -30,6 +30,27 @@ RELEASED = pa.DataFrameSchema(
 )
 
 
+NUMBERS = pa.DataFrameSchema(
+    {
+        "dataset": pa.Column(str),
+        "release_id": pa.Column(str),
+        "created": pa.Column(str),
+        "quantity": pa.Column(str, pa.Check.isin(["weight", "mean", "covariance"])),
+        "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
+        "column": pa.Column(str, nullable=True),
+        "other_column": pa.Column(str, nullable=True),
+        "value": pa.Column(float, FINITE),
+        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    ordered=True,
+    unique=["quantity", "component", "column", "other_column"],
+    unique_column_names=True,
+)
+"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.outputs`)."""
+
+
 ESTIMATES = pa.DataFrameSchema(
     {
         "column": pa.Column(str, unique=True),
@@ -42,6 +63,15 @@ ESTIMATES = pa.DataFrameSchema(
     strict=True,
     unique_column_names=True,
 )
+
+
+def validate_numbers(frame: pd.DataFrame) -> None:
+    """Check the table of an output tree, as it reads back from its Parquet file.
+
+    Raises:
+        InvalidInput: the first failure, in one line.
+    """
+    require(NUMBERS, frame, "the released numbers")
 
 
 def estimates_table(estimate: Any) -> pd.DataFrame:

@@ -5,10 +5,11 @@ The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import ceil, erf, exp, sqrt
+from math import ceil, erf, exp, expm1, sqrt
 from typing import Any
 
 from pubpriv.privacy.conversions import mu_squared_units
+from pubpriv.privacy.units import UNIT
 
 NEIGHBOURS = "neighbours differ in one record, the number of records is public"
 
@@ -28,17 +29,21 @@ def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, a
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 
 
-def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]]) -> float | None:
+def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]] = ()) -> float | None:
     """How often somebody at most guesses right which of two equally likely records is in the table.
 
-    They know every other record, all settings and everything that was released. One half is pure chance.
-    (epsilon, delta)-DP leaves them at most (e^epsilon + delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015).
-    Where all noise is Gaussian the release is mu-GDP up to a total variation below delta, which leaves Phi(mu / 2)
-    + delta: mu^2 is 2 rho under zCDP, and at most the largest that implies (epsilon, delta) under approximate DP.
+    They know every other record, all settings and everything that was released. One half is pure chance; the rest
+    is half the total variation between the two laws of what was released, of which the smallest bound is taken:
+
+    - (epsilon, delta)-DP leaves (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015).
+    - Approximate DP is enforced as mu-GDP up to a total variation below delta (`ApproximateDP`), which leaves
+      2 Phi(mu / 2) - 1 + 2 delta, mu^2 being the largest that implies (epsilon, delta).
+    - rho-zCDP bounds the Kullback-Leibler divergence by rho: sqrt(rho / 2) (Pinsker), sqrt(1 - e^-rho)
+      (Bretagnolle and Huber). Where all noise is Gaussian it is mu-GDP with mu^2 = 2 rho, up to delta.
 
     Args:
         guarantee: as `privacy.guarantees.guarantee` tells it.
-        charges: of the run, with their noise scales; an epsilon-DP mechanism has none.
+        charges: of the run, with their noise scales; an epsilon-DP mechanism has none. Of a cap, none are known.
 
     Returns:
         A probability, never below the truth; None for a simulation, which guarantees nothing.
@@ -46,21 +51,36 @@ def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]
     if "epsilon" not in guarantee:
         return None
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee.get("delta", 0.0))
-    bounds = [(1 + delta * exp(-epsilon)) / (1 + exp(-epsilon))]
-    gaussian = bool(charges) and all(charge["noise_scale"] for charge in charges)
-    if gaussian and guarantee["kind"] == "approx":
+    apart = [(1 - exp(-epsilon) + 2 * delta * exp(-epsilon)) / (1 + exp(-epsilon))]
+    if guarantee["kind"] == "approx":
         units = mu_squared_units(Fraction(str(epsilon)), Fraction(str(delta)))
-        bounds.append(_gaussian_guess((units + 1) / 1e12) + delta)
-    if gaussian and "epsilon_all_gaussian" in guarantee:
-        bounds.append(_gaussian_guess(2 * float(guarantee["rho"])) + delta)
-    return min(1.0, *bounds)
+        apart.append(erf(sqrt((units + 1) / UNIT / 8)) + 2 * delta)
+    if guarantee["kind"] == "zcdp":
+        rho = float(guarantee["rho"])
+        apart += [sqrt(rho / 2), sqrt(-expm1(-rho))]
+        if charges and all(charge["noise_scale"] for charge in charges) and "epsilon_all_gaussian" in guarantee:
+            apart.append(erf(sqrt(2 * rho / 8)) + 2 * delta)
+    return min(1.0, 0.5 + 0.5 * min(apart))
 
 
-def plain_words(unit: str, guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation."""
+def plain_words(
+    unit: str,
+    guarantee: Mapping[str, Any],
+    charges: Sequence[Mapping[str, Any]],
+    cap: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation.
+
+    Args:
+        unit: what one record stands for.
+        guarantee: of the run.
+        charges: of the run.
+        cap: the guarantee of the dataset's cap, where it is known.
+    """
     guess = best_guess(guarantee, charges)
     if guess is None:
         return []
+    whole = None if cap is None else best_guess(cap)
     protected = (
         f"What is protected is a whole record: {unit}. Random noise of a known size was added to every number that was "
         "computed from the private rows, before it left the table."
@@ -70,16 +90,13 @@ def plain_words(unit: str, guarantee: Mapping[str, Any], charges: Sequence[Mappi
         "narrowed one record down to two possibilities, as likely as each other. This release lets them pick the right "
         f"one with a probability of at most {_rounded_up(guess)}; 50% would be pure chance."
     )
+    if whole is not None:
+        attacked += f" All releases together that the dataset's budget will ever allow: at most {_rounded_up(whole)}."
     limits = (
         "That holds whatever else they know or will ever learn, and for every record alike. It does not hide what is "
         "true of the table as a whole, nor how many records there are."
     )
     return [protected, attacked, limits]
-
-
-def _gaussian_guess(mu_squared: float) -> float:
-    """Phi(mu / 2)."""
-    return 0.5 * (1 + erf(sqrt(mu_squared) / 2 / sqrt(2)))
 
 
 def _rounded_up(share: float) -> str:

@@ -9,6 +9,8 @@ from pubpriv.report.history import History
 MOST_RUNS = 400
 """Of more runs, steps are drawn for so many: the newest; what was before them is one."""
 
+HALO = {"font_size": "11", "stroke": "#fff", "stroke_width": "3", "paint_order": "stroke"}
+
 LEFT, TOP, BOTTOM = 60.0, 26.0, 190.0
 
 
@@ -55,4 +57,4 @@ def _mark(made: Element, x: float, y: float, text: str) -> None:
     to_left = x > WIDTH / 2
     add(made, element("circle", cx=x, cy=y, r=5.0, fill=SHADES[1]))
     above = y - 10 if y > TOP + 24 else y + 18
-    add(made, words(text, x + (6 if to_left else -2), above, "end" if to_left else "start", font_size="11"))
+    add(made, words(text, x + (6 if to_left else -2), above, "end" if to_left else "start", **HALO))

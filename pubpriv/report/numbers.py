@@ -66,7 +66,7 @@ def tick_text(value: float, marks: list[float]) -> str:
     if largest >= 1e6 or (0 < largest < 1e-3):
         return f"{value:.{max(2, 1 + ceil(log10(max(largest / step, 1))))}g}".replace("-", MINUS)
     places = max(0, -floor(log10(step) + 1e-9))
-    if places and abs(step * 10**places - round(step * 10**places)) > 1e-6:
+    if abs(step * 10**places - round(step * 10**places)) > 1e-6:
         places += 1
     return f"{value + 0.0:,.{places}f}".replace("-", MINUS)
 

@@ -69,8 +69,7 @@ def write_report(
 def page(estimate: Any, public: PublicTable | None = None, history: History | None = None) -> str:
     """The text of the page; the same for the same input. See `write_report`."""
     check_public(estimate, public)
-    if history is not None and history.dataset != estimate.provenance.get("dataset"):
-        raise InvalidInput(f"the budget history is that of {history.dataset}, not of {words.of_whom(estimate)}")
+    _check_history(estimate, history)
     title = words.headline(estimate)
     head = element(
         "head",
@@ -106,6 +105,19 @@ def check_public(estimate: Any, public: PublicTable | None) -> None:
         )
 
 
+def _check_history(estimate: Any, history: History | None) -> None:
+    """The ledger that the history is from knows the release."""
+    if history is None:
+        return
+    told = estimate.provenance
+    known = history.dataset == told.get("dataset") and told["release_id"] in {run.release_id for run in history.runs}
+    if not known:
+        raise InvalidInput(
+            f"the ledger's dataset {history.dataset} does not have what this model says to be "
+            f"({words.of_whom(estimate)}): name the ledger that it was charged to, or none"
+        )
+
+
 # --- sections --------------------------------------------------------------------------------------------------
 
 
@@ -131,11 +143,11 @@ def _privacy(estimate: Any, history: History | None) -> list[Element]:
         lines = guarantee_lines(where["dataset"], told["unit"], cap, where["release_id"], told["guarantee"]["text"])
         promise = [element("p", f"{line[0].upper()}{line[1:]}.") for line in lines[1:]]
         made += [element("div", *promise, class_="promise")]
-        made += [element("p", text) for text in plain_words(told["unit"], told["guarantee"], told["charges"])]
+        promised = None if history is None else history.guarantee
+        in_words = plain_words(told["unit"], told["guarantee"], told["charges"], promised)
+        made += [element("p", text) for text in in_words]
         made.append(element("p", f"For a reviewer: {lines[0]}.", class_="quiet"))
-    rows = [[line["label"], line["question"], line["cost"]] for line in told["charges"]]
-    caption = f"What was asked of the private rows: {words.counted(len(rows), 'question')}, {told['spent']} in all"
-    return [*made, table(caption, ("step", "question", "cost"), rows, "text")]
+    return made
 
 
 def _numbers(estimate: Any) -> list[Element]:
@@ -261,9 +273,13 @@ def _origin(estimate: Any) -> list[Element]:
         if words.is_simulation(estimate)
         else "Whether the ledger accounts for this release is checked by: pubpriv ledger verify --model FILE."
     )
+    bill = estimate.privacy["charges"]
+    asked = [[line["label"], line["question"], line["cost"]] for line in bill]
+    cost = f"What was asked of the private rows: {words.counted(len(bill), 'question')}, {estimate.privacy['spent']}"
     return [
         element("h2", "Where it comes from"),
         facts("Provenance", rows),
+        table(f"{cost} in all", ("step", "question", "cost"), asked, "text"),
         *([facts("Details of the run", details)] if details else []),
         element("footer", element("p", f"{checked} {words.SHARE}")),
     ]

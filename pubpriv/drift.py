@@ -1,0 +1,296 @@
+"""What changed between two releases, and what of it the noise of privacy alone would explain.
+
+Each released number is compared with its counterpart in units of two standard deviations of the difference: that of
+the privacy noise alone, which is known exactly, and that of noise and sampling together. Where many numbers are
+compared some differ by chance, so a difference counts only beyond Bonferroni's threshold: of two releases of one
+unchanged law, not more than one in twenty comparisons says that anything changed.
+
+Released numbers go in, so a comparison costs no privacy.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from pubpriv.errors import InvalidInput
+
+LEVEL = 0.05
+"""Chance that two releases of one unchanged law are said to differ anywhere."""
+
+FAR = 3.0
+"""Components whose means are more standard deviations apart than this may be different ones."""
+
+NOISE, SAMPLING, CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number in two releases.
+
+    Attributes:
+        quantity: weight, mean, sd (standard deviation of a column) or covariance.
+        column, other_column: of the data; None for a weight.
+        component: in the first release; None where there are no components.
+        first, second: the number.
+        noise: standard deviation of the difference by privacy noise alone.
+        error: that by noise and sampling.
+        noises, errors: the difference in these units.
+        verdict: `NOISE`, `SAMPLING` or `CHANGED`.
+    """
+
+    quantity: str
+    column: str | None
+    other_column: str | None
+    component: int | None
+    first: float
+    second: float
+    noise: float
+    error: float
+    noises: float
+    errors: float
+    verdict: str
+
+    @property
+    def difference(self) -> float:
+        """Second less first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Components taken for the same: numbers from 1, and the distance of their means in standard deviations."""
+
+    first: int
+    second: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What `compare` finds.
+
+    Attributes:
+        kind: of both releases.
+        columns: of both releases.
+        threshold: in standard deviations; beyond it a difference is no chance.
+        differences: of all numbers.
+        pairs: matched components; empty where there are none.
+        only_first, only_second: components without a counterpart.
+        notes: what to know before concluding anything.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    threshold: float
+    differences: tuple[Difference, ...]
+    pairs: tuple[Pair, ...]
+    only_first: tuple[int, ...]
+    only_second: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    def counted(self, verdict: str) -> int:
+        """How many numbers have this verdict."""
+        return sum(difference.verdict == verdict for difference in self.differences)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "level": LEVEL,
+            "threshold": self.threshold,
+            "compared": len(self.differences),
+            "changed": self.counted(CHANGED),
+            "explained_by_noise": self.counted(NOISE),
+            "explained_by_noise_and_sampling": self.counted(SAMPLING),
+            "components": {
+                "pairs": [asdict(pair) for pair in self.pairs],
+                "only_first": list(self.only_first),
+                "only_second": list(self.only_second),
+            },
+            "differences": [asdict(told) | {"difference": told.difference} for told in self.differences],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number of one release with its errors of sampling and privacy."""
+
+    value: float
+    sampling: float
+    privacy: float
+
+
+_Name = tuple[str, str | None, str | None]
+
+
+def compare(first: Any, second: Any) -> Drift:
+    """The drift from one release to another.
+
+    Args:
+        first: a mean, a Gaussian or a mixture.
+        second: of the same kind, over the same columns.
+
+    Raises:
+        InvalidInput: they cannot be compared; the message says why.
+    """
+    _check(first, second)
+    pairs: tuple[Pair, ...] = ()
+    only_first: tuple[int, ...] = ()
+    only_second: tuple[int, ...] = ()
+    if first.kind == "gaussian-mixture":
+        pairs = match(first, second)
+        only_first = _alone(len(first.weights), {pair.first for pair in pairs})
+        only_second = _alone(len(second.weights), {pair.second for pair in pairs})
+        both = [
+            (pair.first, dict(_part(first, pair.first - 1)), dict(_part(second, pair.second - 1))) for pair in pairs
+        ]
+    else:
+        both = [(0, dict(_part(first, None)), dict(_part(second, None)))]
+    found = [(component or None, name, own[name], other[name]) for component, own, other in both for name in own]
+    threshold = _threshold(len(found))
+    told = tuple(_difference(component, name, a, b, threshold) for component, name, a, b in found)
+    notes = _notes(first, second, pairs)
+    return Drift(first.kind, first.columns, threshold, told, pairs, only_first, only_second, notes)
+
+
+def match(first: Any, second: Any) -> tuple[Pair, ...]:
+    """Components of two mixtures that belong together: the assignment with the least sum of squared distances.
+
+    A distance is Mahalanobis': between means, under the mean of both covariances. Of the larger mixture some
+    components stay alone.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    squared = np.array(
+        [
+            [
+                _distance(first.means[i] - second.means[j], (first.covariances[i] + second.covariances[j]) / 2) ** 2
+                for j in range(len(second.weights))
+            ]
+            for i in range(len(first.weights))
+        ]
+    )
+    rows, columns = linear_sum_assignment(squared)
+    return tuple(
+        Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
+    )
+
+
+def _alone(k: int, matched: set[int]) -> tuple[int, ...]:
+    return tuple(j for j in range(1, k + 1) if j not in matched)
+
+
+def _distance(apart: np.ndarray, covariance: np.ndarray) -> float:
+    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), apart)))
+
+
+def _check(first: Any, second: Any) -> None:
+    for number, estimate in (("first", first), ("second", second)):
+        if estimate.provenance.get("dataset") is None:
+            raise InvalidInput(f"the {number} model is a simulation: its noise is no release's, so it is not compared")
+    if first.kind != second.kind:
+        raise InvalidInput(f"a {first.kind} and a {second.kind} cannot be compared: give two releases of one kind")
+    if set(first.columns) != set(second.columns):
+        lacking = [name for name in first.columns if name not in second.columns]
+        added = [name for name in second.columns if name not in first.columns]
+        told = [
+            f"only the {which} has {', '.join(names)}"
+            for which, names in (("first", lacking), ("second", added))
+            if names
+        ]
+        raise InvalidInput(
+            f"the releases have different columns ({'; '.join(told)}): only the same columns are compared"
+        )
+    if first.columns != second.columns:
+        raise InvalidInput(
+            f"the releases have their columns in another order ({', '.join(first.columns)} and "
+            f"{', '.join(second.columns)}): fit one of them again with --columns in the order of the other"
+        )
+
+
+def _part(estimate: Any, component: int | None) -> Iterator[tuple[_Name, _Number]]:
+    """Names and numbers of a component, or of a release that has none."""
+    at = () if component is None else (component,)
+    plural = "" if component is None else "s"
+    if component is not None:
+        yield ("weight", None, None), _number(estimate.weights, estimate.standard_errors["weights"], at)
+    means = getattr(estimate, f"mean{plural}")
+    for i, name in enumerate(estimate.columns):
+        yield ("mean", name, None), _number(means, estimate.standard_errors[f"mean{plural}"], (*at, i))
+    if estimate.kind != "mean":
+        covariance = getattr(estimate, f"covariance{plural}")[at] if at else estimate.covariance
+        errors = [np.asarray(estimate.standard_errors[f"covariance{plural}"][s])[at] for s in ("sampling", "privacy")]
+        yield from _spreads(estimate.columns, covariance, errors)
+
+
+def _spreads(
+    columns: tuple[str, ...], covariance: np.ndarray, errors: list[np.ndarray]
+) -> Iterator[tuple[_Name, _Number]]:
+    """Standard deviations, with errors to first order, and covariances of pairs, with the errors they have."""
+    sd = np.sqrt(np.diag(covariance))
+    for i, name in enumerate(columns):
+        yield ("sd", name, None), _Number(float(sd[i]), *(float(error[i, i] / (2 * sd[i])) for error in errors))
+    for i, j in combinations(range(len(columns)), 2):
+        yield (
+            ("covariance", columns[i], columns[j]),
+            _Number(float(covariance[i, j]), *(float(e[i, j]) for e in errors)),
+        )
+
+
+def _number(values: Any, errors: Any, where: tuple[int, ...]) -> _Number:
+    parts = (float(np.asarray(errors[source], dtype=float)[where]) for source in ("sampling", "privacy"))
+    return _Number(float(np.asarray(values)[where]), *parts)
+
+
+def _difference(component: int | None, name: _Name, a: _Number, b: _Number, threshold: float) -> Difference:
+    apart = b.value - a.value
+    noise = float(np.hypot(a.privacy, b.privacy))
+    error = float(np.hypot(noise, np.hypot(a.sampling, b.sampling)))
+    noises, errors = _units(apart, noise), _units(apart, error)
+    verdict = NOISE if abs(noises) <= threshold else SAMPLING if abs(errors) <= threshold else CHANGED
+    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict)
+
+
+def _units(apart: float, sd: float) -> float:
+    if apart == 0:
+        return 0.0
+    return apart / sd if sd > 0 else float(np.copysign(np.inf, apart))
+
+
+def _threshold(comparisons: int) -> float:
+    """Bonferroni's: a standard normal is beyond it, on either side, with probability LEVEL / comparisons."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(LEVEL / (2 * max(1, comparisons))))
+
+
+def _notes(first: Any, second: Any, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+    notes = []
+    for number, estimate in (("first", first), ("second", second)):
+        if not estimate.converged:
+            notes.append(f"the {number} release did not converge: its numbers and errors are not to be trusted")
+    for name in ("dataset", "method"):
+        a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
+        if a != b:
+            notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+    if first.kind == "gaussian-mixture" and len(first.weights) != len(second.weights):
+        notes.append(
+            f"the first has {len(first.weights)} components and the second {len(second.weights)}: some stay alone, and "
+            "numbers of the others move because rows are divided differently"
+        )
+    notes += [
+        f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
+        "different ones"
+        for pair in pairs
+        if pair.distance > FAR
+    ]
+    notes.append(
+        "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
+        "less differs by chance than is told here"
+    )
+    return tuple(notes)

@@ -1,0 +1,251 @@
+"""The output tree: where releases are kept so that programs find them, and what a table of numbers looks like.
+
+::
+
+    PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
+                                    <release id>.parquet   the same numbers as a table (`numbers_table`)
+                                    <release id>.html      the report page
+                                    latest.json            a copy of the newest model, by the time it was made
+
+Names are other people's text: whatever is not a letter, digit, dot, dash or underscore is written as %XX, so two
+names never share a file and none leaves its folder.
+"""
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
+from pubpriv.estimate import write_atomically
+from pubpriv.models import load
+from pubpriv.report import History, page
+
+VARIABLE = "PUBPRIV_OUTPUT"
+LATEST = "latest"
+LONGEST = 200
+"""Bytes that a file name may have beside its suffix; file systems allow 255."""
+
+_INCIDENTAL = ("created", "version")
+"""Parts of the provenance that say when and by which version a file was written, not what was released."""
+
+
+@dataclass(frozen=True)
+class ReleaseFiles:
+    """The files of one release."""
+
+    model: Path
+    table: Path
+    page: Path
+    latest: Path
+
+
+def output_root() -> Path | None:
+    """The folder that `PUBPRIV_OUTPUT` names, if it names one."""
+    named = os.environ.get(VARIABLE, "").strip()
+    return Path(named).expanduser() if named else None
+
+
+def safe_name(name: str) -> str:
+    """A file name for any text: one of its own for each, in the same folder.
+
+    Raises:
+        InvalidInput: it is too long, or empty.
+    """
+    told = quote(name, safe="", errors="surrogatepass")
+    if told[:1] == "." or told == LATEST:
+        told = f"%{ord(told[0]):02X}{told[1:]}"
+    if not 0 < len(told) <= LONGEST:
+        raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {LONGEST} plain letters")
+    return told
+
+
+def release_files(estimate: Any, folder: str | os.PathLike[str]) -> ReleaseFiles:
+    """Where the files of a release are kept.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree, as in `PUBPRIV_OUTPUT`.
+
+    Raises:
+        InvalidInput: a simulation, or names that make no file name.
+    """
+    dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
+    if dataset is None or release_id is None:
+        raise InvalidInput("a simulation is no release: save it with .save(path)")
+    home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
+    model, table, told = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
+    return ReleaseFiles(model, table, told, home / f"{LATEST}.json")
+
+
+def store_release(
+    estimate: Any,
+    folder: str | os.PathLike[str],
+    public: PublicTable | None = None,
+    history: History | None = None,
+) -> Path:
+    """Keep a release in the output tree: model, table, page, and `latest.json` if none there is newer.
+
+    A release that is there already is left as it is, to the byte: a replay changes nothing, and `latest.json` never
+    goes back to an older one.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree.
+        public: for the page.
+        history: for the page.
+
+    Returns:
+        The model file.
+
+    Raises:
+        InvalidInput: a simulation, bad names, or public rows of another release.
+        LedgerViolation: another release is kept under this id.
+        Unavailable: the disk refuses a file; storing again is safe.
+    """
+    files = release_files(estimate, folder)
+    refused = None
+    try:
+        with _alone(files.model.parent):
+            kept = _kept(estimate, files)
+            told = None if files.page.exists() else page(kept, public, history)
+            if not files.model.exists():
+                kept.save(files.model)
+            if not files.table.exists():
+                write_atomically(files.table, numbers_file(kept))
+            if told is not None:
+                write_atomically(files.page, told)
+            if _newer(kept, files.latest):
+                write_atomically(files.latest, files.model.read_text())
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(
+            f"the release cannot be written to {files.model.parent} ({refused}); its answers are kept: run the same "
+            f"release id {estimate.provenance['release_id']} again, which spends nothing"
+        )
+    return files.model
+
+
+def numbers_table(estimate: Any) -> Any:
+    """Every released number as a row of an Arrow table, the same columns for all kinds of release.
+
+    | column | |
+    |---|---|
+    | `dataset`, `release_id`, `created` | of which release |
+    | `quantity` | `weight`, `mean` or `covariance` |
+    | `component` | 1 to k; null where there are no components |
+    | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
+    | `value` | the estimate, in the data's own units |
+    | `error_sampling`, `error_privacy` | its standard errors, by source |
+    """
+    import pyarrow as pa
+
+    where = (estimate.provenance.get("dataset"), estimate.provenance.get("release_id"), estimate.provenance["created"])
+    rows = [(*where, *row) for row in _number_rows(estimate)]
+    fields = [
+        ("dataset", pa.string()),
+        ("release_id", pa.string()),
+        ("created", pa.string()),
+        ("quantity", pa.string()),
+        ("component", pa.int32()),
+        ("column", pa.string()),
+        ("other_column", pa.string()),
+        ("value", pa.float64()),
+        ("error_sampling", pa.float64()),
+        ("error_privacy", pa.float64()),
+    ]
+    arrays = [pa.array([row[i] for row in rows], kind) for i, (_, kind) in enumerate(fields)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def numbers_file(estimate: Any) -> bytes:
+    """`numbers_table` as a Parquet file; the same release gives the same bytes."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(numbers_table(estimate), buffer, compression="snappy")
+    return buffer.getvalue()
+
+
+def _number_rows(estimate: Any) -> Iterator[tuple[Any, ...]]:
+    """(quantity, component, column, other column, value, sampling, privacy) of every number."""
+    names = estimate.columns
+    parts = {name: _errors(estimate, name) for name in estimate.standard_errors}
+    mixture = estimate.kind == "gaussian-mixture"
+    means = estimate.means if mixture else estimate.mean[None]
+    for j, center in enumerate(means):
+        component = j + 1 if mixture else None
+        if mixture:
+            yield ("weight", component, None, None, float(estimate.weights[j]), *_at(parts["weights"], (j,)))
+        for i, name in enumerate(names):
+            yield ("mean", component, name, None, float(center[i]), *_at(parts["means" if mixture else "mean"], (j, i)))
+        if estimate.kind == "mean":
+            continue
+        covariance = estimate.covariances[j] if mixture else estimate.covariance
+        for a, b in combinations_with_replacement(range(len(names)), 2):
+            errors = _at(parts["covariances" if mixture else "covariance"], (j, a, b))
+            yield ("covariance", component, names[a], names[b], float(covariance[a, b]), *errors)
+
+
+def _errors(estimate: Any, name: str) -> list[np.ndarray]:
+    """Both errors of a part; what is not of a mixture gets a leading axis of one component."""
+    told = [np.asarray(estimate.standard_errors[name][source], dtype=float) for source in ("sampling", "privacy")]
+    return told if estimate.kind == "gaussian-mixture" else [error[None] for error in told]
+
+
+def _at(errors: list[np.ndarray], where: tuple[int, ...]) -> tuple[float, float]:
+    return float(errors[0][where]), float(errors[1][where])
+
+
+def _kept(estimate: Any, files: ReleaseFiles) -> Any:
+    """The release as it stands in its file, if there is one."""
+    if not files.model.exists():
+        return estimate
+    known = load(files.model)
+    if _content(known) != _content(estimate):
+        raise LedgerViolation(
+            f"{files.model} is another release under the same id: one of the two is not what the ledger answered. "
+            "Check the file with `pubpriv ledger verify --model FILE`, and move it away if it is wrong"
+        )
+    return known
+
+
+def _content(estimate: Any) -> dict[str, Any]:
+    """What was released, without what two writings of it may differ in; as it reads back from a file."""
+    told: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    told["provenance"] = {name: value for name, value in told["provenance"].items() if name not in _INCIDENTAL}
+    return told
+
+
+def _newer(estimate: Any, latest: Path) -> bool:
+    """No newer release is in `latest`; a file there that cannot be read is replaced."""
+    try:
+        known = _age(load(latest))
+    except (InvalidInput, KeyError):
+        return True
+    return _age(estimate) > known
+
+
+def _age(estimate: Any) -> tuple[str, str]:
+    """When a release was made; of two in one second, the one whose id comes later."""
+    return str(estimate.provenance["created"]), str(estimate.provenance["release_id"])
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One writer at a time in a folder, which is made if it is missing; a writer that dies leaves it free."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
