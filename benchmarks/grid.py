@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, oracle
+from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, matched, oracle
 from pubpriv.errors import InvalidInput
 
 ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
 WORKERS = 2
+NORMAL = 1.959964
+"""Half the width of a 95% interval, in standard errors."""
 
 Task = TypeVar("Task")
 Found = TypeVar("Found")
@@ -41,7 +43,8 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
     for budget in budgets:
         curator = pp.Curator.simulation(rows, pp.parse_budget(budget), seed)
         estimate = pp.estimate_mixture(public, curator, n_components=setting.k)
-        ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))
+        numbers = Truth(estimate.weights, estimate.means, estimate.covariances)
+        ours = error(truth, numbers)
         found.append(
             {
                 "setting": name,
@@ -54,7 +57,19 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
                 "covariance_ratio": ours.covariance / best.covariance,
                 "weight_ratio": ours.weight / best.weight,
             }
+            | covered(truth, numbers, estimate.standard_errors)
         )
+    return found
+
+
+def covered(truth: Truth, estimate: Truth, errors: Any) -> dict[str, float]:
+    """Share of weights, of coordinates of means and of entries of covariances whose 95% interval holds the truth."""
+    order = matched(truth, estimate)
+    found = {}
+    for name in ("weights", "means", "covariances"):
+        total = np.hypot(errors[name]["sampling"], errors[name]["privacy"])[order]
+        miss = np.abs(getattr(estimate, name)[order] - getattr(truth, name))
+        found[f"{name}_covered"] = float((miss <= NORMAL * total).mean())
     return found
 
 

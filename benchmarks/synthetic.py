@@ -116,22 +116,39 @@ class Error:
     weight: float
 
 
-def error(truth: Truth, estimate: Truth) -> Error:
-    """Errors after the matching of components that makes the mean errors smallest in sum."""
+def matched(truth: Truth, estimate: Truth) -> np.ndarray:
+    """(k,) component of the estimate that goes with each true one: least sum of Mahalanobis distances of means."""
     from scipy.optimize import linear_sum_assignment
 
+    return np.asarray(linear_sum_assignment(_distances(truth, estimate))[1])
+
+
+def error(truth: Truth, estimate: Truth) -> Error:
+    """Errors after the matching of components that makes the mean errors smallest in sum."""
     k, d = truth.means.shape
-    inverse = [np.linalg.inv(np.linalg.cholesky(covariance)) for covariance in truth.covariances]
-    distance = np.array(
-        [[np.linalg.norm(inverse[i] @ (estimate.means[j] - truth.means[i])) for j in range(k)] for i in range(k)]
-    )
-    rows, columns = linear_sum_assignment(distance)
+    columns = matched(truth, estimate)
     relative = [
-        np.linalg.norm(inverse[i] @ estimate.covariances[j] @ inverse[i].T - np.eye(d))
-        for i, j in zip(rows, columns, strict=True)
+        np.linalg.norm(inverse @ estimate.covariances[j] @ inverse.T - np.eye(d))
+        for inverse, j in zip(_inverse_roots(truth), columns, strict=True)
     ]
-    weights = np.abs(estimate.weights[columns] - truth.weights[rows])
-    return Error(float(distance[rows, columns].max()), float(max(relative)), float(weights.max()))
+    weights = np.abs(estimate.weights[columns] - truth.weights)
+    return Error(
+        float(_distances(truth, estimate)[np.arange(k), columns].max()), float(max(relative)), float(weights.max())
+    )
+
+
+def _distances(truth: Truth, estimate: Truth) -> np.ndarray:
+    """(k, k) Mahalanobis distances: row i from the true mean i, in units of its covariance."""
+    return np.array(
+        [
+            [np.linalg.norm(inverse @ (other - mean)) for other in estimate.means]
+            for mean, inverse in zip(truth.means, _inverse_roots(truth), strict=True)
+        ]
+    )
+
+
+def _inverse_roots(truth: Truth) -> list[np.ndarray]:
+    return [np.linalg.inv(np.linalg.cholesky(covariance)) for covariance in truth.covariances]
 
 
 def _covariance(setting: Setting, generator: np.random.Generator) -> np.ndarray:

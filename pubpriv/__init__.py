@@ -16,6 +16,7 @@ _HOMES = {
     "Ledger": "pubpriv.privacy.ledger",
     "MeanEstimate": "pubpriv.models",
     "MixtureEstimate": "pubpriv.models",
+    "PrivateGaussianMixture": "pubpriv.mixture.estimator",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.gaussian.mean import estimate_mean
     from pubpriv.gaussian.pipeline import estimate_gaussian
+    from pubpriv.mixture.estimator import PrivateGaussianMixture
     from pubpriv.mixture.pipeline import estimate_mixture
     from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
@@ -44,6 +46,7 @@ __all__ = [
     "Ledger",
     "MeanEstimate",
     "MixtureEstimate",
+    "PrivateGaussianMixture",
     "PrivateTable",
     "PublicTable",
     "PureDP",
