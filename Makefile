@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 .PHONY: help install demo test test-slow test-storm test-operate check clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
 

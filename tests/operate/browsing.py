@@ -1,0 +1,82 @@
+"""The system's Chromium, without a window, for tests: pages that remember what they asked for and complained about."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCREENSHOTS = Path(__file__).parents[2] / "test-screenshots"
+PATIENCE = 30_000
+"""Milliseconds that a page may take to show something."""
+
+
+@dataclass
+class Watched:
+    """A page, the URLs it asked for, and what its console complained about."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def shot(self, name: str, whole: bool = True) -> None:
+        """A picture for a person to look at."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
+
+    def text(self) -> str:
+        """What a reader sees."""
+        return str(self.page.inner_text("body"))
+
+    def overflow(self) -> int:
+        """Pixels by which the page is wider than its window."""
+        wide, window = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+        return int(wide - window)
+
+
+@dataclass(frozen=True)
+class Browser:
+    """A running Chromium."""
+
+    driver: Any
+
+    @contextmanager
+    def open(self, url: str, width: int = 1280, height: int = 900, **options: Any) -> Iterator[Watched]:
+        """A fresh profile with one page."""
+        context = self.driver.new_context(viewport={"width": width, "height": height}, **options)
+        try:
+            watched = Watched(context.new_page())
+            watched.page.set_default_timeout(PATIENCE)
+            watched.page.on("request", lambda request: watched.requests.append(request.url))
+            watched.page.on("console", lambda message: _note(watched, message))
+            watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+            watched.page.goto(url)
+            yield watched
+        finally:
+            context.close()
+
+
+def _note(watched: Watched, message: Any) -> None:
+    if message.type == "error":
+        watched.complaints.append(message.text)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The system's browser; skips, with the reason, where it or its driver is missing."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("SKIPPED: no Chromium (Debian: apt-get install chromium)")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="SKIPPED: no playwright (make install)")
+    # root may start it only without its sandbox; it sees our own pages and nothing else
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_api.sync_playwright() as playwright:
+        driver = playwright.chromium.launch(executable_path=program, args=arguments)
+        try:
+            yield Browser(driver)
+        finally:
+            driver.close()
