@@ -26,7 +26,7 @@ from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.ranks import Whole
 from pubpriv.mixture import plan as mixture_plan
 from pubpriv.mixture.choice import CLEARLY, score_bound
-from pubpriv.mixture.pipeline import UNTRUSTED, checked_public
+from pubpriv.mixture.pipeline import checked_public
 from pubpriv.mixture.scaling import precondition as standardise
 from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.supercluster import supercluster
@@ -267,7 +267,7 @@ class MixtureCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""
-        return self._noise(self._plan(n, purse))[2] * math.sqrt(2 * self.d) / (n / self.k) <= UNTRUSTED
+        return self._noise(self._plan(n, purse))[2] * math.sqrt(2 * self.d) / (n / self.k) <= mixture_plan.UNTRUSTED
 
     def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
         """Of a mixture."""
@@ -285,7 +285,8 @@ class MixtureCase:
         return tuple(told)
 
     def _plan(self, n: int, purse: Purse) -> mixture_plan.MixturePlan:
-        return mixture_plan.make_plan(purse, n, self.d, self.k, self.k == 1 or bool(self.overlapping))
+        regime = "overlapping" if self.k == 1 or self.overlapping else "separated-scarce"
+        return mixture_plan.make_plan(purse, n, self.d, self.k, regime)
 
     def _noise(self, plan: mixture_plan.MixturePlan) -> tuple[float, float, float]:
         """Of count, sum and second moment of a component in the last round."""

@@ -159,7 +159,7 @@ def drivers(seed: int) -> list[Driver]:
         for name, options in GAUSSIANS.items()
     ]
     return [
-        _mixture("estimate_mixture, separated", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, separated-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
         _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
         _one_gaussian("estimate_mean", estimate_mean, seed),
         *gaussians,

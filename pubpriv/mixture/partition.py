@@ -46,16 +46,18 @@ def locate(
     groups: Groups,
     subspaces: Subspaces,
     seeds: Seeds,
-    asks: tuple[Ask, Ask],
+    asks: tuple[Ask | None, Ask],
 ) -> Mixture:
     """Move the seeds to the private rows, first in their subspaces, then in R^d: spherical components.
 
-    Two joint releases of count, sum and squared norm per cell. Components keep their group's units, so
-    "spherical" means proportional to the group's public column variances.
+    Two joint releases of count, sum and squared norm per cell; without the first ask there is only the second, about
+    cells that public rows made. Components keep their group's units, so "spherical" means proportional to the group's
+    public column variances.
 
     Privacy: two `Moments` questions over partitions, mu^2 <= the two asks' prices.
     """
-    seeds = _move(curator, scaling, groups, subspaces, seeds, asks[0])
+    if asks[0] is not None:
+        seeds = _move(curator, scaling, groups, subspaces, seeds, asks[0])
     partition = _partition(scaling, groups, subspaces, seeds)
     k, d = len(seeds.groups), len(groups.points[0])
     units = np.array(groups.units)[list(seeds.groups)]

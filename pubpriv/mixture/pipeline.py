@@ -7,29 +7,21 @@ public points seed, private answers measure) with joint releases that make them 
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.ingest import settling
 from pubpriv.mixture.bks.driver import estimate_bks
-from pubpriv.mixture.components import Floors, Round
-from pubpriv.mixture.errors import standard_errors
-from pubpriv.mixture.linear import clip_radius
-from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
-from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.regimes import Regime, choose, searching
+from pubpriv.mixture.released import diagnostics, released
+from pubpriv.mixture.routes import Layout, Run, measured, search, with_type
 from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
+from pubpriv.mixture.shapes import shaped
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
-from pubpriv.models import Mixture, MixtureEstimate
-from pubpriv.plans import Ask
+from pubpriv.models import MixtureEstimate
 from pubpriv.privacy.budgets import Budget, Purse
-
-UNTRUSTED = 1.5
-"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
 
 def estimate_mixture(
@@ -78,26 +70,40 @@ def estimate_mixture(
     )
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
-    if n_components is None or covariance_type != "full":
-        raise InvalidInput("not built yet")
     purse = curator.begin("mixture", configuration, rows.sha256, budget)
     steps = steps.wrapped(settling(curator.settled, "mixture"))
     if method != "auto":
         return _by_the_paper(rows, curator, settings, purse, budget or curator.budget, steps)
-    scaling = steps.precondition(rows)
-    groups = steps.supercluster(rows, scaling, n_components)
-    fallback = steps.public_model(rows, scaling, n_components)
-    plan = make_plan(purse, curator.n_rows, len(rows.columns), n_components, groups.overlapping)
-    curator.rehearse(rehearsal(plan, len(rows.columns), groups.count))
-    if groups.overlapping:
-        last = _overlapping(curator, rows, scaling, plan, steps)
-    else:
-        last = _separated(curator, rows, scaling, groups, plan, steps)
-    guard = steps.prefer(curator, scaling, last.mixture, fallback, plan.ask("mixture/guard"))
+    run = Run(curator, rows, steps.precondition(rows), settings, steps)
+    most = min(settings.most, len(rows.rows))
+    groups = steps.supercluster(rows, run.scaling, most)
+    looked_for = most if n_components is None and most > 1 else 0
+    regime = searching(most) if looked_for else _regime(run, groups, most)
+
+    def planned(k: int) -> MixturePlan:
+        return make_plan(purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for)
+
+    plan = planned(most)
+    for other in [plan] if not looked_for else [plan, planned(1)]:
+        curator.rehearse(rehearsal(other, len(rows.columns), groups.count))
+    layout = Layout(most, groups)
+    if looked_for:
+        layout = search(run, groups, plan)
+        plan = planned(layout.n_components)
+    fallback = shaped(steps.public_model(rows, run.scaling, plan.n_components), covariance_type, run.scaling)
+    last, kind, reason = with_type(run, measured(run, layout, plan))
+    guard = steps.prefer(curator, run.scaling, last.mixture, fallback, plan.ask("mixture/guard"))
     weights = steps.count_weights(last)
+    if not guard.clear:
+        kind, reason = covariance_type, "that of the public model"
+    told = diagnostics(run, layout, plan, regime, last, guard) | {"covariance_type": kind, "covariance_reason": reason}
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    diagnostics = _diagnostics(rows, scaling, groups, plan, last, guard)
-    return _estimate(chosen, last if guard.clear else None, curator, rows, scaling, method, diagnostics)
+    return released(chosen, last if guard.clear else None, curator, rows, run.scaling, method, told)
+
+
+def _regime(run: Run, groups: Groups, k: int) -> Regime:
+    m, d = len(run.rows.rows), len(run.rows.columns)
+    return choose(m, d, k, run.settings.smallest_weight, groups.separation, groups.overlapping)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
@@ -123,110 +129,6 @@ def _by_the_paper(
 ) -> MixtureEstimate:
     """Algorithms 3 to 10 of the paper, instead of the default pipeline."""
     found = estimate_bks(rows, curator, settings, purse, budget, steps)
-    return _estimate(
+    return released(
         found.mixture, found.last, curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
-    )
-
-
-def _separated(
-    curator: Curator, rows: PublicTable, scaling: Scaling, groups: Groups, plan: MixturePlan, steps: MixtureSteps
-) -> Round:
-    """Components stand apart: find them in private subspaces, then measure."""
-    subspaces = Subspaces.whole(groups)
-    if plan.n_components < len(rows.columns):
-        subspaces = steps.private_pca(curator, scaling, groups, plan.n_components, plan.ask("mixture/pca"))
-    seeds = steps.seed(groups, subspaces, plan.n_components)
-    asks = plan.ask("mixture/coarse/subspace"), plan.ask("mixture/coarse/space")
-    start = steps.locate(curator, scaling, groups, subspaces, seeds, asks)
-    return _refine(curator, scaling, start, groups.floors(seeds.groups), plan.starting("mixture/round-"), steps)
-
-
-def _overlapping(
-    curator: Curator, rows: PublicTable, scaling: Scaling, plan: MixturePlan, steps: MixtureSteps
-) -> Round:
-    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
-    floors = ((FLOOR,) * len(rows.columns),) * plan.n_components
-    starts = steps.public_starts(rows, scaling, plan.n_components)
-    refined = [
-        _refine(curator, scaling, start, floors, plan.starting(f"mixture/start-{number}/"), steps).mixture
-        for number, start in enumerate(starts, start=1)
-    ]
-    scores = [0.0] + [
-        steps.prefer(curator, scaling, other, refined[0], plan.ask(f"mixture/pick-{number}")).advantage
-        for number, other in enumerate(refined[1:], start=2)
-    ]
-    best = refined[int(np.argmax(scores))]
-    return _refine(curator, scaling, best, floors, [plan.ask("mixture/round-3")], steps)
-
-
-def _refine(
-    curator: Curator, scaling: Scaling, start: Mixture, floors: Floors, asks: list[Ask], steps: MixtureSteps
-) -> Round:
-    """One round per ask, each from the estimate before it."""
-    last: Round = steps.estimate_components(curator, scaling, start, floors, asks[0])
-    for ask in asks[1:]:
-        last = steps.estimate_components(curator, scaling, last.mixture, floors, ask)
-    return last
-
-
-def _diagnostics(
-    rows: PublicTable, scaling: Scaling, groups: Groups, plan: MixturePlan, last: Round, guard: Any
-) -> dict[str, Any]:
-    d, k = len(rows.columns), len(last.counts)
-    loud = last.moment_sd * np.sqrt(2 * d) / np.array(last.counts)
-    warnings = list(scaling.notes)
-    smallest = min(last.counts) / sum(last.counts)
-    if len(rows.rows) < 5 * np.log(max(k, 2)) / max(smallest, 1e-9):
-        warnings.append(
-            f"{len(rows.rows)} public rows are few for {k} components: one of them may have been missed "
-            f"(about {int(np.ceil(5 * np.log(max(k, 2)) / max(smallest, 1e-9)))} would do)"
-        )
-    if loud.max() > UNTRUSTED:
-        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
-    if not guard.clear:
-        warnings.append("the private rows do not support a better model than the public one, which is returned")
-    return {
-        "regime": plan.regime,
-        "separation": groups.separation,
-        "groups": groups.count,
-        "rounds": [ask.label for ask in plan.asks],
-        "covariance_noise": loud.tolist(),
-        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
-        "private_model_chosen": guard.clear,
-        "clip_radius": clip_radius(d),
-        "covariance_floor": (FLOOR * np.array(scaling.scale) ** 2).tolist(),
-        "warnings": warnings,
-    }
-
-
-def _estimate(
-    chosen: Mixture,
-    last: Round | None,
-    curator: Curator,
-    rows: PublicTable,
-    scaling: Scaling,
-    method: str,
-    diagnostics: dict[str, Any],
-    found: bool = True,
-) -> MixtureEstimate:
-    """The model in the data's own units, components by falling weight."""
-    weights, means, covariances = chosen.arrays
-    order = np.argsort(-weights, kind="stable")
-    location, scale = np.array(scaling.location), np.array(scaling.scale)
-    released = covariances[order] * np.outer(scale, scale)
-    mixture = Mixture.of(
-        weights[order] / weights.sum(),
-        location + scale * means[order],
-        (released + released.transpose(0, 2, 1)) / 2,  # symmetric to the last bit
-    )
-    statement = curator.statement()
-    return MixtureEstimate(
-        mixture=mixture,
-        columns=curator.columns,
-        method=told_method(method, statement),
-        converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
-        standard_errors=standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen),
-        privacy=statement.to_json(),
-        provenance=provenance_of(statement, curator.n_rows, rows),
-        diagnostics=diagnostics,
     )

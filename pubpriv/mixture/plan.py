@@ -1,7 +1,8 @@
 """What a run will ask and what each question may cost, fixed before a private row is read.
 
 All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
-driver executes this object; pricing a run without running it is this object too.
+driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
+second plan when it has found it: what was asked until then stands in both, and both have the same sum.
 """
 
 import math
@@ -10,14 +11,19 @@ from fractions import Fraction
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import BoundedScore, LiftedGram, Moments, Question
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything
 from pubpriv.mixture.linear import clip_radius
+from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 GUARD = Fraction(2, 100)
 PCA = Fraction(8, 100)
+SEARCH = Fraction(6, 100)
+"""For finding k, in equal parts over the numbers of components that are tried: counts take little."""
+
 COARSE = Fraction(7, 100)
 FIRST_ROUND = Fraction(1, 5)
 EXPLORE = Fraction(1, 2)
@@ -27,7 +33,13 @@ TWO_ROUNDS_BELOW = 0.5
 """A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
 component's variance; above, one round gets all."""
 
+UNTRUSTED = 1.5
+"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
+
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+SPHERICAL_REACH = 1.15
+"""Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
+
 GRAM_SHARES = Fraction(3, 100), Fraction(12, 100), Fraction(85, 100)
 
 
@@ -37,50 +49,103 @@ class MixturePlan(Plan):
     """Questions of a run of `estimate_mixture`.
 
     Attributes:
-        regime: `separated` (scale tree, private PCA, seeding, coarse moments, rounds) or `overlapping`
-            (public starts in R^d, two rounds each, the best one refined).
-        n_components: k.
+        regime: see `Regime`.
+        n_components: k; most that it may be while it is looked for.
+        covariance_type: of the rounds.
+        most: most components that are looked for; 0: k is known.
+        noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
     """
 
     regime: str
     n_components: int
+    covariance_type: str
+    most: int
+    noise: float
+
+    @property
+    def loud(self) -> bool:
+        """Only weights, means and scale can be trusted, as far as can be told beforehand."""
+        return self.noise > UNTRUSTED
+
+    @property
+    def dimension(self) -> int:
+        """Directions that a private subspace would have: k, or the most that it may be."""
+        return self.most or self.n_components
 
 
-def make_plan(purse: Purse, n: int, d: int, k: int, overlapping: bool) -> MixturePlan:
-    """The plan of a run on n rows of d columns with k components."""
-    shares = _overlapping() if overlapping else _separated(purse.rho, n, d, k)
+def make_plan(
+    purse: Purse, n: int, d: int, k: int, regime: str = SCARCE, covariance_type: str = "full", most: int = 0
+) -> MixturePlan:
+    """The plan of a run on n rows of d columns with k components.
+
+    Args:
+        purse: the method's share.
+        n: private rows.
+        d: columns.
+        k: components; while k is looked for: `most`.
+        regime: `overlapping`, `separated-scarce` or `separated-ample`.
+        covariance_type: as `MixtureSettings` has it.
+        most: most components that are looked for; 0: k is known.
+    """
+    if regime == OVERLAPPING:
+        shares = _overlapping(purse.rho, n / k, d, covariance_type)
+    else:
+        shares = _separated(purse.rho, n / k, d, covariance_type, most, most or k, regime == AMPLE)
     asks = split_purse(purse, "mixture", shares)
-    return MixturePlan(asks, "overlapping" if overlapping else "separated", k)
+    noise = spectral_noise(asks[-1].rho, d, n / k, covariance_type)
+    return MixturePlan(asks, regime, k, covariance_type, most, noise)
 
 
-def _separated(rho: float, n: int, d: int, k: int) -> dict[str, Fraction]:
+def searched(k: int) -> str:
+    """The label of the question whether there are k components."""
+    return f"mixture/components-{k}"
+
+
+def _separated(
+    rho: float, count: float, d: int, covariance_type: str, most: int, ell: int, ample: bool
+) -> dict[str, Fraction]:
     shares = {"guard": GUARD}
     rest = 1 - GUARD
-    if d > k:
+    if d > ell and not ample:
         shares["pca"] = PCA * rest
-    shares["coarse/subspace"] = shares["coarse/space"] = COARSE / 2 * rest
+    for k in range(most, 1, -1):
+        shares[f"components-{k}"] = SEARCH / (most - 1) * rest
+    if not ample:
+        shares["coarse/subspace"] = COARSE / 2 * rest
+    shares["coarse/space"] = COARSE / 2 * rest
     left = 1 - sum(shares.values(), Fraction(0))
-    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, n / k)
+    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, covariance_type)
     if noise < TWO_ROUNDS_BELOW:
         return shares | {"round-1": FIRST_ROUND * left, "round-2": (1 - FIRST_ROUND) * left}
     return shares | {"round-1": left}
 
 
-def _overlapping() -> dict[str, Fraction]:
+def _overlapping(rho: float, count: float, d: int, covariance_type: str) -> dict[str, Fraction]:
     shares = {"guard": GUARD}
     rest = 1 - GUARD
+    # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
+    rounds = 1 if spectral_noise(float(EXPLORE * rest) * rho, d, count, covariance_type) > UNTRUSTED else 2
     for start in range(1, STARTS + 1):
-        for number in (1, 2):
-            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (2 * STARTS)
+        for number in range(1, rounds + 1):
+            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS)
     for start in range(2, STARTS + 1):
         shares[f"pick-{start}"] = PICK * rest
     return shares | {"round-3": 1 - sum(shares.values(), Fraction(0))}
 
 
-def spectral_noise(rho: float, d: int, count: float) -> float:
+def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    if covariance_type == "spherical":
+        return clip_radius(d, SPHERICAL_REACH) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
-    return sd * math.sqrt(2 * d) / count
+    return sd * spectral_factor(covariance_type, d) / count
+
+
+def spectral_factor(covariance_type: str, d: int) -> float:
+    """Spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
+    if covariance_type == "spherical":
+        return 1.0
+    return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
 def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
@@ -94,19 +159,29 @@ def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
         step = ask.label.removeprefix("mixture/")
         if step == "pca":
             return LiftedGram.second_moment(Everything(), *frames(groups, d), ask.price)
+        if step.startswith("components-"):
+            count = int(step.removeprefix("components-"))
+            return Counts.priced(PairBins(frames(1, d)[0][0], ((0.0,) * d,) * count), ask.price)
         if step.startswith("coarse/"):
-            ell = min(k, d) if step == "coarse/subspace" else d
+            ell = min(plan.dimension, d) if step == "coarse/subspace" else d
             return Moments.priced(Everything(), *frames(k, ell), ask.price, MOMENT_SHARES)
         if step == "guard" or step.startswith("pick-"):
             one = Cells(frames(1, d)[0], (0.0,))
             return BoundedScore.priced(one, one, 1.0, ask.price)
-        return LiftedGram.priced(Everything(), *frames(k, d), ask.price, GRAM_SHARES)
+        return _round(plan, *frames(k, d), ask)
 
     return [blank(ask) for ask in plan.asks]
 
 
-def last_round(plan: MixturePlan, d: int) -> LiftedGram:
+def last_round(plan: MixturePlan, d: int) -> Question:
     """The question of the last round, of which the model is made: its size, price and noise, with real radii."""
     k = plan.n_components
-    frames = (Frame((0.0,) * d),) * k
-    return LiftedGram.priced(Everything(), frames, (clip_radius(d),) * k, plan.asks[-1].price, GRAM_SHARES)
+    spherical = plan.covariance_type == "spherical"
+    radius = clip_radius(d, SPHERICAL_REACH) if spherical else clip_radius(d)
+    return _round(plan, (Frame((0.0,) * d),) * k, (radius,) * k, plan.asks[-1])
+
+
+def _round(plan: MixturePlan, frames: tuple[Frame, ...], radii: tuple[float, ...], ask: Ask) -> Question:
+    if plan.covariance_type == "spherical":
+        return Moments.priced(Everything(), frames, radii, ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES)

@@ -19,7 +19,9 @@ from pubpriv.mixture.partition import locate, seed
 from pubpriv.mixture.pca import private_pca
 from pubpriv.mixture.public_model import public_model, public_starts
 from pubpriv.mixture.scaling import precondition
+from pubpriv.mixture.shapes import choose_shape, estimate_diagonal, estimate_spherical
 from pubpriv.mixture.supercluster import supercluster
+from pubpriv.mixture.unknown import probe
 
 __all__ = ["PLAIN", "MixtureSteps", "Step", "watcher"]
 
@@ -39,8 +41,12 @@ class MixtureSteps:
     public_starts: Step = public_starts
     private_pca: Step = private_pca
     seed: Step = seed
+    probe: Step = probe
     locate: Step = locate
     estimate_components: Step = estimate_components
+    estimate_diagonal: Step = estimate_diagonal
+    estimate_spherical: Step = estimate_spherical
+    choose_shape: Step = choose_shape
     count_weights: Step = count_weights
     prefer: Step = prefer
     open_level: Step = open_level

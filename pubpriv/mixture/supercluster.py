@@ -12,14 +12,12 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import one_thread
+from pubpriv.mixture.regimes import SEPARATED
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import seed_group
 
 CUT = 2.0
 """A merge is cut while it is higher than this many largest nearest-neighbour distances."""
-
-SEPARATED = 4.0
-"""Components at least this many standard deviations apart can be told apart by their own geometry."""
 
 POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""

@@ -10,6 +10,7 @@ line between them. A Gaussian cut by two seeds shows no dip there, whatever its 
 `PairBins`); two components do. The largest number all of whose pairs are apart is taken.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,7 +107,7 @@ def _pair_apart(row: np.ndarray, noise: float, smaller: float) -> bool:
         if high[place] < DIP * peak:
             return True
     middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
-    return middle + SURE * np.sqrt(2 * noise**2 + max(middle, 0.0)) < CONTACT * smaller
+    return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) < CONTACT * smaller
 
 
 def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> PairBins:

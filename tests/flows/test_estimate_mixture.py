@@ -38,7 +38,7 @@ def groups(n: int, seed: int, d: int, distance: float) -> np.ndarray:
 
 CASES = {
     # regime: (columns, distance, public rows, questions that only this regime asks)
-    "separated": (4, 8.0, 12, {"mixture/pca", "mixture/coarse/subspace"}),
+    "separated-scarce": (4, 8.0, 12, {"mixture/pca", "mixture/coarse/subspace"}),
     "overlapping": (2, 1.5, 40, {"mixture/start-1/round-1", "mixture/pick-2"}),
 }
 

@@ -263,17 +263,19 @@ def test_bad_public_rows_are_refused(public, message):
     n=st.integers(1, 10**9),
     d=st.integers(1, 300),
     k=st.integers(1, 100),
-    overlapping=st.booleans(),
+    regime=st.sampled_from(["overlapping", "separated-scarce", "separated-ample"]),
+    search=st.booleans(),
     kind=st.sampled_from(["zcdp", "approx"]),
 )
-def test_a_plan_spends_its_share_exactly(units, n, d, k, overlapping, kind):
+def test_a_plan_spends_its_share_exactly(units, n, d, k, regime, search, kind):
     """Prices add up to the purse, each is payable in whole units, and labels are unique."""
     purse = Purse(units, kind)
-    plan = make_plan(purse, n, d, k, overlapping)
+    most = min(k + 3, 20) if search and k <= 20 else 0
+    plan = make_plan(purse, n, d, k, regime, most=most)
     assert sum((ask.price for ask in plan.asks), Fraction(0)) == purse.squared_distance(units)
     assert all(ask.price > 0 and (ask.price * 10**12).denominator == 1 for ask in plan.asks)
     assert len({ask.label for ask in plan.asks}) == len(plan.asks)
-    assert plan == make_plan(purse, n, d, k, overlapping)
+    assert plan == make_plan(purse, n, d, k, regime, most=most)
 
 
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(1.0, 1e-6), pp.ApproximateDP(20.0, 1e-6)], ids=str)

@@ -1,0 +1,80 @@
+"""Which way a run takes, from public facts alone, in words that a reader can check."""
+
+import math
+from dataclasses import dataclass
+
+from pubpriv.data.codec import public_value
+
+OVERLAPPING = "overlapping"
+SCARCE = "separated-scarce"
+AMPLE = "separated-ample"
+
+SEPARATED = 4.0
+"""Components at least this many standard deviations apart can be told apart by their own geometry."""
+
+FEW = 5.0
+"""Fewer than this many times log(k) / w_min public rows may miss a component."""
+
+PLENTY = 4.0
+"""From this many public rows per column, in a component of the smallest weight, public rows alone tell clusters apart
+in all of R^d, and a private subspace is worth nothing."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Regime:
+    """The way a run takes.
+
+    Attributes:
+        name: `overlapping`: several public starts in R^d, the private rows choose. `separated-scarce`: private
+            subspaces, public seeds in them. `separated-ample`: public seeds in R^d, no private subspace.
+        reason: why, for a reader.
+    """
+
+    name: str
+    reason: str
+
+
+def choose(m: int, d: int, k: int, smallest_weight: float, separation: float | None, overlapping: bool) -> Regime:
+    """The regime of a run with k components known beforehand.
+
+    Args:
+        m: public rows.
+        d: columns.
+        k: components.
+        smallest_weight: w_min.
+        separation: of public clusters, in standard deviations; None: too few public rows to judge.
+        overlapping: what the superclustering made of it.
+    """
+    if k == 1:
+        return Regime(OVERLAPPING, "one component: there is nothing to separate")
+    if overlapping:
+        near = "" if separation is None else f" ({separation:.1f} standard deviations, below {SEPARATED:g})"
+        return Regime(OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
+    if separation is None:
+        told = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
+        return Regime(SCARCE, f"{told}: they are taken to be separated")
+    apart = f"public clusters are {separation:.1f} standard deviations apart"
+    wanted = math.ceil(PLENTY * d / smallest_weight)
+    if m >= wanted:
+        return Regime(AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns")
+    return Regime(SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace")
+
+
+def searching(most: int) -> Regime:
+    """The regime of a run that finds k: private rows decide what is separated."""
+    return Regime(SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
+
+
+def needed(k: int, smallest_weight: float) -> int:
+    """Public rows below which a component may be missed: 5 log(k) / w_min."""
+    return math.ceil(FEW * math.log(max(k, 2)) / smallest_weight) if k > 1 else 2
+
+
+def advice(m: int, k: int, smallest_weight: float) -> tuple[str, ...]:
+    """What to say before anything is spent, where public rows are few."""
+    wanted = needed(k, smallest_weight)
+    if m >= wanted:
+        return ()
+    told = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
+    return (f"{told}: one of them may have been missed; about {wanted} would do",)

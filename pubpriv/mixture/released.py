@@ -1,0 +1,92 @@
+"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it."""
+
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimate import provenance_of, told_method
+from pubpriv.mixture.choice import Preference
+from pubpriv.mixture.components import Round
+from pubpriv.mixture.errors import standard_errors
+from pubpriv.mixture.linear import clip_radius
+from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, searched, spectral_factor
+from pubpriv.mixture.regimes import Regime, advice
+from pubpriv.mixture.routes import Layout, Run
+from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.shapes import exact, shaped_errors
+from pubpriv.models import Mixture, MixtureEstimate
+
+
+def diagnostics(
+    run: Run, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, guard: Preference
+) -> dict[str, Any]:
+    """Of a run by the default pipeline: public facts and released answers."""
+    d, m, k = len(run.rows.columns), len(run.rows.rows), len(last.counts)
+    loud = last.moment_sd * spectral_factor(run.covariance_type, d) / np.array(last.counts)
+    smallest = run.settings.min_weight or min(last.counts) / sum(last.counts)
+    warnings = [*run.scaling.notes, *advice(m, k, smallest)]
+    if plan.loud:
+        warnings.append(
+            f"so few rows or so small a budget were known to give covariances that are mostly noise ({plan.noise:.2g} "
+            "of their size): each start was measured once, and only weights, means and scale can be trusted"
+        )
+    elif loud.max() > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if not guard.clear:
+        warnings.append("the private rows do not support a better model than the public one, which is returned")
+    unasked = {searched(tried) for tried in range(2, plan.most + 1)} - {searched(e.components) for e in layout.tried}
+    return {
+        "regime": regime.name,
+        "regime_reason": regime.reason,
+        "separation": layout.groups.separation if plan.most == 0 else None,
+        "groups": layout.groups.count,
+        "n_components": k,
+        "components_tried": [
+            {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
+        ],
+        "rounds": [ask.label for ask in plan.asks if ask.label not in unasked],
+        "covariance_noise": loud.tolist(),
+        "covariance_noise_predicted": plan.noise,
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "private_model_chosen": guard.clear,
+        "clip_radius": clip_radius(d),
+        "covariance_floor": (FLOOR * np.array(run.scaling.scale) ** 2).tolist(),
+        "warnings": warnings,
+    }
+
+
+def released(
+    chosen: Mixture,
+    last: Round | None,
+    curator: Curator,
+    rows: PublicTable,
+    scaling: Scaling,
+    method: str,
+    diagnostics: dict[str, Any],
+    found: bool = True,
+) -> MixtureEstimate:
+    """The model in the data's own units, components by falling weight."""
+    weights, means, covariances = chosen.arrays
+    order = np.argsort(-weights, kind="stable")
+    location, scale = np.array(scaling.location), np.array(scaling.scale)
+    kind = diagnostics.get("covariance_type", "full")
+    own = covariances[order] * np.outer(scale, scale)
+    mixture = Mixture.of(
+        weights[order] / weights.sum(),
+        location + scale * means[order],
+        exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
+    )
+    statement = curator.statement()
+    errors = standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
+    return MixtureEstimate(
+        mixture=mixture,
+        columns=curator.columns,
+        method=told_method(method, statement),
+        converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
+        standard_errors=shaped_errors(errors, kind),
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.n_rows, rows),
+        diagnostics=diagnostics,
+    )
