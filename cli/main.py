@@ -5,8 +5,8 @@ from typing import Any
 
 import typer
 
-from cli import audit, bench, budget, demo, fit, ledger, plan
-from cli.console import INTERRUPTED, fail
+from cli import audit, bench, budget, demo, fit, ledger, operate, plan, release
+from cli.console import INTERRUPTED, fail, manner
 from pubpriv.errors import InvalidInput
 
 app = typer.Typer(
@@ -24,6 +24,12 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(bench.app, name="bench")
 app.command(name="demo")(demo.demo)
 app.command(name="audit")(audit.audit)
+app.command(name="show")(release.show)
+app.command(name="report")(release.report)
+app.command(name="compare")(release.compare)
+app.command(name="sample")(release.sample)
+app.command(name="deploy")(operate.deploy)
+app.command(name="serve")(operate.serve)
 
 
 # old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either
@@ -32,6 +38,7 @@ USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "Cl
 
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
+    manner.set("text")
     try:
         code = app(prog_name="pubpriv", standalone_mode=False)
         if code == INTERRUPTED:  # what Typer makes of Ctrl-C

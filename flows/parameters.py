@@ -59,6 +59,9 @@ class Parameters(BaseModel):
         default=None,
         description="Columns, or log1p(column); default: the numeric columns of the public table",
     )
+    warn_below: int = Field(
+        default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"
+    )
     dask: str | None = Field(
         default=None,
         description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",

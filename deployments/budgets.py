@@ -1,0 +1,90 @@
+"""What deploying asks of the ledger: is each dataset registered with its cap, and for how many releases does it pay."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from deployments.model import Audit, Dataset, Release
+from deployments.schedules import times
+from pubpriv.errors import InvalidInput
+from pubpriv.privacy.budgets import budget_to_json, parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.outlook import how_many
+from pubpriv.privacy.ledger.urls import without_password
+
+MOST_TIMES = 1000
+"""So far ahead the end of a budget is looked for; Prefect's schedules give no more at once."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the ledger says of a dataset.
+
+    Attributes:
+        dataset: its name.
+        right: registered with this cap.
+        finding: for a person; with the line to run, if something is to do.
+        forecasts: for each release how long the budget pays, by its name.
+    """
+
+    dataset: str
+    right: bool
+    finding: str
+    forecasts: dict[str, str]
+
+
+def standings(told: Iterable[Dataset | Audit], set_budget: bool = False) -> list[Standing]:
+    """The ledger's word on every dataset.
+
+    Args:
+        told: checked files.
+        set_budget: register those that are not.
+    """
+    return [_standing(each, set_budget) for each in told if isinstance(each, Dataset)]
+
+
+def _standing(dataset: Dataset, set_budget: bool) -> Standing:
+    url, cap = os.environ.get(dataset.ledger), parse_budget(dataset.cap)
+    if not url:
+        return Standing(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
+    shown = without_password(url)
+    balance = _balance(dataset, url)
+    if balance is None and set_budget:
+        with Ledger.open(url) as ledger:
+            ledger.register(dataset.dataset, budget=cap, unit=dataset.unit)
+            balance = ledger.balance(dataset.dataset)
+        return Standing(dataset.dataset, True, f"registered with {cap.describe()}", _forecasts(dataset, balance))
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
+    if balance is None:
+        finding = f"not registered, so its runs would be refused; run `{line}`, or deploy with --set-budget"
+        return Standing(dataset.dataset, False, finding, {})
+    if budget_to_json(balance.budget) != budget_to_json(cap):
+        finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
+        finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
+        return Standing(dataset.dataset, False, finding, _forecasts(dataset, balance))
+    return Standing(dataset.dataset, True, f"registered with {cap.describe()}", _forecasts(dataset, balance))
+
+
+def _balance(dataset: Dataset, url: str) -> Any:
+    """None where there is no ledger yet, or no such dataset in it."""
+    try:
+        with Ledger.open(url, create=False) as ledger:
+            return ledger.balance(dataset.dataset) if dataset.dataset in ledger.datasets() else None
+    except InvalidInput:
+        return None
+
+
+def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
+    alone = ", if no other release spends" if len(dataset.releases) > 1 else ""
+    return {release.name: f"{_until(release, balance)}{alone}" for release in dataset.releases}
+
+
+def _until(release: Release, balance: Any) -> str:
+    """For how many releases the budget pays, and until when that is."""
+    fits = how_many(parse_budget(release.allotment), balance.budget, balance.cap, balance.remaining)
+    told = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
+    if not fits or release.schedule is None or not release.schedule.active or fits > MOST_TIMES:
+        return told
+    due = times(release.schedule.prefect(), fits)
+    return f"{told}, until {due[-1]:%Y-%m-%d %H:%M}" if len(due) == fits else told
