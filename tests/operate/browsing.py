@@ -34,8 +34,8 @@ class Watched:
 
     def overflow(self) -> int:
         """Pixels by which the page is wider than its window."""
-        wide, window = self.page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-        return int(wide - window)
+        root = "document.documentElement"
+        return int(self.page.evaluate(f"{root}.scrollWidth - {root}.clientWidth"))
 
 
 @dataclass(frozen=True)
