@@ -204,6 +204,7 @@ def report(
     """The privacy statement of a run: its guarantees, its charges, and a figure for the steps it took."""
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.report import run_statement
+    from pubpriv.privacy.wording import guarantee_lines
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
         run, balance = books.run(dataset, release_id), books.balance(dataset)
@@ -211,9 +212,8 @@ def report(
     if as_json:
         out(json.dumps(told, indent=1))
         return
-    out(f"dataset {dataset}, unit: {told['unit']}; neighbours differ in one record, the number of records is public")
-    out(f"guaranteed for all runs together: {told['cap']['text']}")
-    out(f"guaranteed for run {release_id}: {told['allotment']['text']}")
+    for line in guarantee_lines(dataset, told["unit"], told["cap"]["text"], release_id, told["allotment"]["text"]):
+        out(line)
     rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in told["charges"]]
     table(f"{release_id}: charges", ["label", "question", "cost", "at (UTC)", "by"], rows)
     out(f"{'spent' if told['closed'] else 'spent so far, the run is open'}: {told['spent']}")

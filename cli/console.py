@@ -1,8 +1,10 @@
 """How the command line speaks: results on standard output, progress and errors on standard error."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import Any
 
 from pubpriv.errors import PubPrivError
@@ -47,8 +49,20 @@ def out(text: str = "") -> None:
     sys.stdout.flush()
 
 
+manner: ContextVar[str] = ContextVar("manner", default="text")
+"""How `note` and `fail` speak: `text`, `quiet` (errors alone) or `json` (one object a line)."""
+
+
 def note(text: str) -> None:
-    """A line for the person at the keyboard."""
+    """A line for the person at the keyboard; for whoever keeps logs, an event."""
+    if manner.get() == "json":
+        level = "warning" if text.startswith("warning:") else "info"
+        _line(json.dumps({"level": level, "event": "note", "message": text}))
+    elif manner.get() == "text":
+        _line(text)
+
+
+def _line(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -57,12 +71,14 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """A table on standard output; numbers are expected as text."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    grid = Table(title=title, title_justify="left")
+    # names are other people's text: as `Text` their brackets are no markup
+    grid = Table(title=Text(title, style="table.title"), title_justify="left")
     for number, column in enumerate(columns):
-        grid.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+        grid.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*map(Text, row))
     width = None if sys.stdout.isatty() else 160
     Console(file=sys.stdout, width=width, highlight=False).print(grid)
 
@@ -99,12 +115,17 @@ def progress() -> Iterator[None]:
 
 
 def fail(error: BaseException) -> int:
-    """Print an error as one line and return the exit code."""
+    """Print an error as one line, whatever else is told, and return the exit code."""
     if isinstance(error, PubPrivError):
-        note(f"error: {' '.join(str(error).split())}")  # one line, also where a library's text is quoted
-        return error.exit_code
-    if isinstance(error, KeyboardInterrupt):
-        note("interrupted: answers that were paid for are kept")
-        return INTERRUPTED
-    note(f"error: a defect in pubpriv ({type(error).__name__}); nothing private is in this line. Please report it")
-    return 1
+        text, code = f"error: {' '.join(str(error).split())}", error.exit_code  # one line, also of a library's text
+    elif isinstance(error, KeyboardInterrupt):
+        text, code = "interrupted: answers that were paid for are kept", INTERRUPTED
+    else:
+        name = type(error).__name__
+        text, code = f"error: a defect in pubpriv ({name}); nothing private is in this line. Please report it", 1
+    if manner.get() == "json":
+        message = text.removeprefix("error: ")
+        told = {"level": "error", "event": "failed", "error": type(error).__name__, "message": message}
+        text = json.dumps(told | {"exit_code": code})
+    _line(text)
+    return code

@@ -1,15 +1,15 @@
 """What the commands of `pubpriv fit` share: options, the run, the model file, and what is shown of it."""
 
 import os
-from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cli.console import note, out, progress, table
+from cli.console import note, out, table
 from cli.options import ledger_url
+from cli.voice import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
 
 NOT_CONVERGED = 4
@@ -18,7 +18,10 @@ PrivateOption = Annotated[str, typer.Option(help="Private Parquet table: file, f
 PublicOption = Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")]
 BudgetOption = Annotated[str, typer.Option(help="What this run may spend: zcdp:RHO or approx:EPS,DELTA.")]
 DatasetOption = Annotated[str, typer.Option(help="Name of the dataset in the ledger.")]
-OutOption = Annotated[Path, typer.Option("--out", help="Where the model is written, as JSON.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", help="Where the model is written, as JSON; else under PUBPRIV_OUTPUT.", show_default=False),
+]
 ReleaseIdOption = Annotated[
     str | None,
     typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False),
@@ -52,40 +55,58 @@ def named(
     }
 
 
-def execute(job: Any, out_: Path, plain: bool, overwrite: bool) -> None:
+def execute(job: Any, out_: Path | None, plain: bool, overwrite: bool, voice: Voice = USUAL) -> None:
     """Run a job, write its model and show it.
 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
     """
-    check_out(out_, job, overwrite)
+    root = check_root(out_)
+    if out_ is not None:
+        check_out(out_, job, overwrite)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
-        estimate = run(job, plain)
+        estimate = run(job, plain, voice)
     except KeyboardInterrupt:
         note(f"to resume, run the same command with --release-id {job.release_id}")
         raise
-    save(estimate, out_)
-    show(estimate)
-    note(f"model written to {out_}")
+    if out_ is not None:
+        save(estimate, out_)
+    file = store(estimate, job, root) if out_ is None else out_
+    if voice.quiet or voice.as_json:
+        out(str(file))
+    else:
+        show(estimate)
+    note(f"model written to {file}")
     if not estimate.converged:
         note("the model did not converge: see its warnings")
         raise typer.Exit(NOT_CONVERGED)
 
 
-def run(job: Any, plain: bool) -> Any:
+def run(job: Any, plain: bool, voice: Voice = USUAL) -> Any:
     """The estimate of a job, through Prefect unless `plain`."""
+    from pubpriv.logs import tell
+
+    run_of = {"dataset": job.dataset, "release_id": job.release_id}
+    with speaking(voice, job):
+        tell("run_started", **run_of, estimate=job.kind, budget=job.budget)
+        estimate = _estimate(job, plain)
+        privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
+        facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
+        tell("run_finished", **run_of, **facts, warnings=warnings)
+    return estimate
+
+
+def _estimate(job: Any, plain: bool) -> Any:
     from pubpriv.jobs import check_job, run_job
     from tasks.validated import validated
 
-    with ExitStack() as stack:
-        stack.enter_context(progress())
-        if plain:
-            return run_job(job, validated(job.bundle))
-        from flows.runtime import running
+    if plain:
+        return run_job(job, validated(job.bundle))
+    from flows.runtime import running
 
-        check_job(job, validated(job.bundle))  # before a server is started for it; the flow checks everything again
-        stack.enter_context(running(job.ledger))
+    check_job(job, validated(job.bundle))  # before a server is started for it; the flow checks everything again
+    with running(job.ledger):
         flow = import_module(f"flows.estimate_{job.kind}")
         return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
 
@@ -109,6 +130,35 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
         known = {}
     if (known.get("dataset"), known.get("release_id")) != (job.dataset, job.release_id):
         raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
+
+
+def check_root(out_: Path | None) -> Path:
+    """The root of the output tree, for a model that goes nowhere else."""
+    from pubpriv.outputs import output_root
+
+    root = output_root()
+    if out_ is None and root is None:
+        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
+    if out_ is not None or root is None:
+        return Path()
+    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"PUBPRIV_OUTPUT {root} cannot be written: {folder} is no folder this user may write to")
+    return root
+
+
+def store(estimate: Any, job: Any, root: Path) -> Path:
+    """The model, its table and its page in the output tree."""
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.outputs import store_release
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.report import history_of
+
+    public = PublicTable.open(job.public, estimate.columns)
+    with Ledger.open(job.ledger, create=False) as ledger:
+        history = history_of(ledger, job.dataset)
+    same = public.sha256 == estimate.provenance["public_sha256"]
+    return store_release(estimate, root, public if same else None, history)
 
 
 def save(estimate: Any, path: Path) -> None:

@@ -271,6 +271,8 @@ def _threshold(comparisons: int) -> float:
 
 def _notes(first: Any, second: Any, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
     notes = []
+    if first.provenance["release_id"] == second.provenance["release_id"]:
+        notes.append("both are the same release: their noise is the same, so nothing differs by chance")
     for number, estimate in (("first", first), ("second", second)):
         if not estimate.converged:
             notes.append(f"the {number} release did not converge: its numbers and errors are not to be trusted")

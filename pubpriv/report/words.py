@@ -44,10 +44,10 @@ def opening(estimate: Any) -> str:
     told = estimate.provenance
     made = str(told.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
     rows = f"{told['n_private']:,} {'simulated' if is_simulation(estimate) else 'private'} records"
-    names = "" if len(estimate.columns) > 8 else f" ({', '.join(estimate.columns)})"
+    names = ", ".join(estimate.columns[:12]) + (f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12))
     return (
-        f"This page shows {what(estimate)}{names}, estimated on {made} from {rows} with the help of "
-        f"{counted(told['n_public'], 'public row')} by the method {estimate.method}."
+        f"Estimated on {made} from {rows} with the help of {counted(told['n_public'], 'public row')} by the method "
+        f"{estimate.method}. Columns: {names}."
     )
 
 
