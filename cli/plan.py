@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import note, out, table
-from cli.options import ColumnsOption, JsonOption, ScaleOption, scales
+from cli.options import (
+    ColumnsOption,
+    ComponentsOption,
+    ConstantsOption,
+    CovarianceTypeOption,
+    JsonOption,
+    MaxComponentsOption,
+    MinWeightOption,
+    MixtureMethodOption,
+    ScaleOption,
+    mixture_settings,
+    scales,
+)
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -81,7 +93,12 @@ def gaussian(
 @app.command()
 def mixture(
     budget: Budget,
-    components: Annotated[int, typer.Option(min=1, help="Number of components.")],
+    components: ComponentsOption = None,
+    max_components: MaxComponentsOption = None,
+    method: MixtureMethodOption = "auto",
+    constants: ConstantsOption = "practical",
+    covariance_type: CovarianceTypeOption = "full",
+    min_weight: MinWeightOption = None,
     rows: Rows = None,
     private: Private = None,
     public: Public = None,
@@ -92,11 +109,14 @@ def mixture(
     as_json: JsonOption = False,
 ) -> None:
     """Of `fit mixture`; the error is that of a component's mean, in standard deviations of a column in it."""
-    from pubpriv.forecasts import MixtureCase
+    from pubpriv.mixture.settings import MixtureSettings
+    from pubpriv.mixture_forecasts import MixtureCase
 
+    chosen = mixture_settings(components, max_components, method, constants, covariance_type, min_weight)
+    settings = MixtureSettings(**chosen)
     opened = _public(public, columns, public_rows, dims)
-    sized = MixtureCase.sized, (dims, public_rows, components)
-    make, known = sized if opened is None else (MixtureCase.of, (opened, components))
+    sized = MixtureCase.sized, (dims, public_rows, settings)
+    make, known = sized if opened is None else (MixtureCase.of, (opened, settings))
     _tell("mixture", make(*known), _rows(rows, private, opened, columns), budget, error, as_json)
 
 

@@ -24,12 +24,6 @@ from pubpriv.gaussian.mean import feasible as mean_feasible
 from pubpriv.gaussian.moments import loud_radius, quantile_question
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.ranks import Whole
-from pubpriv.mixture import plan as mixture_plan
-from pubpriv.mixture.choice import CLEARLY, score_bound
-from pubpriv.mixture.pipeline import checked_public
-from pubpriv.mixture.scaling import precondition as standardise
-from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.supercluster import supercluster
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Purse
 
@@ -210,89 +204,6 @@ class GaussianCase:
         noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
-
-
-@dataclass(frozen=True)
-class MixtureCase:
-    """`estimate_mixture` of k components of equal weight.
-
-    Attributes:
-        d, m, k: columns, public rows, components.
-        groups: superclusters of the public rows.
-        overlapping: the regime that they suggest; None: not known without public rows, and taken to be separated.
-    """
-
-    d: int
-    m: int
-    k: int
-    groups: int = 1
-    overlapping: bool | None = None
-
-    @classmethod
-    def of(cls, public: PublicTable, k: int) -> "MixtureCase":
-        """From public rows, which are checked as the driver checks them."""
-        public = checked_public(public, public.columns, MixtureSettings(n_components=k))
-        found = supercluster(public, standardise(public), k)
-        return cls(len(public.columns), len(public.rows), k, found.count, found.overlapping)
-
-    @classmethod
-    def sized(cls, d: int, m: int, k: int) -> "MixtureCase":
-        """For m public rows of d columns that nobody has seen."""
-        if m < max(2, k):
-            raise InvalidInput(f"{m} public rows cannot seed {k} components: at least {max(2, k)} are needed")
-        return cls(d, m, k)
-
-    def forecast(self, n: int, purse: Purse) -> Forecast:
-        """All questions; the last round is what the model is made of."""
-        d, k, plan = self.d, self.k, self._plan(n, purse)
-        questions = mixture_plan.rehearsal(plan, d, self.groups)
-        count, total, moment = self._noise(plan)
-        own, each, entries, weight = n / k, max(self.m / k, 2.0), d * (d + 1), (1 - 1 / k) / k
-        rows = (
-            ("mean of a component", f"{OWN_SD} in it", 1 / own, total / own, 1 / each),
-            (
-                "covariance of a component",
-                RELATIVE,
-                entries / own,
-                moment * math.sqrt(entries / 2) / own,
-                entries / (each - 1),
-            ),
-            ("weight", "", weight / n, count / n, weight / self.m),
-        )
-        errors = tuple(
-            Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
-            for of, unit, best, noise, public in rows
-        )
-        return Forecast(plan, tuple(questions), errors)
-
-    def feasible(self, n: int, purse: Purse) -> bool:
-        """The noise in a component's covariance is small enough for the model to be flagged as converged."""
-        return self._noise(self._plan(n, purse))[2] * math.sqrt(2 * self.d) / (n / self.k) <= mixture_plan.UNTRUSTED
-
-    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
-        """Of a mixture."""
-        ask = self._plan(n, purse).ask("mixture/guard")
-        least = CLEARLY * 2 * score_bound(n, self.d, ask) / math.sqrt(float(ask.price)) / n
-        guard = (
-            f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or more; "
-            "else theirs is kept, with their errors"
-        )
-        told = ["components are Gaussian, of equal weight, and told apart without error", guard]
-        if self.overlapping is None and self.k > 1:
-            told.append("components are taken to lie apart; with --public the public rows tell")
-        if self.overlapping and self.k > 1:
-            told.append("components overlap in the public rows: errors are larger than predicted")
-        return tuple(told)
-
-    def _plan(self, n: int, purse: Purse) -> mixture_plan.MixturePlan:
-        regime = "overlapping" if self.k == 1 or self.overlapping else "separated-scarce"
-        return mixture_plan.make_plan(purse, n, self.d, self.k, regime)
-
-    def _noise(self, plan: mixture_plan.MixturePlan) -> tuple[float, float, float]:
-        """Of count, sum and second moment of a component in the last round."""
-        asked = mixture_plan.last_round(plan, self.d).noise()
-        count, total, moment = (float(asked[part].max()) for part in ("count", "sum", "moment"))
-        return count, total, moment
 
 
 def plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:

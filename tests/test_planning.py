@@ -7,7 +7,9 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.forecasts import GaussianCase, MeanCase, MixtureCase
+from pubpriv.forecasts import GaussianCase, MeanCase
+from pubpriv.mixture.settings import MixtureSettings
+from pubpriv.mixture_forecasts import MixtureCase
 from pubpriv.planning import make_plan
 
 HALF = pp.parse_budget("zcdp:0.5")
@@ -37,7 +39,7 @@ RUNS = {
     "gaussian": (lambda table: GaussianCase.of(table, "gaussian", {}), _gaussian("gaussian")),
     "moments": (lambda table: GaussianCase.of(table, "moments", {}), _gaussian("moments")),
     "auto": (lambda table: GaussianCase.of(table, "auto", {}), _gaussian("auto")),
-    "mixture": (lambda table: MixtureCase.of(table, 2), _mixture),
+    "mixture": (lambda table: MixtureCase.of(table, MixtureSettings(n_components=2)), _mixture),
 }
 
 
@@ -77,7 +79,7 @@ CASES = {
     "mean": MeanCase(20, 3),
     "gaussian": GaussianCase.sized(5, 6, "gaussian"),
     "auto": GaussianCase.sized(5, 6, "auto"),
-    "mixture": MixtureCase.sized(5, 60, 3),
+    "mixture": MixtureCase.sized(5, 60, MixtureSettings(n_components=3)),
 }
 
 
@@ -185,6 +187,6 @@ def test_the_error_of_a_mixture_is_as_predicted(n, d, k):
         means.append(np.mean(((estimate.means[order] - centers) / spread) ** 2))
         off = whitening @ estimate.covariances @ whitening.T - np.eye(d)
         covariances.append(np.mean((off**2).sum(axis=(1, 2))))
-    predicted = make_plan(MixtureCase.sized(d, 12 * k, k), n, HALF).forecast.errors
+    predicted = make_plan(MixtureCase.sized(d, 12 * k, MixtureSettings(n_components=k)), n, HALF).forecast.errors
     for measured, told in zip((means, covariances), predicted, strict=False):
         assert math.sqrt(np.mean(measured)) == pytest.approx(told.error, rel=0.15), told.of

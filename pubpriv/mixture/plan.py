@@ -29,7 +29,7 @@ FIRST_ROUND = Fraction(1, 5)
 EXPLORE = Fraction(1, 2)
 PICK = Fraction(15, 1000)
 STARTS = 3
-TWO_ROUNDS_BELOW = 0.5
+TWO_ROUNDS_BELOW = 1.0
 """A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
 component's variance; above, one round gets all."""
 
@@ -168,20 +168,18 @@ def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
         if step == "guard" or step.startswith("pick-"):
             one = Cells(frames(1, d)[0], (0.0,))
             return BoundedScore.priced(one, one, 1.0, ask.price)
-        return _round(plan, *frames(k, d), ask)
+        return _round(plan.covariance_type, *frames(k, d), ask)
 
     return [blank(ask) for ask in plan.asks]
 
 
-def last_round(plan: MixturePlan, d: int) -> Question:
-    """The question of the last round, of which the model is made: its size, price and noise, with real radii."""
-    k = plan.n_components
-    spherical = plan.covariance_type == "spherical"
-    radius = clip_radius(d, SPHERICAL_REACH) if spherical else clip_radius(d)
-    return _round(plan, (Frame((0.0,) * d),) * k, (radius,) * k, plan.asks[-1])
+def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
+    """The question of a round over k components of d columns: its size, price and noise, with real radii."""
+    radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
+    return _round(covariance_type, (Frame((0.0,) * d),) * k, (radius,) * k, ask)
 
 
-def _round(plan: MixturePlan, frames: tuple[Frame, ...], radii: tuple[float, ...], ask: Ask) -> Question:
-    if plan.covariance_type == "spherical":
+def _round(covariance_type: str, frames: tuple[Frame, ...], radii: tuple[float, ...], ask: Ask) -> LiftedGram | Moments:
+    if covariance_type == "spherical":
         return Moments.priced(Everything(), frames, radii, ask.price, MOMENT_SHARES)
     return LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES)

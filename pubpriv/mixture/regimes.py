@@ -15,7 +15,7 @@ SEPARATED = 4.0
 FEW = 5.0
 """Fewer than this many times log(k) / w_min public rows may miss a component."""
 
-PLENTY = 4.0
+PLENTY = 2.0
 """From this many public rows per column, in a component of the smallest weight, public rows alone tell clusters apart
 in all of R^d, and a private subspace is worth nothing."""
 
