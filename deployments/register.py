@@ -204,13 +204,13 @@ def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> Outcome:
 
 def _automations(client: Any, wanted: list[Rendered]) -> list[Outcome]:
     """The automation that pauses the deployments of a dataset whose budget is exhausted."""
-    try:
-        from flows.automations import ensure_automations
-    except ImportError:
-        return []
+    from flows.automations import ensure_automations
 
     identities = {each.name: each.id for each in _ours(client)}
     datasets = dict.fromkeys(each.dataset for each in wanted if each.dataset is not None)
+    outcomes = []
     for dataset in datasets:
-        ensure_automations(dataset, [identities[each.name] for each in wanted if each.dataset == dataset])
-    return [Outcome(f"automations of dataset {dataset}", UNCHANGED, "in place") for dataset in datasets]
+        mine = [identities[each.name] for each in wanted if each.dataset == dataset]
+        changed = ensure_automations(dataset, mine)
+        outcomes += [Outcome(f"automation {name!r}", CHANGED) for name in changed]
+    return outcomes

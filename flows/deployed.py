@@ -89,7 +89,7 @@ def alone_with(dataset: str) -> Iterator[None]:
 
 def _taken(slot: Any, dataset: str, seconds: float) -> Unavailable | None:
     """Enter the slot, or say why that cannot be."""
-    from prefect.concurrency.sync import ConcurrencySlotAcquisitionError
+    from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
     name = slot_of(dataset)
     try:
@@ -101,7 +101,8 @@ def _taken(slot: Any, dataset: str, seconds: float) -> Unavailable | None:
         )
     except ConcurrencySlotAcquisitionError:
         return Unavailable(
-            f"there is no slot {name} on this Prefect server, so runs of dataset {dataset} would overlap; nothing "
-            f"was read or spent. Make it with `pubpriv deploy`, or: prefect gcl create {name} --limit 1"
+            f"the slot {name}, by which runs of dataset {dataset} take turns, cannot be taken: the Prefect server has "
+            f"none of this name, or did not answer. Nothing was read or spent. Make it with `pubpriv deploy`, or: "
+            f"prefect gcl create {name} --limit 1"
         )
     return None
