@@ -5,10 +5,11 @@
 | 3, superclustering of public points | `supercluster` |
 | 4, private principal components | `private.level_pca` |
 | 5, 8, the search for a ball that splits a group | `queries`, and for 5 `private.private_query` |
-| 6, 9, hard and easy clustering | `tree`, `scarce`, `ample` |
+| 6, 9, hard and easy clustering | `tree`, `ample`, `clustering` |
 | 7, 10, the estimators | `driver`, `estimate` |
 
-Numbered errata are those of `docs/errata.md`. Notation: n private rows, m public rows, d columns, k components,
-ell = min(k, d) dimensions of a subspace, w smallest weight. Coordinates are the data's own, moved to the public
-mean and divided by one number: the algorithms measure with balls, which a scale for each column would squeeze.
+"Mended" in a docstring is where we depart from print; `docs/errata.md` says why. Notation: n private rows, m public
+rows, d columns, k components, ell = min(k, d) dimensions of a subspace, w smallest weight. Coordinates are the data's
+own, moved to the public mean and divided by one number: the algorithms measure with balls, which a scale for each
+column would squeeze.
 """

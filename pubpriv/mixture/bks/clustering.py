@@ -62,9 +62,10 @@ def hard_clustering(
     for number in range(1, plan.levels + 1):
         if len(level.tree.groups) == k:
             break
-        where = f"only {len(level.tree.groups)} of {k} groups were found; on level {number} of the tree "
+        where = f"only {len(level.tree.groups)} of {k} groups were found: on level {number} of the tree, "
         if not level.tree.open:
-            return Clustering(level.tree, tuple(asked), f"{where}no group has {2 * least:.0f} public points left")
+            short = f"{where}no group has the {2 * least:.0f} public points that it takes to split it"
+            return Clustering(level.tree, tuple(asked), short)
         subspaces = _whole(level, len(rows.columns))
         if k < len(rows.columns):
             asked.append(f"mixture/level-{number}/pca")

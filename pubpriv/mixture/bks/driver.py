@@ -14,6 +14,7 @@ from pubpriv.mixture.bks.plan import BksPlan, count_sd, make_plan, rehearsal
 from pubpriv.mixture.bks.requirement import requirement
 from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.components import Floors, Round
+from pubpriv.mixture.plan import UNTRUSTED
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.steps import MixtureSteps
@@ -148,12 +149,17 @@ def _told(
     if max(standard.scale) > UNEQUAL * min(standard.scale):
         warnings.append("columns differ in scale, and balls measure them alike: give them comparable units")
     if clustering.failure is not None:
-        warnings.append(f"{clustering.failure}: the public model is returned")
+        warnings.append(
+            f"{clustering.failure}; the public model is returned: more public rows may help, or the method auto"
+        )
     if last is not None and min(last.counts) < _least(n, settings):
         warnings.append(
             f"a component holds about {min(last.counts):,.0f} private rows, fewer than the {_least(n, settings):,.0f} "
             "that the smallest weight allows: the public points may not look like the private rows"
         )
+    noise = _noise(last, d)
+    if max(noise, default=0.0) > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     unmet = needed.unmet(n, m, d, k, separation)
     return {
         "regime": settings.method,
@@ -163,7 +169,7 @@ def _told(
         "groups": len(clustering.tree.groups),
         "levels": plan.levels,
         "rounds": [*clustering.asked, *(ask.label for ask in plan.starting("mixture/round-") if last is not None)],
-        "covariance_noise": _noise(last, d),
+        "covariance_noise": noise,
         "private_model_chosen": last is not None,
         "warnings": warnings + ([unmet] if unmet else []),
     }
