@@ -8,7 +8,7 @@ from pubpriv.gaussian.job import run_gaussian
 from pubpriv.models import GaussianEstimate
 from tasks.gaussian import gaussian_steps
 from tasks.guard import safe_flow
-from tasks.publish import publish_estimates, publish_statement
+from tasks.publish import publish_release, refusals_told
 
 parameters_of = GaussianParameters.of
 
@@ -20,10 +20,8 @@ def estimate_gaussian(parameters: GaussianParameters) -> GaussianEstimate:
     Ingest and validate both tables, precondition by the public rows, approach standard coordinates in a few private
     rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.
     """
-    steps = gaussian_steps(get_current_settings().home / "public-tables")
-    with alone_with(parameters.dataset):
-        estimate = run_gaussian(job_of(parameters), steps)
-    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
-    publish_statement(estimate.privacy, *release)
-    publish_estimates(estimate, *release)
-    return estimate
+    job = job_of(parameters)
+    folder = get_current_settings().home / "public-tables"
+    with refusals_told(job), alone_with(job.dataset):
+        estimate = run_gaussian(job, gaussian_steps(folder))
+    return publish_release(estimate, job, folder, parameters.warn_below)

@@ -8,7 +8,7 @@ from pubpriv.gaussian.job import run_mean
 from pubpriv.models import MeanEstimate
 from tasks.gaussian import gaussian_steps, mean_steps
 from tasks.guard import safe_flow
-from tasks.publish import publish_estimates, publish_statement
+from tasks.publish import publish_release, refusals_told
 
 parameters_of = MeanParameters.of
 
@@ -23,10 +23,7 @@ def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
     """
     job = job_of(parameters)
     bundle = gaussian_steps if job.bundle == "gaussian" else mean_steps
-    steps = bundle(get_current_settings().home / "public-tables")
-    with alone_with(job.dataset):
-        estimate = run_mean(job, steps)
-    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
-    publish_statement(estimate.privacy, *release)
-    publish_estimates(estimate, *release)
-    return estimate
+    folder = get_current_settings().home / "public-tables"
+    with refusals_told(job), alone_with(job.dataset):
+        estimate = run_mean(job, bundle(folder))
+    return publish_release(estimate, job, folder, parameters.warn_below)

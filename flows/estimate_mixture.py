@@ -8,7 +8,7 @@ from pubpriv.mixture.job import run_job
 from pubpriv.models import MixtureEstimate
 from tasks.guard import safe_flow
 from tasks.mixture import mixture_steps
-from tasks.publish import publish_components, publish_statement
+from tasks.publish import publish_release, refusals_told
 
 parameters_of = MixtureParameters.of
 
@@ -21,10 +21,8 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     partition, estimate each component with its weight, and choose between the private and the public model.
     Each step that looks at private rows charges the ledger first; public steps are cached across runs.
     """
-    steps = mixture_steps(get_current_settings().home / "public-tables")
-    with alone_with(parameters.dataset):
-        estimate = run_job(job_of(parameters), steps)
-    release = estimate.provenance["dataset"], estimate.provenance["release_id"]
-    publish_statement(estimate.privacy, *release)
-    publish_components(estimate.weights, estimate.means, estimate.columns, *release)
-    return estimate
+    job = job_of(parameters)
+    folder = get_current_settings().home / "public-tables"
+    with refusals_told(job), alone_with(job.dataset):
+        estimate = run_job(job, mixture_steps(folder))
+    return publish_release(estimate, job, folder, parameters.warn_below)

@@ -8,6 +8,7 @@ from prefect import Task
 
 from pubpriv.data.tables import PublicTable
 from tasks import ingest
+from tasks.follow import followed
 from tasks.guard import PublicHandle, crossing, private_task, public_task
 
 Tasks = Mapping[str, Task[Any, Any]]
@@ -22,8 +23,8 @@ def declared(plain: Any, private: Mapping[str, str], public: Mapping[str, str]) 
         public: field and name of each step that sees public values and released answers only.
     """
     return {
-        **{field: private_task(name=name)(getattr(plain, field)) for field, name in private.items()},
-        **{field: public_task(name=name)(getattr(plain, field)) for field, name in public.items()},
+        **{field: private_task(name=name)(followed(name, getattr(plain, field))) for field, name in private.items()},
+        **{field: public_task(name=name)(followed(name, getattr(plain, field))) for field, name in public.items()},
     }
 
 

@@ -359,6 +359,28 @@ def public_task(*, name: str, description: str | None = None) -> Callable[[Calla
     return declare
 
 
+def publishing_task(*, name: str, description: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
+    """Decorator: a step that writes public values somewhere, each time that it is called: nothing is cached.
+
+    Args:
+        name: as shown in the UI.
+        description: shown there too; default: the step's docstring.
+    """
+
+    def declare(step: Callable[P, R]) -> Task[P, R]:
+        return prefect_task(
+            name=name,
+            description=description,
+            retries=0,
+            tags=["public"],
+            persist_result=False,
+            cache_policy=NO_CACHE,
+            log_prints=False,
+        )(_guarded(step, private=False))
+
+    return declare
+
+
 def _guarded(step: Callable[P, R], private: bool) -> Callable[P, R]:
     """`step` behind the boundary: checks, opens, calls, checks."""
     signature = inspect.signature(step)

@@ -1,14 +1,30 @@
-"""Artifacts: what Prefect's UI shows of a run: the privacy statement and the released model, so all of it is public."""
+"""What Prefect's UI shows of a run, and what its last task writes: all of it is public.
 
-import re
-from collections.abc import Mapping, Sequence
+`publish_release` is for a run that came to its end; `refusals_told` for one that the ledger refused.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import BudgetExceeded, PubPrivError
+from pubpriv.jobs import Job
+from pubpriv.models import KINDS
+from pubpriv.outputs import output_root, release_files, store_release
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.report import history_of
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
+from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report
+from tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
+from tasks.guard import crossing, publishing_task
 
 WHAT_IS_PUBLIC = (
     "Public are the number of rows, the declared columns, the public table, the settings and every answer "
@@ -18,9 +34,93 @@ WHAT_IS_PUBLIC = (
 CHARGE = ("label", "question", "cost")
 
 
-def artifact_key(*names: str) -> str:
-    """Names as Prefect wants keys: lowercase letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
+def publish_release(
+    estimate: Any, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW
+) -> Any:
+    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
+
+    Args:
+        estimate: that was released.
+        job: that the run did.
+        folder: where public rows are kept for tasks.
+        warn_below: an event tells that fewer such runs fit.
+
+    Returns:
+        The estimate.
+    """
+    dataset, release_id = job.dataset, job.release_id
+    publish_statement(estimate.privacy, dataset, release_id)
+    if estimate.kind == "gaussian-mixture":
+        publish_components(estimate.weights, estimate.means, estimate.columns, dataset, release_id)
+    else:
+        publish_estimates(estimate, dataset, release_id)
+    public = _public_rows(estimate, job)
+    show_picture(estimate, public)
+    with Ledger.open(job.ledger, create=False) as ledger:
+        history, standing = history_of(ledger, dataset), _standing(ledger, job)
+    show_budget(history, standing, release_id)
+    tell_if_low(standing, release_id, warn_below)
+    root = output_root()
+    if root is not None:
+        written = crossing(STORE, folder)(json.dumps(estimate.to_json()), job.ledger, public, str(root))
+        show_report(dataset, release_id, written, str(root))
+    return estimate
+
+
+@contextmanager
+def refusals_told(job: Job) -> Iterator[None]:
+    """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
+
+    Raises:
+        BudgetExceeded: as it came; the flow run fails with its text.
+    """
+    try:
+        yield
+    except BudgetExceeded as refusal:
+        told = str(refusal)
+        try:
+            with Ledger.open(job.ledger, create=False) as ledger:
+                history, standing = history_of(ledger, job.dataset), _standing(ledger, job)
+            show_refusal(standing, job.release_id, told)
+            show_budget(history, standing, job.release_id)
+            tell_if_exhausted(standing, job.release_id)
+        except PubPrivError:  # the ledger went away meanwhile: the refusal counts
+            pass
+        raise
+
+
+@publishing_task(name="store release")
+def STORE(model: str, ledger: str, public: PublicTable | None, root: str) -> str:  # noqa: N802 - a task, as a constant
+    """Write model, table and report page into the output folder; what is there already is left as it is.
+
+    Args:
+        model: the model file's text.
+        ledger: URL without a password, for the budget's history.
+        public: rows for the picture.
+        root: the output folder.
+
+    Returns:
+        Path of the report page.
+    """
+    data = json.loads(model)
+    estimate = KINDS[data["kind"]].from_json(data)
+    with Ledger.open(ledger, create=False) as opened:
+        history = history_of(opened, str(estimate.provenance["dataset"]))
+    store_release(estimate, root, public, history)
+    return str(release_files(estimate, root).page)
+
+
+def _standing(ledger: Ledger, job: Job) -> Standing:
+    return Standing.of(ledger, job.dataset, parse_budget(job.budget))
+
+
+def _public_rows(estimate: Any, job: Job) -> PublicTable | None:
+    """The public rows that the release was made with, if the file still has them."""
+    try:
+        public = PublicTable.open(job.public, estimate.columns)
+    except PubPrivError:
+        return None
+    return public if public.sha256 == estimate.provenance["public_sha256"] else None
 
 
 def publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:

@@ -5,6 +5,7 @@ Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/
 """
 
 import logging
+import os
 import sys
 import traceback
 import warnings
@@ -56,6 +57,7 @@ def broken_scan(table, question, executor=None):
 
 def main() -> None:
     folder = Path(sys.argv[1])
+    os.environ["PUBPRIV_OUTPUT"] = str(folder / "out")  # the flow's last task writes there, report page and all
     with Ledger.open(f"sqlite:///{folder / 'out' / 'ledger.db'}") as ledger:
         table = PrivateTable.open(folder / "private", COLUMNS)
         ledger.register("visits", budget=parse_budget("zcdp:3"), table=table)

@@ -75,7 +75,7 @@ def test_nothing_leaks(finished):
     folder, console = finished
     kept = folder / "out"
     names = {path.name for path in kept.rglob("*")}
-    assert {"ledger.db", "prefect.db", "flow-normal.json"} <= names
+    assert {"ledger.db", "prefect.db", "flow-normal.json", "flow-1.html", "flow-1.parquet"} <= names
     assert not search([kept], {"console": console}, WANTED), places(search([kept], {"console": console}, WANTED))
 
 

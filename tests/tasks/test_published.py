@@ -1,0 +1,223 @@
+"""What a flow run leaves in the UI and in the output folder: public facts, a warning in time, a refusal in words."""
+
+import base64
+import json
+import re
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from uuid import UUID
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pubpriv as pp
+from pubpriv.gaussian.job import MeanJob
+from pubpriv.privacy.ledger import Ledger
+
+pytestmark = pytest.mark.prefect
+
+
+@dataclass(frozen=True)
+class Flown:
+    """A flow run: how it ended, what it shows, what it told."""
+
+    state: object
+    artifacts: dict[str, object]
+    deployment_id: UUID
+
+    @property
+    def run_id(self) -> UUID:
+        return self.state.state_details.flow_run_id
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory, prefect_server):
+    """Runs r1 and r2 of one dataset, r3 for which there is no room, and the folder of all files."""
+    from flows.automations import ensure_automations
+    from flows.estimate_mean import estimate_mean, parameters_of
+
+    folder: Path = tmp_path_factory.mktemp("published")
+    for name, n in (("private", 1500), ("public", 8)):
+        rows = np.random.default_rng(n).standard_normal((n, 2))
+        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(folder / f"{name}.parquet")
+    url = f"sqlite:///{folder}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("ward.7", budget=pp.parse_budget("zcdp:0.75"), unit="one patient")
+    deployment_id = _deployment(estimate_mean)
+    ensure_automations("ward.7", [deployment_id])
+
+    def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
+        tables = str(folder / "private.parquet"), str(folder / "public.parquet")
+        wanted = parameters_of(MeanJob(*tables, None, budget, "ward.7", url, release_id))
+        state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
+        return Flown(state, _artifacts(state.state_details.flow_run_id), deployment_id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PUBPRIV_OUTPUT", str(folder / "out"))
+        runs = {"r1": fly("r1")}
+        patch.setenv("PUBPRIV_OUTPUT_URL", "https://reports.example/")
+        runs |= {"r2": fly("r2"), "r3": fly("r3", "zcdp:0.5")}
+    prefect_server.settle()
+    return folder, runs
+
+
+def _deployment(flow) -> UUID:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.create_deployment(flow_id=client.create_flow(flow), name="ward")
+
+
+def _artifacts(run_id) -> dict[str, object]:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    with get_client(sync_client=True) as client:
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+        found = client.read_artifacts(flow_run_filter=mine)
+    return {artifact.key: artifact for artifact in found if artifact.key}  # Prefect's own, of results, have none
+
+
+def _events(name: str, count: int) -> list[dict]:
+    """Payloads of the events of this name about our dataset, oldest first, once there are `count`."""
+    from prefect.client.orchestration import get_client
+
+    wanted = {"event": {"name": [name]}, "resource": {"id": ["pubpriv.dataset.ward.7"]}, "order": "ASC"}
+    with get_client(sync_client=True) as client:
+        for _ in range(100):
+            found = client.request("POST", "/events/filter", json={"filter": wanted}).json()["events"]
+            if len(found) >= count:
+                break
+            time.sleep(0.1)
+    return [event["payload"] for event in found]
+
+
+def _svg(markdown: str) -> ElementTree.Element:
+    """The picture inside the text."""
+    found = re.search(r"!\[[^\]]+\]\(data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)\)", markdown)
+    assert found is not None
+    return ElementTree.fromstring(base64.b64decode(found[1]))
+
+
+def test_a_finished_run_shows_statement_model_budget_picture_and_report(world):
+    """Each artifact is there under the dataset's name; pictures are whole SVG files with a text alternative."""
+    folder, runs = world
+    shown = runs["r1"].artifacts
+    parts = ("privacy", "charges", "mean", "picture", "budget", "runs", "report")
+    assert set(shown) == {f"ward-7-{part}" for part in parts}
+    for name in ("ward-7-picture", "ward-7-budget"):
+        svg = _svg(shown[name].data)
+        assert svg.tag.endswith("svg")
+        assert svg.find("{*}desc").text
+    assert "room for 2 more runs of" in shown["ward-7-budget"].data
+    rows = json.loads(runs["r2"].artifacts["ward-7-runs"].data)
+    assert [row["release"] for row in rows] == ["r2", "r1"]
+    assert rows[0]["left after it"] == pytest.approx(0.25, abs=1e-9)
+    page = folder / "out" / "models" / "ward.7" / "r1.html"
+    assert str(page) in shown["ward-7-report"].data
+    link = "(https://reports.example/models/ward.7/r2.html)"
+    assert link in runs["r2"].artifacts["ward-7-report"].data
+
+
+def test_the_last_task_keeps_the_release(world):
+    """Model, table and page of each release are in the output folder; the model is what the flow returned."""
+    folder, runs = world
+    home = folder / "out" / "models" / "ward.7"
+    kept = {path.name for path in home.iterdir() if not path.name.startswith(".")}
+    assert kept == {"latest.json"} | {f"r{i}.{kind}" for i in (1, 2) for kind in ("json", "parquet", "html")}
+    assert json.loads((home / "r1.json").read_text()) == json.loads(json.dumps(runs["r1"].state.result().to_json()))
+    assert "<svg" in (home / "r1.html").read_text()
+
+
+def test_a_budget_that_runs_low_is_told_in_time(world):
+    """After r1 two more runs fit, which is enough; after r2 one, and an event says so with the ledger's figures."""
+    [payload] = _events("pubpriv.budget.low", 1)
+    assert (payload["release_id"], payload["runs_that_fit"], payload["warn_below"]) == ("r2", 1, 2)
+    assert payload["remaining"].startswith("0.25")
+    assert "0.25" in payload["allotment_of_a_run"]
+
+
+def test_a_run_without_budget_is_refused_in_words_and_its_deployment_paused(world):
+    """The state says spent, remaining and what to do; nothing was opened or read; the server pauses the deployment."""
+    from prefect.client.orchestration import get_client
+
+    folder, runs = world
+    refused = runs["r3"]
+    assert refused.state.is_failed()
+    assert re.search(r"spent 0\.\d+ rho, held 0 rho, requested 0\.5 rho, remaining 0\.25", refused.state.message)
+    assert "What fits: zcdp:0.25" in refused.state.message
+    assert set(refused.artifacts) == {"ward-7-refused", "ward-7-budget", "ward-7-runs"}
+    assert "Nothing was read" in refused.artifacts["ward-7-refused"].data
+    [payload] = _events("pubpriv.budget.exhausted", 1)
+    assert payload["release_id"] == "r3"
+    assert payload["runs_that_fit"] == 0
+    with Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
+        assert [run.release_id for run in ledger.history("ward.7")] == ["r1", "r2"]
+    with get_client(sync_client=True) as client:
+        for _ in range(100):
+            if client.read_deployment(refused.deployment_id).paused:
+                break
+            time.sleep(0.1)
+        assert client.read_deployment(refused.deployment_id).paused
+
+
+def test_automations_are_registered_once(prefect_server):
+    """A second registration changes nothing, another set of deployments changes one automation."""
+    from prefect.client.orchestration import get_client
+
+    from flows.automations import ensure_automations
+    from flows.estimate_mean import estimate_mean
+
+    identity = _deployment(estimate_mean)
+    name = "pubpriv: pause once when its budget is used up"
+    assert name in ensure_automations("once", [identity])
+    assert ensure_automations("once", [identity]) == []
+    assert ensure_automations("once", []) == [name]
+    with get_client(sync_client=True) as client:
+        [known] = client.read_automations_by_name(name)
+        assert known.actions == []
+
+
+def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
+    """The bar ends at 100 percent of the blocks; the log line says what the step charged."""
+    from pubpriv.data import progress
+    from pubpriv.data.questions import Counts
+    from pubpriv.data.regions import Everything
+    from tasks.follow import followed
+    from tasks.guard import crossing, private_task, safe_flow
+
+    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
+    curator = pp.Curator.simulation(np.zeros((3_000_000, 2)), pp.parse_budget("zcdp:1"), seed=1)
+
+    def count_rows(curator, label):
+        return float(curator.release(Counts.priced(Everything(), Fraction(1, 4)), label).values["count"][0])
+
+    step = private_task(name="count rows")(followed("count rows", count_rows))
+
+    @safe_flow(name="one count")
+    def counting() -> None:
+        crossing(step, "unused")(curator, "n")
+
+    state = counting(return_state=True)
+    assert state.is_completed()
+    run_id = state.state_details.flow_run_id
+    [bar] = _artifacts(run_id).values()
+    assert (bar.key, bar.type, float(bar.data)) == ("simulation-progress", "progress", 100.0)
+    assert bar.description == "count rows: blocks of the private table read"
+    prefect_server.settle()
+    assert re.search(r"count rows: \d+\.\d s, charged 0\.125 rho for 1 answer$", _log(run_id), re.MULTILINE)
+
+
+def _log(run_id: UUID) -> str:
+    """Log lines of a flow run."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+
+    with get_client(sync_client=True) as client:
+        lines = client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run_id])))
+    return "\n".join(line.message for line in lines)
