@@ -1,0 +1,51 @@
+"""Tables that the paper's algorithms are tried on."""
+
+from dataclasses import replace
+
+import numpy as np
+
+import pubpriv as pp
+from pubpriv.mixture.public_model import fit
+from pubpriv.mixture.scaling import FLOOR
+from pubpriv.mixture.steps import PLAIN
+
+
+def blobs(gap, k=2, d=10, n=4000, m=40, seed=0):
+    """Public rows, private rows and labels of k unit Gaussians in R^d, means `gap` apart; rows take turns."""
+    generator = np.random.default_rng(seed)
+    means = gap / 2**0.5 * np.eye(k, d)
+
+    def drawn(count):
+        labels = np.arange(count) % k
+        return means[labels] + generator.normal(size=(count, d)), labels
+
+    return drawn(m)[0], *drawn(n)
+
+
+def one_spherical(public, scaling, k):
+    """A public model without the cross-validation that takes most of a small run's time."""
+    return fit(scaling.apply(public.rows), k, ("spherical", FLOOR), n_init=1)
+
+
+QUICK = replace(PLAIN, public_model=one_spherical)
+
+
+def run(public, private, method="bks-scarce", k=2, budget="zcdp:0.5", steps=QUICK, seed=1, **options):
+    """A simulated run."""
+    curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
+    return pp.estimate_mixture(public, curator, n_components=k, method=method, steps=steps, **options)
+
+
+def watched(steps=QUICK):
+    """Steps that note what they were called with and what they gave: (steps, {name: [(arguments, value), ...]})."""
+    seen = {}
+
+    def around(name, step):
+        def noted(*args):
+            value = step(*args)
+            seen.setdefault(name, []).append((args, value))
+            return value
+
+        return noted
+
+    return steps.wrapped(around), seen
