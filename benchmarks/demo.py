@@ -43,19 +43,33 @@ class Comparison:
 
 def compare(estimate: Any, public: Any, private: Any, held_out: Any, seed: int) -> Comparison:
     """Score `estimate` and its two neighbours on held-out rows (DataFrames, open data only)."""
+    rows, peers, test = (pp.PublicTable.open(part, list(COLUMNS)) for part in (public, private, held_out))
+    released = float(estimate.log_density(test.rows).mean())
+    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, K, seed))
+
+
+def neighbours(
+    public: pp.PublicTable, private: np.ndarray, held_out: np.ndarray, k: int, seed: int
+) -> dict[str, float]:
+    """Scores of the public-only and of the non-private model of k components, with one covariance floor.
+
+    Args:
+        public: public rows, with their columns.
+        private: (n, d) rows that nobody protects here: open data only.
+        held_out: (t, d) rows that are scored.
+        k: components.
+        seed: of scikit-learn's five starts.
+    """
     from sklearn.mixture import GaussianMixture
 
-    rows, peers, test = (pp.PublicTable.open(part, list(COLUMNS)) for part in (public, private, held_out))
-    scaling = PLAIN.precondition(rows)
-    standard = scaling.apply(test.rows)
+    scaling = PLAIN.precondition(public)
+    standard = scaling.apply(held_out)
     to_units = float(np.log(scaling.scale).sum())
-    alone = PLAIN.public_model(rows, scaling, K).log_density(standard).mean() - to_units
+    alone = PLAIN.public_model(public, scaling, k).log_density(standard).mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = GaussianMixture(K, n_init=5, reg_covar=FLOOR, random_state=seed).fit(scaling.apply(peers.rows))
-    return Comparison(
-        float(alone), float(estimate.log_density(test.rows).mean()), float(model.score(standard)) - to_units
-    )
+        model = GaussianMixture(k, n_init=5, reg_covar=FLOOR, random_state=seed).fit(scaling.apply(private))
+    return {"public_only": float(alone) - to_units, "non_private": float(model.score(standard)) - to_units}
 
 
 def run_split(seed: int, unit: str) -> Comparison:

@@ -1,7 +1,7 @@
 """The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -87,7 +87,7 @@ def summary(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, An
         "budget": budget,
         "runs": len(rows),
         "success": sum(row["success"] for row in rows) / len(rows),
-        "success_bound": TABLES["success"][budget.partition(":")[0]],
+        "success_bound": TABLES["success"].get(budget.partition(":")[0], 0.0),
         "redrawn": sum(row["redrawn"] for row in rows) / sum(row["redrawn"] + 1 for row in rows),
     }
     for part in ("mean", "covariance", "weight"):
@@ -105,24 +105,32 @@ def met(row: dict[str, Any]) -> bool:
     return row["success"] >= row["success_bound"] and all(kept)
 
 
-def bench(names: Iterable[str], approximate: bool, runs: int, first_seed: int = 0, workers: int = WORKERS) -> Any:
+def names_of(approximate: bool, name: str | None = None) -> list[str]:
+    """Settings that have a bound at such budgets, or the one that is named.
+
+    Raises:
+        InvalidInput: an unknown setting, or one without such a bound.
+    """
+    known = [setting for setting in SETTINGS if budgets_of(setting, approximate)]
+    if name is not None and name not in known:
+        raise InvalidInput(f"setting must be one of {', '.join(known)}, not {name!r}")
+    return known if name is None else [name]
+
+
+def bench(
+    names: list[str], approximate: bool, runs: int, first_seed: int = 0, workers: int = WORKERS
+) -> dict[str, Any]:
     """The table of the settings `names` at rho 0.1, 0.5 and 1, or at (1, 1e-6)-DP.
 
     Args:
-        names: of `SETTINGS`.
-        approximate: at (1, 1e-6)-DP, the settings that have a bound there.
+        names: see `names_of`.
+        approximate: at (1, 1e-6)-DP.
         runs: of each cell, seeds `first_seed`, `first_seed` + 1, ...
         first_seed: of rows, public rows and noise.
         workers: processes.
-
-    Raises:
-        InvalidInput: an unknown setting.
     """
-    unknown = [name for name in names if name not in SETTINGS]
-    if unknown:
-        raise InvalidInput(f"setting must be one of {', '.join(SETTINGS)}, not {unknown[0]!r}")
     budgets = {name: budgets_of(name, approximate) for name in names}
-    tasks = [(name, budgets[name], first_seed + run) for name in names if budgets[name] for run in range(runs)]
+    tasks = [(name, budgets[name], first_seed + run) for name in names for run in range(runs)]
     found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
     table = [summary(name, budget, found) for name in names for budget in budgets[name]]
     return {

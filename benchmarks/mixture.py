@@ -10,44 +10,40 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.synthetic import SETTINGS, Setting, Truth, draw, draw_public, error, oracle
+from benchmarks.grid import WORKERS, in_processes, runs_of, summary
+from benchmarks.synthetic import SETTINGS, Setting, draw, draw_public
 from pubpriv.errors import InvalidInput
 
 
-def bench(name: str, budget: str, runs: int, clock: bool) -> dict[str, Any]:
-    """Errors of `runs` simulated runs over the oracle's; with `clock`, time against scikit-learn as well."""
+def bench(
+    name: str, budget: str, runs: int, clock: bool, first_seed: int = 0, workers: int = WORKERS
+) -> dict[str, Any]:
+    """Errors of `runs` simulated runs over the oracle's; with `clock`, time against scikit-learn as well.
+
+    Args:
+        name: of the setting.
+        budget: of each run, as text.
+        runs: draws of rows, public rows and noise, seeds `first_seed`, `first_seed` + 1, ...
+        clock: also time real fits, one process at a time.
+        first_seed: see `runs`.
+        workers: processes of the simulated runs.
+
+    Raises:
+        InvalidInput: an unknown setting, or a bad budget.
+    """
     if name not in SETTINGS:
         raise InvalidInput(f"setting must be one of {', '.join(SETTINGS)}, not {name!r}")
-    setting = SETTINGS[name]
-    found = [_run(setting, pp.parse_budget(budget), seed) for seed in range(runs)]
-    told: dict[str, Any] = {
+    allotment = pp.parse_budget(budget)
+    tasks = [(name, (budget,), first_seed + run) for run in range(runs)]
+    found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
+    row = summary(name, budget, found)
+    told = {
         "bench": "mixture",
-        "setting": name,
-        "budget": budget,
-        "runs": runs,
-        "success": sum(f["success"] for f in found) / runs,
-        "ratio": median(f["mean_ratio"] for f in found),
+        "ratio": row["mean_ratio"],
         "ratio_of": "mean error over the true-label oracle's on the same rows, median",
-        "covariance_ratio": median(f["covariance_ratio"] for f in found),
-        "weight_ratio": median(f["weight_ratio"] for f in found),
+        "first_seed": first_seed,
     }
-    return told | (_clock(setting, pp.parse_budget(budget)) if clock else {})
-
-
-def _run(setting: Setting, budget: Any, seed: int) -> dict[str, float]:
-    generator = np.random.default_rng(seed)
-    truth = draw(setting, generator)
-    public = draw_public(setting, truth, generator)
-    rows, labels = truth.sample(setting.n, generator)
-    estimate = pp.estimate_mixture(public, pp.Curator.simulation(rows, budget, seed), n_components=setting.k)
-    ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))
-    best = error(truth, oracle(rows, labels, setting.k))
-    return {
-        "success": float(ours.mean < max(0.5, 4 * best.mean)),
-        "mean_ratio": ours.mean / best.mean,
-        "covariance_ratio": ours.covariance / best.covariance,
-        "weight_ratio": ours.weight / best.weight,
-    }
+    return told | row | (_clock(SETTINGS[name], allotment) if clock else {})
 
 
 def _clock(setting: Setting, budget: Any, repeats: int = 3) -> dict[str, float]:

@@ -1,12 +1,13 @@
 """`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from cli.console import out, table
+from cli.bench_mixture import mixture
+from cli.bench_output import cell, tell
+from cli.console import table
 from cli.options import JsonOption
 
 MOST_DRAWS = 20
@@ -24,7 +25,7 @@ def scan(
     """What exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
     from benchmarks.scan import bench
 
-    _tell(bench(rows, dims), as_json)
+    tell(bench(rows, dims), as_json)
 
 
 @app.command()
@@ -36,7 +37,7 @@ def memory(
     """What a scan holds: peak memory over many rows, over the peak over a tenth of them. Needs disk for both."""
     from benchmarks.memory import bench
 
-    _tell(bench(rows, dims), as_json)
+    tell(bench(rows, dims), as_json)
 
 
 @app.command()
@@ -48,7 +49,7 @@ def ledger(
     """What a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
     from benchmarks.ledger import bench
 
-    _tell(bench(charges, runs), as_json)
+    tell(bench(charges, runs), as_json)
 
 
 @app.command()
@@ -77,21 +78,10 @@ def demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
-@app.command()
-def mixture(
-    setting: Annotated[str, typer.Option(help="S1, S2, S4, S5, S6 or S8.")] = "S2",
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
-    runs: Annotated[int, typer.Option(min=1, help="Runs, seeds 0, 1, ...")] = 10,
-    clock: Annotated[bool, typer.Option(help="Also time a real private fit against scikit-learn's EM.")] = True,
-    as_json: JsonOption = False,
-) -> None:
-    """Errors over the true-label oracle's on synthetic mixtures, and time over scikit-learn's EM."""
-    from benchmarks.mixture import bench
-
-    _tell(bench(setting, budget, runs, clock), as_json)
+app.command()(mixture)
 
 
 @app.command()
@@ -116,10 +106,10 @@ def gaussian(
     found = bench(part, budget, runs, method, real)
     if not as_json:
         names = ("runs", "ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
-        rows = [[row["of"], row["setting"], *(_cell(row.get(name)) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(cell(row.get(name)) for name in names)] for row in found["rows"]]
         title = f"error over the non-private one, {found['budget']}, 10% trimmed means"
         table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 @app.command()
@@ -138,7 +128,7 @@ def figure1(
         for title, panel in found["panels"].items():
             rows = [[str(at["n"]), *(f"{at[name][0]:.4f}" for name in CURVES), str(at["best_t"])] for at in panel]
             table(title, ["n", *(label for label, _, _ in CURVES.values()), "best t"], rows)
-    _tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
+    tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
 
 
 def _tables(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
@@ -147,24 +137,7 @@ def _tables(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
     found = bench(name, runs, adult=adult)
     if not as_json:
         names = ("error", "target", "worst", "mean_error", "public_only", "moments", "flagged")
-        rows = [[row["of"], row["setting"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"errors to the table's own mean and covariance, median of {found['runs']} draws of 60 public rows"
         table(title, ["columns", "setting", *(name.replace("_", " ") for name in names)], rows)
-    _tell(found, as_json)
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def _tell(found: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        out(json.dumps(found))
-        return
-    for name, value in found.items():
-        if not isinstance(value, list):
-            out(
-                f"{name.replace('_', ' ')}: {value:.4g}"
-                if isinstance(value, float)
-                else f"{name.replace('_', ' ')}: {value}"
-            )
+    tell(found, as_json)
