@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Ball, Balls, Path
+from pubpriv.mixture.bks.balls import Balls, Cylinder, Path
 from pubpriv.mixture.bks.constants import BETA, CONSTANTS, least_public
 from pubpriv.mixture.bks.queries import search, split_of
 from pubpriv.mixture.bks.tree import Tree
@@ -30,7 +30,7 @@ def easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: f
     """
     known, points = CONSTANTS[constants], scaling.apply(rows.rows)
     least = least_public(known, len(points), weight)
-    balls, waiting, closed = list[Ball](), list[Path]([()]), list[Path]()
+    balls, waiting, closed = list[Cylinder](), list[Path]([()]), list[Path]()
     while waiting:
         path = waiting.pop(0)
         own = points[Balls(tuple(balls), (path,)).members(rows.rows)[0]]
@@ -42,7 +42,7 @@ def easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: f
             closed.append(path)
         else:
             split = split_of(scaling, path, center, directions, projected, found)
-            balls.append(Ball(split.frame, split.cut))
+            balls.append(Cylinder(split.frame, split.cut))
             waiting += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
     return Tree(tuple(balls), tuple(closed), ())
 

@@ -14,7 +14,7 @@ Path = tuple[tuple[int, bool], ...]
 
 @public_value
 @dataclass(frozen=True)
-class Ball:
+class Cylinder:
     """{x: |frame(x)| <= radius}: a ball of R^d, or a cylinder over a ball in a subspace."""
 
     frame: Frame
@@ -34,7 +34,7 @@ class Balls:
         ValueError: two regions could hold the same record.
     """
 
-    balls: tuple[Ball, ...]
+    balls: tuple[Cylinder, ...]
     paths: tuple[Path, ...]
 
     def __post_init__(self) -> None:

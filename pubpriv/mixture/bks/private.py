@@ -4,7 +4,7 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.mixture.bks.balls import Ball, Balls
+from pubpriv.mixture.bks.balls import Balls, Cylinder
 from pubpriv.mixture.bks.constants import CONSTANTS, least_private
 from pubpriv.mixture.bks.queries import Split
 from pubpriv.mixture.bks.tree import Level, Tree
@@ -50,7 +50,7 @@ def private_query(
     balls, paths = list(tree.balls), []
     for split in splits:
         inner, outer = len(balls), len(balls) + 1
-        balls += [Ball(split.frame, split.inner), Ball(split.frame, split.outer)]
+        balls += [Cylinder(split.frame, split.inner), Cylinder(split.frame, split.outer)]
         paths += [
             (*split.path, (inner, True)),
             (*split.path, (inner, False), (outer, True)),

@@ -7,7 +7,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Ball, Path
+from pubpriv.mixture.bks.balls import Cylinder, Path
 from pubpriv.mixture.bks.constants import CONSTANTS, LEAST_RADIUS, MIDDLE, Constants, least_public
 from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.linear import one_thread
@@ -153,7 +153,7 @@ def grown(level: Level, splits: tuple[Split, ...], k: int) -> Tree:
     balls, children = list(tree.balls), list[Path]()
     for path in tree.open:
         if path in made:
-            balls.append(Ball(made[path].frame, made[path].cut))
+            balls.append(Cylinder(made[path].frame, made[path].cut))
             children += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
     closed = tree.closed + tuple(path for path in tree.open if path not in made)
     return Tree(tuple(balls), closed, tuple(children))

@@ -11,7 +11,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Ball, Balls, Path
+from pubpriv.mixture.bks.balls import Balls, Cylinder, Path
 from pubpriv.mixture.bks.constants import CONSTANTS, Constants, least_public
 from pubpriv.mixture.bks.supercluster import supercluster
 from pubpriv.mixture.linear import one_thread
@@ -35,7 +35,7 @@ class Tree:
         open: groups that may hold several.
     """
 
-    balls: tuple[Ball, ...] = ()
+    balls: tuple[Cylinder, ...] = ()
     closed: tuple[Path, ...] = ()
     open: tuple[Path, ...] = ((),)
 
@@ -95,7 +95,7 @@ def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: 
         ball = supercluster(own, k, known)
         inside = np.linalg.norm(own - ball.center, axis=1) <= ball.radius
         if not inside.all() and count < k:
-            balls.append(Ball(scaling.frame(ball.center, np.eye(points.shape[1])), ball.radius))
+            balls.append(Cylinder(scaling.frame(ball.center, np.eye(points.shape[1])), ball.radius))
             waiting.append((*path, (len(balls) - 1, False)))
             path, own, count = (*path, (len(balls) - 1, True)), own[inside], count + 1
         frame, radius = _clip(scaling, own, ball.center, ball.radius, known)
