@@ -30,6 +30,7 @@ app.command(name="compare")(release.compare)
 app.command(name="sample")(release.sample)
 app.command(name="deploy")(operate.deploy)
 app.command(name="serve")(operate.serve)
+app.command(name="backfill")(operate.backfill)
 
 
 # old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either

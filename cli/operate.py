@@ -1,6 +1,7 @@
 """`pubpriv deploy`, `pubpriv serve` and `pubpriv backfill`: scheduled releases on a Prefect server."""
 
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.console import note, out, table
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import BudgetExceeded, InvalidInput
 
 HOME = Path("pubpriv-home")
 
@@ -158,3 +159,52 @@ def _show_next(wanted: Any) -> None:
         at = due[0] if due else datetime.now(UTC)
         rows.append([each.full_name, when, release_id_for(at, period, series) if period else ""])
     table("what runs next", ["deployment", "due", "release id"], rows)
+
+
+def backfill(
+    name: Annotated[str, typer.Argument(help="Deployment, for example sensors-mean.")],
+    from_: Annotated[str, typer.Option("--from", help="First day or time, for example 2026-11-01.")],
+    to: Annotated[str, typer.Option("--to", help="Last day or time.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Run the periods of a schedule that have no release: each is a release of its own, and has its price.
+
+    Periods that have a release are left alone. The private table is read as it is today.
+    """
+    from deployments.backfill import plan, trigger
+    from deployments.register import identity, server
+
+    with server() as client:
+        deployment = identity(client, name)
+        if deployment is None:
+            raise InvalidInput(f"`pubpriv deploy` made no deployment {name} on this server: look at its deployments")
+        found = plan(deployment, from_, to)
+        if not found.missing:
+            note(f"nothing is missing: each of {found.present} periods has a release")
+            return
+        _show_missing(found)
+        if found.paid > found.fitting:
+            raise BudgetExceeded(
+                f"{found.paid} releases would have to be paid for, and the budget of {found.dataset} has room for "
+                f"{found.fitting}: choose a shorter time, or raise the cap with `pubpriv budget set --raise`"
+            )
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput("nobody is there to ask: say --yes to run these releases")
+        if not yes and not typer.confirm(f"run {len(found.missing)} releases?", err=True):
+            note("nothing was run")
+            return
+        for run in trigger(client, deployment, found.missing):
+            out(f"run {run} is due now")
+
+
+def _show_missing(found: Any) -> None:
+    rows = [
+        [
+            each.release_id,
+            f"{each.due:%Y-%m-%d %H:%M %Z}",
+            "paid already" if each.release_id in found.resumed else found.told(found.each),
+        ]
+        for each in found.missing
+    ]
+    table(f"{found.deployment.name}: periods without a release", ["release id", "was due", "price"], rows)
+    out(f"in sum {found.told(found.each, found.paid)}; {found.dataset} has {found.told(found.remaining)} left")

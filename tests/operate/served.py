@@ -58,6 +58,7 @@ class Served:
             "PREFECT_API_URL": self.api,
             "PUBPRIV_LEDGER": self.ledger,
             "PUBPRIV_DATA": str(self.home / "data"),
+            "PUBPRIV_OUTPUT": str(self.output),
         }
 
     def run(self, *words: object, **more: str) -> subprocess.CompletedProcess:
