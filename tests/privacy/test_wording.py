@@ -1,0 +1,79 @@
+"""The plain words never promise more than the budgets do."""
+
+from fractions import Fraction
+from math import erf, exp, sqrt
+
+import pytest
+
+from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
+from pubpriv.privacy.guarantees import guarantee
+from pubpriv.privacy.units import UNIT
+from pubpriv.privacy.wording import best_guess, guarantee_lines, plain_words
+
+GAUSSIAN = [{"noise_scale": [1 << 30]}]
+
+
+def gaussian_guess(mu):
+    """How often the best test between N(0, 1) and N(mu, 1) is right."""
+    return 0.5 * (1 + erf(mu / 2 / sqrt(2)))
+
+
+@pytest.mark.parametrize("rho", ["0.001", "0.05", "0.5", "2", "8"])
+def test_of_a_zcdp_budget_the_gaussian_mechanism_is_covered(rho):
+    """mu = sqrt(2 rho) is rho-zCDP: no bound of ours is below what it gives away, and the all-Gaussian one is tight."""
+    told = guarantee(ZeroConcentratedDP(rho))
+    real = gaussian_guess(sqrt(2 * float(rho)))
+    assert real <= best_guess(told) <= 1
+    tight = best_guess(told | {"epsilon_all_gaussian": 1.0}, GAUSSIAN)
+    assert real <= tight <= real + 1e-5
+    assert best_guess(told | {"epsilon_all_gaussian": 1.0}, [*GAUSSIAN, {"noise_scale": []}]) == best_guess(told)
+
+
+@pytest.mark.parametrize("budget", [("0.1", "1e-6"), ("1", "1e-7"), ("4", "1e-6"), ("20", "1e-3")], ids="-".join)
+def test_of_an_approximate_budget_all_that_it_lets_be_spent_is_covered(budget):
+    """A Gaussian mechanism that spends the whole cap is not told better than it is, nor much worse."""
+    cap = ApproximateDP(*budget)
+    real = gaussian_guess(sqrt(cap.cap.main / UNIT))
+    told = best_guess(guarantee(cap))
+    assert real <= told <= real + 2 * float(Fraction(budget[1])) + 0.01
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "5"])
+def test_of_a_pure_budget_randomised_response_is_met(epsilon):
+    """It tells right with e^epsilon / (1 + e^epsilon), and nothing that is epsilon-DP does better."""
+    real = exp(float(epsilon)) / (1 + exp(float(epsilon)))
+    assert real <= best_guess(guarantee(PureDP(epsilon))) + 1e-15
+    assert best_guess(guarantee(PureDP(epsilon))) == pytest.approx(real, rel=1e-12)
+
+
+def test_nothing_is_promised_of_a_simulation():
+    """No guarantee, no words."""
+    told = {"kind": "zcdp", "text": "none (simulation)"}
+    assert best_guess(told) is None
+    assert plain_words("one patient", told, []) == []
+
+
+def test_percentages_are_rounded_up():
+    """50.001% is not told as 50.0%, and of a budget that protects nobody 100% is said."""
+    small = " ".join(plain_words("one patient", guarantee(ZeroConcentratedDP("0.000000001")), GAUSSIAN))
+    assert "at most 50.1%" in small
+    large = " ".join(plain_words("one patient", guarantee(PureDP(30)), []))
+    assert "at most 100%" in large
+    assert "one patient" in small
+
+
+def test_the_cap_is_told_beside_the_run():
+    """All releases together have a figure of their own, where the cap is known."""
+    run, cap = guarantee(ZeroConcentratedDP("0.5")), guarantee(ZeroConcentratedDP("2"))
+    assert "All releases together" in " ".join(plain_words("x", run, GAUSSIAN, cap))
+    assert "All releases together" not in " ".join(plain_words("x", run, GAUSSIAN))
+
+
+def test_guarantees_go_from_the_general_to_the_particular():
+    """Dataset, all runs, one run; without a ledger the middle is left out."""
+    assert guarantee_lines("visits", "one patient", "2-zCDP", "r1", "0.5-zCDP") == [
+        "dataset visits, unit: one patient; neighbours differ in one record, the number of records is public",
+        "guaranteed for all runs together: 2-zCDP",
+        "guaranteed for run r1: 0.5-zCDP",
+    ]
+    assert len(guarantee_lines("visits", "one patient", None, "r1", "0.5-zCDP")) == 2

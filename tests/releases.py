@@ -1,0 +1,98 @@
+"""Releases as numbers, for tests of what is done with them afterwards: no rows, no ledger, no noise."""
+
+import numpy as np
+
+from pubpriv.models import GaussianEstimate, MeanEstimate, Mixture, MixtureEstimate
+
+GUARANTEE = {
+    "kind": "zcdp",
+    "text": "0.5-zCDP, which implies (5.222, 1e-06)-DP",
+    "rho": 0.5,
+    "delta": 1e-06,
+    "epsilon": 5.221534449751705,
+    "epsilon_all_gaussian": 4.888665969954105,
+}
+SHARES = {"sampling": 0.8, "privacy": 0.6}
+"""Parts of every standard error: 0.8^2 + 0.6^2 is one."""
+
+
+def errors(size, error):
+    """Standard errors of which sampling has 0.8 and privacy 0.6."""
+    return {name: (np.ones(size) * error * share).tolist() for name, share in SHARES.items()}
+
+
+def common(columns, release_id="2026-11", dataset="visits", **changed):
+    """What every release tells beside its numbers."""
+    charges = [
+        {"label": "step-1", "question": "Counts", "sensitivity": 0.5, "noise_scale": [12], "cost": "0.125 rho"},
+        {"label": "step-2", "question": "LiftedGram", "sensitivity": 0.8, "noise_scale": [9, 9], "cost": "0.375 rho"},
+    ]
+    told = {
+        "columns": tuple(columns),
+        "method": "auto",
+        "converged": True,
+        "privacy": {
+            "unit": "one patient",
+            "neighbouring": "replace one record; the number of records is public",
+            "kind": "zcdp",
+            "guarantee": GUARANTEE,
+            "spent": "0.5 rho",
+            "charges": charges,
+        },
+        "provenance": {
+            "dataset": dataset,
+            "release_id": release_id,
+            "n_private": 20000,
+            "n_public": 40,
+            "public_sha256": "ab" * 32,
+            "chain_head": "cd" * 32,
+            "version": "0.1.0",
+            "created": "2026-11-21T16:26:33+00:00",
+        },
+        "diagnostics": {"warnings": [], "noise": 0.25},
+    }
+    return told | changed
+
+
+def mean_release(columns=("age", "cost"), center=None, error=0.1, **changed):
+    """A released mean; every number has the same standard error."""
+    center = np.arange(1.0, len(columns) + 1) if center is None else np.asarray(center, dtype=float)
+    return MeanEstimate(
+        center=tuple(center.tolist()),
+        standard_errors={"mean": errors(len(columns), error)},
+        **common(columns, **changed),
+    )
+
+
+def gaussian_release(columns=("age", "cost"), center=None, covariance=None, error=0.1, **changed):
+    """A released Gaussian; every number has the same standard error."""
+    d = len(columns)
+    center = np.arange(1.0, d + 1) if center is None else np.asarray(center, dtype=float)
+    covariance = np.eye(d) + 0.5 if covariance is None else np.asarray(covariance, dtype=float)
+    told = {"mean": errors(d, error), "covariance": errors((d, d), error)}
+    gaussian = Mixture.of([1.0], [center], [covariance])
+    return GaussianEstimate(gaussian=gaussian, standard_errors=told, **common(columns, **changed))
+
+
+def mixture_release(columns=("age", "cost"), means=None, weights=None, error=0.05, **changed):
+    """A released mixture of components with unit covariances; every number has the same standard error."""
+    d = len(columns)
+    means = np.array([np.zeros(d), np.full(d, 6.0), np.full(d, -7.0)]) if means is None else np.asarray(means, float)
+    k = len(means)
+    weights = np.arange(k, 0, -1.0) / (k * (k + 1) / 2) if weights is None else np.asarray(weights, dtype=float)
+    told = {
+        "weights": errors(k, error / 10),
+        "means": errors((k, d), error),
+        "covariances": errors((k, d, d), error),
+    }
+    mixture = Mixture.of(weights, means, np.tile(np.eye(d), (k, 1, 1)))
+    return MixtureEstimate(mixture=mixture, standard_errors=told, **common(columns, **changed))
+
+
+def simulated(estimate):
+    """The same numbers as a simulation has them."""
+    told = estimate.to_json()
+    told["provenance"] |= {"dataset": None, "release_id": None, "chain_head": None}
+    told["privacy"]["guarantee"] = {"kind": "zcdp", "text": "none (simulation)"}
+    told["method"] = "auto (simulation: not private)"
+    return type(estimate).from_json(told)
