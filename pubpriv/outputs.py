@@ -60,14 +60,19 @@ def safe_name(name: str) -> str:
     """A file name for any text: one of its own for each, in the same folder.
 
     Raises:
-        InvalidInput: it is too long, or empty.
+        InvalidInput: it is too long, empty, or no text.
     """
-    told = quote(name, safe="", errors="surrogatepass")
+    told = quote(name, safe="") if _is_text(name) else ""
     if told[:1] == "." or told == LATEST:
         told = f"%{ord(told[0]):02X}{told[1:]}"
     if not 0 < len(told) <= LONGEST:
         raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {LONGEST} plain letters")
     return told
+
+
+def _is_text(name: str) -> bool:
+    """It has no half of a character, as names from undecodable bytes do."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def release_files(estimate: Any, folder: str | os.PathLike[str]) -> ReleaseFiles:
