@@ -1,0 +1,233 @@
+"""Deployment files: what they may say, what they become, and that registering them twice changes nothing."""
+
+import ast
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from deployments.files import EXAMPLES, read, read_all
+from deployments.model import Dataset
+from deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
+from deployments.render import FLOWS, prefect_yaml, render
+from pubpriv.errors import InvalidInput
+
+ROOT = Path(__file__).parents[2]
+
+GOOD = """\
+dataset: visits
+unit: one patient
+cap: zcdp:1
+private: /data/private.parquet
+public: s3://bucket/public.parquet
+releases:
+  - name: groups
+    estimator: mixture
+    allotment: zcdp:0.5
+    settings: {components: 3}
+    schedule: {cron: "15 2 * * *", timezone: Europe/Berlin}
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes a file of deployments and returns its path."""
+
+    def write(text: str, name: str = "visits.yaml") -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+# --- flows and deployments ---------------------------------------------------------------------------------
+
+
+def flows_of_the_project() -> set[str]:
+    """Module paths of every function under `flows/` that `safe_flow` declares."""
+    found = set()
+    for path in (ROOT / "flows").glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            decorators = getattr(node, "decorator_list", [])
+            if any(isinstance(each, ast.Call) and getattr(each.func, "id", "") == "safe_flow" for each in decorators):
+                found.add(f"flows.{path.stem}.{node.name}")
+    return found
+
+
+def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
+    """The examples deploy each flow of the project, and nothing that is no flow."""
+    monkeypatch.setenv("PUBPRIV_DATA", "/data")
+    monkeypatch.setenv("PUBPRIV_OUTPUT", "/released")
+    deployed = {each.entrypoint for each in render(read_all([EXAMPLES]))}
+    assert deployed == flows_of_the_project() == set(FLOWS.values())
+    assert len(deployed) == 4
+    for entrypoint in deployed:
+        module, _, name = entrypoint.rpartition(".")
+        assert getattr(import_module(module), name).name == name.replace("_", "-")
+
+
+def test_prefect_yaml_is_what_the_example_files_render_to():
+    """`prefect deploy` and `pubpriv deploy` register the same; the committed file is the output of --dry-run."""
+    rendered = prefect_yaml(render(read_all([EXAMPLES], put_in=False)))
+    assert (ROOT / "deployments" / "prefect.yaml").read_text() == rendered
+    assert "{{ $PUBPRIV_DATA }}/rand-people/private.parquet" in rendered
+
+
+def test_a_form_has_bounds_and_descriptions():
+    """What the UI shows of each flow: every field is described, numbers have bounds, choices are lists."""
+    from prefect.utilities.callables import parameter_schema
+
+    for entrypoint in FLOWS.values():
+        module, _, name = entrypoint.rpartition(".")
+        schema = parameter_schema(getattr(import_module(module), name)).model_dump_for_openapi()
+        (form,) = (each for title, each in schema["definitions"].items() if title.endswith("Parameters"))
+        assert all(field.get("description") for field in form["properties"].values()), entrypoint
+        for title, field in form["properties"].items():
+            if field.get("type") == "integer":
+                assert {"minimum", "maximum"} <= set(field), (entrypoint, title)
+
+
+# --- what a file may say -----------------------------------------------------------------------------------
+
+
+def test_a_good_file_becomes_a_deployment(file):
+    """Names, entry point, parameters, period and environment."""
+    (each,) = render([read(file(GOOD + "output: /released\nconcurrency: {runs: 2, wait_seconds: 30}\n"))])
+    assert each.full_name == "estimate-mixture/visits-groups"
+    form = each.parameters["parameters"]
+    assert (form["period"], form["series"], form["components"]) == ("day Europe/Berlin", "groups", 3)
+    assert (form["ledger"], form["budget"]) == ("PUBPRIV_LEDGER", "zcdp:0.5")
+    assert "release_id" not in form
+    assert each.env == {"PUBPRIV_SLOT_SECONDS": "30", "PUBPRIV_OUTPUT": "/released"}
+    assert (each.dataset, each.slots) == ("visits", 2)
+
+
+BAD = {
+    # what is wrong: (text to replace, by what, line, words of the message)
+    "unknown field": ("unit:", "unitt:", 2, "unitt: there is no such field; fields here are dataset, unit, cap"),
+    "unknown field inside": ("timezone:", "time_zone:", 11, "releases[0].schedule.time_zone: there is no such field"),
+    "missing field": ("cap: zcdp:1\n", "", None, "cap: this field is missing"),
+    "bad budget": ("zcdp:1\n", "zcdp:lots\n", 3, "cap: "),
+    "too large an allotment": ("zcdp:0.5", "zcdp:1.5", None, "the allotment zcdp:1.5 exceeds the cap zcdp:1"),
+    "another kind of budget": ("zcdp:1\n", "pure:1\n", None, "cannot be charged to a pure ledger"),
+    "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
+    "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
+    "unknown setting": ("components:", "clusters:", 7, "settings of mixture are components,"),
+    "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
+    "bad cron": ("15 2 * * *", "15 2 * *", 11, "cron: "),
+    "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),
+    "two rules": ('* *"', '* *", interval: 60', 11, "exactly one of cron, interval and rrule"),
+    "too often": ('cron: "15 2 * * *"', "interval: 5", 11, "interval: Input should be greater than or equal to 60"),
+    "a variable that is not set": ("/data/", "${NOWHERE}/", None, "set NOWHERE"),
+    "no YAML": ("releases:", "releases: [", 7, ""),
+    "a field twice": ("unit: one patient", "unit: one patient\nunit: one visit", 3, "unit"),
+    "a password": ("releases:", "ledger: postgresql://me:secret@host/db\nreleases:", 6, "ledger: it must match"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_wrong_in_a_file_is_told_with_file_line_field_and_what_is_allowed(file, what, monkeypatch):
+    """One message for each mistake, and no value that may be a secret in it."""
+    monkeypatch.delenv("NOWHERE", raising=False)
+    old, new, line, words = BAD[what]
+    assert old in GOOD
+    path = file(GOOD.replace(old, new, 1))
+    with pytest.raises(InvalidInput) as refused:
+        read(path)
+    told = str(refused.value)
+    assert told.startswith(f"{path}")
+    assert words in told
+    assert line is None or f"line {line}" in told, told
+    assert "secret" not in told
+
+
+def test_a_dataset_in_two_files_is_refused(file, tmp_path):
+    """Two files could disagree about its cap."""
+    file(GOOD, "one.yaml")
+    file(GOOD, "two.yaml")
+    with pytest.raises(InvalidInput, match=r"two\.yaml: dataset visits is in .*one\.yaml too"):
+        read_all([tmp_path])
+
+
+def test_two_releases_of_one_name_are_refused(file):
+    """Their release ids would be the same."""
+    with pytest.raises(InvalidInput, match="a name of its own"):
+        read(file(GOOD + GOOD.partition("releases:\n")[2]))
+
+
+def test_an_empty_folder_and_a_file_that_is_not_there_are_told(tmp_path):
+    """Neither is taken for nothing to do, which would prune everything."""
+    with pytest.raises(InvalidInput, match=r"no \.yaml file"):
+        read_all([tmp_path])
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_all([tmp_path / "none.yaml"])
+
+
+# --- on a server -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.prefect
+def test_registering_is_idempotent_and_tells_what_changes(prefect_server, file):
+    """Created, then unchanged; a changed setting, schedule or slot is told; a paused deployment stays paused."""
+
+    def registered(text: str, **options) -> dict[str, tuple[str, str]]:
+        with server() as client:
+            outcomes = register(client, render([read(file(text))]), **options)
+        return {each.what.removesuffix("used up'"): (each.result, each.detail) for each in outcomes}
+
+    deployment, slot = "deployment estimate-mixture/visits-groups", "slot private-visits"
+    text = GOOD.replace("s3://bucket", "/data")
+    assert registered(text, dry_run=True)[deployment][0] == CREATED
+    first = registered(text)
+    assert (first[deployment][0], first[slot][0]) == (CREATED, CREATED)
+    again = registered(text)
+    mine = {name: result for name, (result, _) in again.items() if "visits" in name or "pool" in name}
+    assert set(mine.values()) == {UNCHANGED}
+    with server() as client:
+        known = client.read_deployment_by_name("estimate-mixture/visits-groups")
+        client.pause_deployment(known.id)
+    changed = registered(text.replace("components: 3", "components: 4").replace("15 2", "30 2"))
+    assert changed[deployment] == (CHANGED, "changed: parameters, schedule")
+    with server() as client:
+        after = client.read_deployment_by_name("estimate-mixture/visits-groups")
+    assert (after.id, after.paused) == (known.id, True)
+    assert after.parameters["parameters"]["components"] == 4
+    assert [each.schedule.cron for each in after.schedules] == ["30 2 * * *"]
+    assert registered(text + "concurrency: {runs: 2}\n")[slot] == (CHANGED, "limit: 1 then, 2 now")
+    renamed = text.replace("name: groups", "name: clusters")
+    assert registered(renamed)["deployment visits-groups"][0] == LEFT
+    assert registered(renamed, prune=True)["deployment visits-groups"][0] == REMOVED
+    assert "deployment visits-groups" not in registered(renamed)
+
+
+@pytest.mark.prefect
+def test_the_server_refuses_a_bad_parameter_and_says_which(prefect_server, file):
+    """A number of components beyond the bound is refused when the run is asked for, before a worker sees it."""
+    import httpx
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    with server() as client:
+        register(client, render([read(file(GOOD.replace("s3://bucket", "/data")))]))
+        known = client.read_deployment_by_name("estimate-mixture/visits-groups")
+        form = {"parameters": known.parameters["parameters"] | {"components": 0}}
+        with pytest.raises((PrefectHTTPStatusError, httpx.HTTPStatusError)) as refused:
+            client.create_flow_run_from_deployment(known.id, parameters=form)
+    assert refused.value.response.status_code == 409
+    assert "parameters.components" in refused.value.response.text
+    assert "minimum" in refused.value.response.text
+
+
+def test_no_server_is_an_error_with_a_way_out(monkeypatch):
+    """`pubpriv deploy` names the variable to set, and never writes to a database of its own."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from pubpriv.errors import Unavailable
+
+    for url, words in ((None, "no Prefect server is named"), ("http://127.0.0.1:9/api", "does not answer")):
+        with temporary_settings({PREFECT_API_URL: url}), pytest.raises(Unavailable, match=words), server():
+            pass
+
+
+def test_a_dataset_is_told_by_its_fields():
+    """The docstring of the model names every field that a file may have."""
+    assert all(name in (Dataset.__doc__ or "") for name in Dataset.model_fields)
