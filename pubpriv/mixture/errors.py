@@ -1,11 +1,12 @@
 """Standard errors of a released mixture: sampling by plug-in, privacy from the noise that was drawn.
 
-Both condition on the assignment of records to components. For a component with released count N, covariance
-Sigma, and frame covariance F (its records were whitened by F^(-1/2)):
+Both condition on the assignment of records to components: where components overlap, what their borders add is not
+counted. For a component with released count N, covariance Sigma, and frame covariance F (its records were whitened by
+F^(-1/2)), among k components:
 
 | of | sampling variance | privacy variance |
 |---|---|---|
-| weight w | w (1 - w) / n | (sd of a count / n)^2 |
+| weight w | w (1 - w) / n | ((1 - w)^2 + (k - 1) w^2) (sd of a count / n)^2 |
 | mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
 | covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
 """
@@ -34,8 +35,8 @@ def standard_errors(
         chosen: the model in standard coordinates.
     """
     weights, _, covariances = (values[order] for values in chosen.arrays)
-    size = n if last else m
     counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
+    size = n if last else m
     frames = np.array(last.frames)[order] if last else np.zeros_like(covariances)
     count_sd, sum_sd, moment_sd = (last.count_sd, last.sum_sd, last.moment_sd) if last else (0.0, 0.0, 0.0)
     scale = np.array(scaling.scale)
@@ -44,7 +45,8 @@ def standard_errors(
     return {
         "weights": {
             "sampling": np.sqrt(weights * (1 - weights) / size),
-            "privacy": np.full(len(weights), count_sd / n),
+            # a weight is a count over the sum of counts, whose noise is shared
+            "privacy": count_sd / size * np.sqrt((1 - weights) ** 2 + (len(weights) - 1) * weights**2),
         },
         "means": {
             "sampling": scale * np.sqrt(own / counts[:, None]),

@@ -69,7 +69,7 @@ def whole(estimate, k, d):
             if part == "sampling" and not (name == "weights" and k == 1):
                 assert (found > 0).all()
             if part == "privacy" and estimate.diagnostics["private_model_chosen"]:
-                assert (found > 0).all()
+                assert (found > 0).all() or (name == "weights" and k == 1)
             if part == "privacy" and not estimate.diagnostics["private_model_chosen"]:
                 assert (found == 0).all()
     json.dumps(estimate.to_json(), allow_nan=False)

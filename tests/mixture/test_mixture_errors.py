@@ -1,0 +1,87 @@
+"""Standard errors are the scatter of what they are about: noise of every answer drawn again and again."""
+
+import numpy as np
+import pytest
+
+from pubpriv.mixture.components import Round
+from pubpriv.mixture.errors import standard_errors
+from pubpriv.mixture.scaling import Scaling
+from pubpriv.models import Mixture
+
+COUNTS = np.array([5000.0, 2500.0, 1500.0, 1000.0])
+N, K, D = 10_000, 4, 3
+COUNT_SD, SUM_SD, MOMENT_SD = 40.0, 60.0, 90.0
+ORDER = np.arange(K)
+SCALE = (0.5, 2.0, 100.0)
+DRAWS = 20_000
+
+
+def covariances(generator):
+    roots = np.eye(D) + generator.normal(size=(K, D, D)) / 2
+    return roots @ roots.transpose(0, 2, 1)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """(model, frames it was whitened by, its errors as told): four components in units of their own."""
+    generator = np.random.default_rng(0)
+    model = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), covariances(generator))
+    frames = covariances(generator)
+    last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, tuple(tuple(map(tuple, f)) for f in frames))
+    return model, frames, standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+
+
+def like(scatter, told):
+    """Within what 20,000 draws can tell."""
+    return np.allclose(scatter, told, rtol=0.03)
+
+
+def test_noise_of_counts_is_noise_of_weights(world):
+    """Weights are noisy counts over their noisy sum: so their errors are less than those of counts alone."""
+    noisy = COUNTS + COUNT_SD * np.random.default_rng(1).normal(size=(DRAWS, K))
+    told = world[2]["weights"]["privacy"]
+    assert like((noisy / noisy.sum(axis=1, keepdims=True)).std(axis=0), told)
+    assert told[1] < 0.9 * COUNT_SD / N
+
+
+def test_noise_of_sums_is_noise_of_means(world):
+    """A whitened sum's noise, coloured back and in the data's own units."""
+    _, frames, told = world
+    noise = SUM_SD * np.random.default_rng(2).normal(size=(DRAWS, D))
+    for j, frame in enumerate(frames):
+        moved = noise @ np.linalg.cholesky(frame).T / COUNTS[j] * SCALE
+        assert like(moved.std(axis=0), told["means"]["privacy"][j])
+
+
+def test_noise_of_moments_is_noise_of_covariances(world):
+    """Orthogonal-ensemble noise of a whitened second moment, coloured back and in the data's own units."""
+    _, frames, told = world
+    half = MOMENT_SD / np.sqrt(2) * np.random.default_rng(3).normal(size=(DRAWS, D, D))
+    noise = (half + half.transpose(0, 2, 1)) / np.sqrt(2)
+    assert like(noise.std(axis=0), MOMENT_SD * np.sqrt((1 + np.eye(D)) / 2))
+    for j, frame in enumerate(frames):
+        root = np.linalg.cholesky(frame)
+        moved = root @ noise @ root.T / COUNTS[j] * np.outer(SCALE, SCALE)
+        assert like(moved.std(axis=0), told["covariances"]["privacy"][j])
+
+
+def test_sampling_errors_are_those_of_samples(world):
+    """Means and covariances of many samples of a component, weights of many tables."""
+    model, _, told = world
+    generator = np.random.default_rng(4)
+    weights = generator.multinomial(N, model.weights, size=DRAWS) / N
+    assert like(weights.std(axis=0), told["weights"]["sampling"])
+    j, draws = 3, 3000
+    rows = generator.multivariate_normal(np.zeros(D), model.arrays[2][j], size=(draws, int(COUNTS[j]))) * SCALE
+    assert np.allclose(rows.mean(axis=1).std(axis=0), told["means"]["sampling"][j], rtol=0.06)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    spread = np.einsum("tni,tnj->tij", centred, centred) / COUNTS[j]
+    assert np.allclose(spread.std(axis=0), told["covariances"]["sampling"][j], rtol=0.06)
+
+
+def test_a_public_model_has_no_privacy_error(world):
+    """Where the public model is kept no private row entered: sampling errors are those of the public rows."""
+    model = world[0]
+    told = standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    assert all((parts["privacy"] == 0).all() for parts in told.values())
+    assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))
