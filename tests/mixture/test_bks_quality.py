@@ -13,7 +13,7 @@ BOUNDED = [point for point in POINTS if point.clean is not None]
     "point", BOUNDED, ids=[f"{p.method}, {p.constants}, k {p.k}, {p.separation:g} sd, m {p.m}" for p in BOUNDED]
 )
 def test_groups_are_the_components(point):
-    """In enough of 10 runs each component has 98% of its rows in a group of its own, and its mean is near the oracle's."""
+    """In enough of 10 runs each component has 98% of its rows in a group of its own; its mean is near the oracle's."""
     (row,) = table(10, workers=1, points=(point,))
     assert row["met"], row
     assert row["mean_ratio"] < 1.1

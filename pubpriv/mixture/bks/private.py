@@ -8,10 +8,12 @@ from pubpriv.mixture.bks.balls import Balls, Cylinder
 from pubpriv.mixture.bks.constants import CONSTANTS, least_private
 from pubpriv.mixture.bks.queries import Split
 from pubpriv.mixture.bks.tree import Level, Tree
+from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.plans import Ask
 
 
+@one_thread
 def level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
     """The top k directions of each open group about its centre: algorithm 4 for a whole level.
 
