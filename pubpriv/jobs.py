@@ -1,14 +1,12 @@
 """A run from files to a released estimate: what all estimators share, with or without an orchestrator."""
 
-import hashlib
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pubpriv.curator import Curator
-from pubpriv.data import cluster
+from pubpriv.data import cluster, stores
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.ingest import watcher
@@ -116,16 +114,10 @@ def _cluster(job: Job) -> Executor | None:
 
 
 def _ingested(job: Job, steps: Any, budget: Budget) -> tuple[PublicTable, PrivateTable]:
-    public = steps.ingest_public(job.public, content_hash(job.public), job.columns)
+    public = steps.ingest_public(job.public, stores.content_hash(job.public), job.columns)
     public = job.checked(public)
     private = steps.ingest_private(job.private, public.columns, job.columns is None)
     if private.covers(job.public):
         raise InvalidInput(f"the public table {job.public} is part of the private table: rows cannot be both")
     job.check_size(public, private.n_rows, budget)
     return public, private
-
-
-def content_hash(path: str) -> str:
-    """SHA-256 of a public file, or `missing`: what makes a cached ingestion stale."""
-    file = Path(path).expanduser()
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "missing"

@@ -134,6 +134,8 @@ def _runs(history: History) -> list[dict[str, Any]]:
 
 
 def _embedded(svg: str, text: str) -> str:
+    """A picture inside Markdown, on white: the UI is dark for many."""
+    svg = svg.replace("<svg ", '<svg style="background:#ffffff" ', 1)
     return f"![{text}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 

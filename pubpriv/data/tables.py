@@ -6,18 +6,19 @@ Of a private file only the declared columns, their types and the row counts are 
 key-value metadata, no partition folders, no sizes, no time stamps.
 """
 
-import fnmatch
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.stores import canonical, list_files, locate, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 T = TypeVar("T")
@@ -30,6 +31,10 @@ _BATCH = 1 << 16
 
 _READ = 1 << 20
 """Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
+
+
+_CONNECTIONS = 16
+"""Footers that are fetched side by side from an object store."""
 
 
 def block_length(dimension: int) -> int:
@@ -56,7 +61,7 @@ class Chunk:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
-        filesystem, path = _locate(self.path)
+        filesystem, path = locate(self.path)
         sources = sorted({column.source for column in self.columns})
         with filesystem.open_input_file(path) as handle:
             # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
@@ -96,11 +101,10 @@ class PrivateTable:
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
-        where = _canonical(os.fspath(uri))
+        where = canonical(os.fspath(uri))
         files = _files(where)
         rows = 0
-        for path in files:
-            schema, groups = _footer(path, where)
+        for schema, groups in _footers(files, where):
             _check_schema(schema, declared, where)
             if exact and set(schema.names) != {column.source for column in declared}:
                 names = ",".join(column.name for column in declared)
@@ -125,7 +129,7 @@ class PrivateTable:
 
     def covers(self, path: str) -> bool:
         """Whether `path` is one of this table's files."""
-        return _canonical(path) in {_canonical(file) for file in _files(self.uri)}
+        return canonical(path) in {canonical(file) for file in _files(self.uri)}
 
     def chunks(self) -> list[Chunk]:
         """The units of a scan, after a check that n is what it was.
@@ -133,8 +137,11 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened.
         """
+        files = _files(self.uri)
         found = [
-            (path, group, rows) for path in _files(self.uri) for group, rows in enumerate(_footer(path, self.uri)[1])
+            (path, group, rows)
+            for path, (_, groups) in zip(files, _footers(files, self.uri), strict=True)
+            for group, rows in enumerate(groups)
         ]
         if sum(rows for _, _, rows in found) != self.n_rows:
             raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
@@ -249,41 +256,6 @@ def _parquet() -> Any:
     return pyarrow.parquet
 
 
-def _canonical(uri: str) -> str:
-    """One name for one table, since the ledger keeps one budget for it.
-
-    A `file://` URI becomes a local path; a local path is made absolute, with links resolved up to the first
-    wildcard; other URIs stay, without a trailing slash.
-    """
-    local = uri.removeprefix("file://").removeprefix("localhost") if uri.startswith("file://") else uri
-    if uri.startswith("file://") and local.startswith("/"):
-        uri = unquote(local)
-    elif "://" in uri:
-        return uri.rstrip("/")
-    path = os.path.expanduser(uri)
-    wildcard = _wildcard(path)
-    if wildcard is None:
-        return os.path.realpath(path)
-    root = os.path.dirname(path[:wildcard])
-    return os.path.join(os.path.realpath(root), path[len(root) :].lstrip("/"))
-
-
-def _wildcard(uri: str) -> int | None:
-    """Where the first wildcard of a glob is; None for a plain path, and for a local one that has such a character."""
-    if "://" not in uri and os.path.exists(uri):
-        return None
-    return next((i for i, char in enumerate(uri) if char in "*?["), None)
-
-
-def _locate(uri: str) -> tuple[Any, str]:
-    import pyarrow.fs
-
-    if "://" in uri:
-        filesystem, path = pyarrow.fs.FileSystem.from_uri(uri)
-        return filesystem, path
-    return pyarrow.fs.LocalFileSystem(), uri
-
-
 def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
     """The result of `action`, or one of our errors without a trace of the library's own text."""
     failure: PubPrivError
@@ -301,7 +273,10 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
         failure = (
             InvalidInput(otherwise)
             if damaged
-            else Unavailable(f"the storage of the private table {where} does not answer; try again")
+            else Unavailable(
+                f"the storage of the private table {where} does not answer, or not to the credentials of this "
+                "environment; check them, or try again"
+            )
         )
     except Exception:
         failure = InvalidInput(otherwise)
@@ -312,58 +287,28 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
 
 def _files(uri: str) -> list[str]:
     """Parquet files behind `uri`, sorted."""
-    return _attempt(lambda: _list_files(uri), uri, f"{uri} cannot be listed as a Parquet table")
-
-
-def _list_files(uri: str) -> list[str]:
-    from pyarrow.fs import FileSelector, FileType
-
-    wildcard = _wildcard(uri)
-    root = uri if wildcard is None else uri[: uri.rfind("/", 0, wildcard)]
-    filesystem, path = _locate(root)
-    scheme = root[: len(root) - len(path)]
-    info = filesystem.get_file_info(path)
-    if info.type == FileType.NotFound:
-        raise FileNotFoundError
-    if info.type == FileType.File:
-        return [uri]
-    names = [f.path for f in filesystem.get_file_info(FileSelector(path, recursive=True)) if f.type == FileType.File]
-    inside = len(path.rstrip("/").split("/"))
-    pattern = [] if wildcard is None else uri[len(root) :].strip("/").split("/")
-    names = [name for name in names if _wanted(name.split("/")[inside:], pattern)]
-    if not names:
-        raise InvalidInput(f"no Parquet file under {uri}")
-    return sorted(scheme + name for name in names)
-
-
-def _wanted(parts: list[str], pattern: list[str]) -> bool:
-    """Whether a file belongs to a folder or glob, by its path below the folder.
-
-    Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
-    or folders of Parquet files; `*` stays inside one folder and `**` does not.
-    """
-    return not any(part.startswith((".", "_")) for part in parts) and _matches(parts, pattern, parts[-1])
-
-
-def _matches(parts: list[str], pattern: list[str], name: str) -> bool:
-    if not pattern:
-        return not parts or name.endswith((".parquet", ".pq"))
-    if pattern[0] == "**":
-        return any(_matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
-    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:], name)
+    return _attempt(lambda: list_files(uri), uri, f"{uri} cannot be listed as a Parquet table")
 
 
 def _footer(path: str, where: str) -> tuple[Any, list[int]]:
     """(Arrow schema, rows of each row group) of one file."""
 
     def read() -> tuple[Any, list[int]]:
-        filesystem, inner = _locate(path)
+        filesystem, inner = locate(path)
         with filesystem.open_input_file(inner) as handle:
             file = _parquet().ParquetFile(handle)
             meta = file.metadata
             return file.schema_arrow, [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
 
     return _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
+
+
+def _footers(paths: list[str], where: str) -> list[tuple[Any, list[int]]]:
+    """`_footer` of each file; those of a distant store are fetched side by side, for each takes some round trips."""
+    if "://" not in where or len(paths) == 1:
+        return [_footer(path, where) for path in paths]
+    with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
+        return list(threads.map(lambda path: _footer(path, where), paths))
 
 
 def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
@@ -420,7 +365,9 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
     import pandas as pd
 
     if isinstance(source, str | os.PathLike):
-        return _read_public(Path(os.fspath(source)).expanduser())
+        where = os.fspath(source)
+        named = canonical(where) if "://" in where else where
+        return _read_public_url(named) if "://" in named else _read_public(Path(named).expanduser())
     if isinstance(source, pd.DataFrame):
         return source
     try:
@@ -435,6 +382,31 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
     return pd.DataFrame(rows, columns=names)
 
 
+def _read_public_url(uri: str) -> Any:
+    """The frame of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
+    import pyarrow as pa
+
+    refused: PubPrivError
+    try:
+        if uri.lower().endswith(".csv"):
+            return _read_csv(read_public(uri))
+        tables = [_parquet().read_table(pa.BufferReader(read_public(file))) for file in list_files(uri)]
+        return pa.concat_tables(tables, promote_options="default").to_pandas()
+    except InvalidInput:
+        raise
+    except FileNotFoundError:
+        refused = InvalidInput(f"no public table at {uri}: check the URL")
+    except OSError:
+        refused = Unavailable(
+            f"the storage of the public table {uri} does not answer, or not to the credentials of this environment; "
+            "check them, or try again"
+        )
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInput(f"the public table {uri} cannot be read as Parquet or CSV: {reason}") from error
+    raise refused
+
+
 def _read_public(path: Path) -> Any:
     import pandas as pd
 
@@ -442,19 +414,19 @@ def _read_public(path: Path) -> Any:
         raise InvalidInput(f"no public table at {path}: check the path")
     try:
         if path.suffix.lower() == ".csv":
-            return _read_csv(path)
+            return _read_csv(path.read_bytes())
         return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error
 
 
-def _read_csv(path: Path) -> Any:
+def _read_csv(content: bytes) -> Any:
     """The frame, with its column names as they are written: pandas would rename the second of two equal ones."""
     import pandas as pd
 
-    frame = pd.read_csv(path)
-    written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    frame = pd.read_csv(BytesIO(content))
+    written = pd.read_csv(BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
     return frame

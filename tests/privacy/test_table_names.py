@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.data.tables import _matches
+from pubpriv.data.stores import matches
 from pubpriv.privacy.ledger.tables import overlap
 
 SHARED = [
@@ -44,5 +44,5 @@ PATTERNS = st.lists(st.sampled_from(["a", "b", "ab", "*", "a*", "*b", "*a", "?",
 @given(PATTERNS, PATTERNS)
 def test_no_shared_file_is_missed(ours, theirs):
     """Whatever two globs a file belongs to, by the rules by which tables are read, the names overlap."""
-    if any(_matches(file, ours, "x.parquet") and _matches(file, theirs, "x.parquet") for file in FILES):
+    if any(matches(file, ours, "x.parquet") and matches(file, theirs, "x.parquet") for file in FILES):
         assert overlap("/".join(ours), "/".join(theirs))

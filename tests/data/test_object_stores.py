@@ -1,0 +1,227 @@
+"""Tables in object stores: the same rows as on a disk, credentials from the environment, one name for one table.
+
+The store is a real S3 server (moto) on loopback.
+"""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+from neighbours import QUESTIONS
+
+import pubpriv as pp
+from pubpriv.audit.catalogue import COLUMNS
+from pubpriv.data import stores
+from pubpriv.data.scan import scan
+from pubpriv.data.stores import canonical, content_hash
+from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.privacy.ledger import Ledger
+
+SECRET = "wJalrXUtnFEMI"
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """An Arrow file system on a bucket of a server of our own, whose credentials are in the environment."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_REGION", "eu-central-1")
+        patch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        stores._store.cache_clear()
+        filesystem = pyarrow.fs.S3FileSystem(
+            endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True
+        )
+        filesystem.create_dir("clinic")
+        yield filesystem
+        stores._store.cache_clear()
+    server.stop()
+
+
+def rows(n: int, seed: int) -> np.ndarray:
+    drawn = np.random.default_rng(seed).normal(0, 2, (n, 2))
+    drawn[::50, 1] = np.nan
+    return drawn
+
+
+def put(bucket, name: str, table: pa.Table, **options) -> None:
+    with bucket.open_output_stream(f"clinic/{name}") as out:
+        pq.write_table(table, out, **options)
+
+
+def put_text(bucket, name: str, text: str) -> None:
+    with bucket.open_output_stream(f"clinic/{name}") as out:
+        out.write(text.encode())
+
+
+def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp_path):
+    """Folders, globs and files; odd names; other people's files in the folder are left alone."""
+    pieces = [pa.table({"a": rows(n, n)[:, 0], "b": rows(n, n)[:, 1]}) for n in (7000, 5000, 900)]
+    names = ("visits/2026/p 1%20.parquet", "visits/2026/p2.parquet", "visits/q.parquet")
+    for name, piece in zip(names, pieces, strict=True):
+        put(bucket, name, piece, row_group_size=3000)
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(piece, path, row_group_size=3000)
+    put_text(bucket, "visits/_SUCCESS.parquet", "not a table")
+    sizes = {"visits": 12_900, "visits/2026": 12_000, "visits/2026/p*.parquet": 12_000, "visits/q.parquet": 900}
+    for below, n in sizes.items():
+        there = PrivateTable.open(f"s3://clinic/{below}", COLUMNS)
+        here = PrivateTable.open(tmp_path / below, COLUMNS)
+        assert there.n_rows == here.n_rows == n
+        question = QUESTIONS["moments-cells"]
+        totals, expected = scan(there, question), scan(here, question)
+        assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
+
+
+def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
+    """Private and public table by URL: a release, whose ledger has the names and no credential."""
+    put(bucket, "run/private.parquet", pa.table({"a": rows(3000, 1)[:, 0], "b": rows(3000, 2)[:, 0]}))
+    put(bucket, "run/public.parquet", pa.table({"a": rows(8, 3)[:, 0], "b": rows(8, 4)[:, 0]}))
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
+    tables = "s3://clinic/run/private.parquet", "s3://clinic/run/public.parquet"
+    job = MeanJob(*tables, None, "zcdp:0.5", "visits", url, "r1")
+    estimate = run_mean(job)
+    assert estimate.columns == ("a", "b")
+    assert estimate.provenance["n_private"] == 3000
+    with Ledger.open(url) as ledger:
+        assert [table["uri"] for table in ledger.balance("visits").tables] == ["s3://clinic/run/private.parquet"]
+    assert SECRET.encode() not in (tmp_path / "ledger.db").read_bytes()
+    with pytest.raises(InvalidInput, match="rows cannot be both"):
+        run_mean(MeanJob(job.private, "s3a://clinic/run/private.parquet", None, "zcdp:0.5", "visits", url, "r2"))
+
+
+def test_public_tables_come_as_csv_parquet_and_folders(bucket):
+    """The same rows as from the frame itself."""
+    frame = pd.DataFrame({"a": [1.0, 2.5], "b": [3.0, 4.0]})
+    put_text(bucket, "public/p.csv", frame.to_csv(index=False))
+    put(bucket, "public/all/1.parquet", pa.Table.from_pandas(frame[:1]))
+    put(bucket, "public/all/2.parquet", pa.Table.from_pandas(frame[1:]))
+    expected = PublicTable.open(frame).sha256
+    assert PublicTable.open("s3://clinic/public/p.csv").sha256 == expected
+    assert PublicTable.open("s3://clinic/public/all/").sha256 == expected
+    with pytest.raises(InvalidInput, match=r"no public table at s3://clinic/public/q\.csv"):
+        PublicTable.open("s3://clinic/public/q.csv")
+    put_text(bucket, "public/odd.parquet", "a,b")
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet or CSV"):
+        PublicTable.open("s3://clinic/public/odd.parquet")
+
+
+def test_the_hash_of_a_public_table_follows_its_content(bucket, tmp_path):
+    """Whatever holds it: a file, a folder, an object. What is not there is `missing`."""
+    frame = pd.DataFrame({"a": [1.0]})
+    for place in (str(tmp_path / "p.csv"), str(tmp_path), "s3://clinic/hash/p.csv"):
+        seen = set()
+        for value in (1.0, 2.0):
+            frame["a"] = value
+            frame.to_csv(tmp_path / "p.csv", index=False)
+            frame.to_parquet(tmp_path / "p.parquet")
+            put_text(bucket, "hash/p.csv", frame.to_csv(index=False))
+            seen.add(content_hash(place))
+        assert len(seen - {"missing"}) == 2
+    assert content_hash("s3://clinic/hash/q.csv") == content_hash(str(tmp_path / "q.csv")) == "missing"
+
+
+def test_what_is_not_there_or_damaged_is_told_as_on_a_disk(bucket):
+    """Missing, no table, a changed number of rows: one line each, with the name."""
+    with pytest.raises(InvalidInput, match="no private table at s3://clinic/no/such"):
+        PrivateTable.open("s3://clinic/no/such", ["a"])
+    put_text(bucket, "odd/t.parquet", "PAR1 nothing")
+    with pytest.raises(PubPrivError, match=r"s3://clinic/odd/t\.parquet"):
+        PrivateTable.open("s3://clinic/odd/t.parquet", ["a"])
+    put(bucket, "grows/1.parquet", pa.table({"a": [1.0]}))
+    table = PrivateTable.open("s3://clinic/grows", ["a"])
+    put(bucket, "grows/2.parquet", pa.table({"a": [1.0]}))
+    with pytest.raises(InvalidInput, match="changed its number of rows"):
+        table.chunks()
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_answer_is_unavailable(monkeypatch):
+    """Nobody listens: worth another try, and told without the library's own words."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    stores._store.cache_clear()
+    with pytest.raises(Unavailable, match="does not answer") as refused:
+        PrivateTable.open("s3://clinic/t.parquet", ["a"])
+    assert "curl" not in str(refused.value)
+    assert refused.value.__cause__ is refused.value.__context__ is None
+    stores._store.cache_clear()
+
+
+CREDENTIALS = {
+    "key and secret": f"s3://AKIA:{SECRET}@clinic/t.parquet",
+    "user": f"s3://{SECRET}@clinic/t.parquet",
+    "query": f"s3://clinic/t.parquet?secret_key={SECRET}",
+    "endpoint": f"s3://clinic/t.parquet?endpoint_override=h&x={SECRET}",
+    "azure key": f"abfs://box:{SECRET}@account.dfs.core.windows.net/t.parquet",
+    "signature": f"abfs://box@account.dfs.core.windows.net/t.parquet?sv=1&sig={SECRET}",
+    "presigned": f"https://store.example/t.parquet?X-Amz-Signature={SECRET}",
+    "upper case": f"S3://AKIA:{SECRET}@clinic/t.parquet",
+    "chain": f"simplecache::s3://clinic/{SECRET}.parquet",
+}
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_credentials_in_a_url_are_refused_and_not_repeated(name):
+    """By every door through which a URL comes in: it would be kept and shown."""
+    from flows.parameters import MeanParameters
+
+    uri = CREDENTIALS[name]
+    form = {"budget": "zcdp:1", "dataset": "v", "ledger": "sqlite:///l.db"}
+    doors = (
+        lambda: PrivateTable.open(uri, ["a"]),
+        lambda: PublicTable.open(uri),
+        lambda: MeanParameters(private=uri, public="p.csv", **form),
+        lambda: MeanParameters(private="t.parquet", public=uri, **form),
+    )
+    for door in doors:
+        with pytest.raises(ValueError, match=r"carries no credentials|names one store") as refused:
+            door()
+        assert SECRET not in str(refused.value)
+
+
+def test_one_stored_table_has_one_name():
+    """Other tools' schemes, Azure's two ways to write a container, and slashes at the end are the same table."""
+    same = {
+        "s3://b/t": ("s3a://b/t/", "S3://b/t", "s3n://b/t"),
+        "gs://b/t": ("gcs://b/t",),
+        "abfs://c@acc.dfs.core.windows.net/t": (
+            "abfss://c@ACC.dfs.core.windows.net/t/",
+            "abfs://acc.blob.core.windows.net/c/t",
+        ),
+    }
+    for name, spellings in same.items():
+        assert {canonical(spelling) for spelling in spellings} == {name}
+    assert canonical("s3://b/a%20b") != canonical("s3://b/a b")  # S3 keys are letters, not escapes
+
+
+def test_other_stores_are_fsspecs():
+    """A store in memory, as an example of those that fsspec knows; and one that nobody knows."""
+    import fsspec
+
+    memory = fsspec.filesystem("memory")
+    with memory.open("/clinic/t.parquet", "wb") as out:
+        pq.write_table(pa.table({"a": rows(500, 1)[:, 0]}), out)
+    table = PrivateTable.open("memory://clinic", ["a"])
+    assert table.n_rows == 500
+    assert sum(np.isfinite(block).sum() for block in table.chunks()[0].blocks()) == 500
+    memory.rm("/clinic", recursive=True)
+    with pytest.raises(InvalidInput, match="no store that Arrow or fsspec knows"):
+        PrivateTable.open("ftpx://clinic/t.parquet", ["a"])
