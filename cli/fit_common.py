@@ -27,6 +27,10 @@ ReleaseIdOption = Annotated[
     typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False),
 ]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Run without Prefect: same bits, same ledger.")]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(envvar="PUBPRIV_DASK", help="Read on this Dask cluster: tcp://HOST:PORT.", show_default=False),
+]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing model file.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Run where the answers will be mostly noise, and say so.")]
 
@@ -39,6 +43,7 @@ def named(
     dataset: str,
     ledger: str | None,
     release_id: str | None,
+    dask: str | None = None,
 ) -> dict[str, Any]:
     """The fields that every job has, from the options that every command has."""
     from pubpriv.curator import new_release_id
@@ -52,6 +57,7 @@ def named(
         "dataset": dataset,
         "ledger": ledger_url(ledger),
         "release_id": new_release_id() if release_id is None else release_id,
+        "dask": dask,
     }
 
 
