@@ -56,5 +56,5 @@ def burn_down(history: History, release_id: str | None) -> Element:
 def _mark(made: Element, x: float, y: float, text: str) -> None:
     to_left = x > WIDTH / 2
     add(made, element("circle", cx=x, cy=y, r=5.0, fill=SHADES[1]))
-    above = y - 10 if y > TOP + 24 else y + 18
-    add(made, words(text, x + (6 if to_left else -2), above, "end" if to_left else "start", **HALO))
+    below = y + 18 if y + 22 < BOTTOM else y - 10  # under the steps no line is in the way
+    add(made, words(text, x + (6 if to_left else -2), below, "end" if to_left else "start", **HALO))

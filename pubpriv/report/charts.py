@@ -36,7 +36,7 @@ def intervals(names: Sequence[str], means: np.ndarray, sampling: np.ndarray, pri
         y = head + step * number + 14
         width = max(float(b), 1e-300)
         axis = Axis(float(m) - 2.6 * width, float(m) + 2.6 * width, 20.0, WIDTH - 20)
-        add(made, words(short(name, 62), 0.0, y, font_weight="bold"), line(20.0, y + 14, WIDTH - 20, y + 14, RULE))
+        add(made, words(short(name, 50), 0.0, y, font_weight="bold"), line(20.0, y + 14, WIDTH - 20, y + 14, RULE))
         _interval(made, axis, float(m), float(b), float(p), y + 14)
         for end, x, anchor in ((m - Z95 * b, 20.0, "start"), (m + Z95 * b, WIDTH - 20, "end")):
             add(made, words(told(end, b), x, y + 29, anchor, fill=FAINT, font_size="11"))
@@ -72,7 +72,7 @@ def positions(
         reach = np.maximum(spreads[:, i], 2.1 * both[:, i])
         low, high = float((means[:, i] - reach).min()), float((means[:, i] + reach).max())
         axis = Axis(low - 0.02 * (high - low), high + 0.02 * (high - low), 20.0, WIDTH - 10)
-        add(made, words(short(names[i], 62), 0.0, y, font_weight="bold"))
+        add(made, words(short(names[i], 50), 0.0, y, font_weight="bold"))
         for j in range(len(weights)):
             at, m = y + 14 + row * j, float(means[j, i])
             add(made, words(str(j + 1), 0.0, at + 4, font_size="11", fill=FAINT))
@@ -119,9 +119,9 @@ def _interval(made: Element, axis: Axis, center: float, both: float, privacy: fl
 
 
 def _legend(made: Element, spread: bool = False) -> None:
-    parts = [("95% interval", BOTH, 7.0), ("of privacy noise alone", NOISE, 3.0)]
-    parts += [("rows within 1 sd", "#9a9a9a", 1.2)] if spread else []
+    parts = [("95% interval", BOTH, 7.0), ("its privacy part", NOISE, 3.0)]
+    parts += [("1 sd of rows", "#9a9a9a", 1.2)] if spread else []
     x = 0.0
     for text, color, width in parts:
-        add(made, line(x, 8.0, x + 22, 8.0, color, width), words(text, x + 27, 12.0, font_size="11", fill=FAINT))
-        x += 44 + 6.1 * len(text)
+        add(made, line(x, 8.0, x + 18, 8.0, color, width), words(text, x + 23, 12.0, font_size="11", fill=FAINT))
+        x += 36 + 6.0 * len(text)

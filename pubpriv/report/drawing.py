@@ -13,7 +13,7 @@ SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B
 """After Okabe and Ito, darkened to stand on white; pictures number what they colour, so nothing hangs on them."""
 
 DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
-WIDTH = 440.0
+WIDTH = 360.0
 """Of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
@@ -105,9 +105,12 @@ def bottom_axis(picture: Element, axis: Axis, y: float, title: str, top: float |
         add(picture, line(x, y, x, y + 4, FAINT))
         if top is not None:
             add(picture, line(x, top, x, y, "#ececec"))
-        add(picture, words(tick_text(mark, marks), x, y + 16, "middle", font_size="11", fill=FAINT))
+        text = tick_text(mark, marks)
+        half = 3.3 * len(text)  # of its width: the outermost stays on the sheet
+        at = min(max(x, half), WIDTH - half)
+        add(picture, words(text, at, y + 16, "middle", font_size="11", fill=FAINT))
     add(picture, line(axis.start, y, axis.end, y, FAINT))
-    for number, part in zip(count(), folded(title, 58), strict=False):
+    for number, part in zip(count(), folded(title, 50), strict=False):
         add(picture, words(part, (axis.start + axis.end) / 2, y + 32 + 14 * number, "middle"))
 
 

@@ -61,7 +61,10 @@ def picture_text(root: ET.Element) -> str:
     """An SVG file that stands alone."""
     alone = ET.Element(root.tag, {"xmlns": "http://www.w3.org/2000/svg", **root.attrib})
     alone.text = root.text
-    alone.extend(root)
+    # paper of its own: viewers with dark pages put it on those
+    paper = ET.Element("rect", {"width": "100%", "height": "100%", "fill": "#fff"})
+    texts = [part for part in root if part.tag in {"title", "desc"}]
+    alone.extend([*texts, paper, *[part for part in root if part not in texts]])
     return ET.tostring(alone, encoding="unicode") + "\n"
 
 

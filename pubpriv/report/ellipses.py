@@ -31,7 +31,7 @@ from pubpriv.report.plane import Plane, plane_of
 MOST_POINTS = 1000
 """Of more public rows, so many are drawn, evenly chosen in their order."""
 
-LEFT, RIGHT, TOP, SIDE = 52.0, 10.0, 10.0, 330.0
+LEFT, RIGHT, TOP, SIDE = 48.0, 8.0, 10.0, 300.0
 
 
 def picture(estimate: Any, public: PublicTable | None = None) -> str:
@@ -128,8 +128,8 @@ def _axes(extremes: np.ndarray, points: np.ndarray | None) -> tuple[Axis, Axis]:
 
 def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upwards: Axis) -> tuple[Element, Element]:
     """A sheet with axes, and the group whose drawings are cut at the frame."""
-    upward_title = folded(f"↑ {plane.titles[1]}", 58)
-    below = folded(plane.titles[0], 58)
+    upward_title = folded(f"↑ {plane.titles[1]}", 50)
+    below = folded(plane.titles[0], 50)
     head = 14.0 * len(upward_title) + 4
     made = sheet(name, head + TOP + SIDE + 40 + 14 * len(below), title, about)
     for number, part in enumerate(upward_title):

@@ -19,20 +19,24 @@ ul { padding-left: 1.2rem; }
 .promise p { font-weight: 600; }
 .quiet { color: #454545; font-size: .92rem; }
 figure { margin: 1rem 0; }
-figure svg { display: block; width: 100%; max-width: 36rem; height: auto; }
+figure svg { display: block; width: 100%; max-width: 28rem; height: auto; }
 figcaption { color: #454545; font-size: .92rem; max-width: 44rem; margin-top: .4rem; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); gap: 0 2rem;
   align-items: start; }
 .pair > * { min-width: 0; }
-.scroll { overflow-x: auto; max-width: 100%; margin: .6rem 0; }
+.scroll { overflow-x: auto; max-width: 100%; margin: 0 0 .8rem; }
 .scroll:focus-visible { outline: 2px solid #0072b2; outline-offset: 2px; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+.caption, caption { text-align: left; font-weight: 600; }
+.caption { margin: 1rem 0 .2rem; font-size: .92rem; }
+caption { padding-bottom: .3rem; }
 th, td { text-align: right; padding: .28rem .7rem .28rem 0; border-bottom: 1px solid #d0d0d0; vertical-align: top; }
 th:first-child, td:first-child, .text td { text-align: left; }
 thead th { border-bottom: 1px solid #1a1a1a; vertical-align: bottom; }
-tbody th { font-weight: 400; min-width: 7rem; }
-.facts td { text-align: left; overflow-wrap: anywhere; }
+td { white-space: nowrap; }
+tbody th { font-weight: 400; min-width: 6rem; overflow-wrap: anywhere; }
+.scroll tbody th { position: sticky; left: 0; background: #fff; }
+.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 .facts tbody th { min-width: 0; white-space: nowrap; color: #454545; }
 .heat td { text-align: center; padding: .3rem .35rem; min-width: 2.9rem; border: 1px solid #fff; }
 .heat th { padding-right: .6rem; }
@@ -43,6 +47,7 @@ footer { margin-top: 2.5rem; border-top: 1px solid #d0d0d0; color: #454545; font
   body { font-size: .95rem; }
   h1 { font-size: 1.3rem; }
   .facts tbody th { white-space: normal; }
+  .scroll tbody th { max-width: 8rem; }
   .facts th, .facts td { display: block; border: 0; padding: 0; }
   .facts tr { display: block; padding: .3rem 0; border-bottom: 1px solid #d0d0d0; }
   .facts tbody th { min-width: 0; font-size: .85rem; }
@@ -51,7 +56,8 @@ footer { margin-top: 2.5rem; border-top: 1px solid #d0d0d0; color: #454545; font
   @page { margin: 16mm 14mm; }
   body { font-size: 9.5pt; color: #000; background: #fff; }
   main { max-width: none; padding: 0; }
-  h1, h2, h3, caption { break-after: avoid; }
+  h1, h2, h3, .caption, caption { break-after: avoid; }
+  td { white-space: normal; }
   h2 { margin-top: 1.4rem; }
   figure, tr, .first, .promise, svg { break-inside: avoid; }
   thead { display: table-header-group; }

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from pubpriv.report.charts import errors_of
-from pubpriv.report.elements import element
+from pubpriv.report.elements import clean, element
 from pubpriv.report.numbers import MINUS, Z95, small, told
 
 HEADS = ("", "estimate", "95% interval", "± privacy noise", "± sampling")
@@ -37,7 +37,6 @@ def table(
     ]
     made = element(
         "table",
-        element("caption", caption),
         element("thead", head) if any(heads) else None,
         element("tbody", *body),
         class_=name or None,
@@ -46,8 +45,10 @@ def table(
 
 
 def scrolled(made: Element, caption: str) -> Element:
-    """A table in a window of its own, which a keyboard can scroll too."""
-    return element("div", made, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    """A table in a window of its own, which a keyboard can scroll too; its caption stays where it is."""
+    made.set("aria-label", clean(caption))
+    window = element("div", made, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return element("div", element("p", caption, class_="caption"), window)
 
 
 def facts(caption: str, rows: Sequence[tuple[str, str]]) -> Element:
@@ -90,9 +91,7 @@ def heat_map(caption: str, names: Sequence[str], values: np.ndarray) -> Element:
         )
         for i, name in enumerate(names)
     ]
-    made = element(
-        "table", element("caption", caption), element("thead", heads), element("tbody", *body), class_="heat"
-    )
+    made = element("table", element("thead", heads), element("tbody", *body), class_="heat")
     return scrolled(made, caption)
 
 

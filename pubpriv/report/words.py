@@ -6,6 +6,13 @@ from pubpriv.data.columns import parse_columns
 
 SHARE = "Sharing this page costs no privacy: all of it follows from answers that were paid for and from public rows."
 
+METHODS = {
+    "auto": "the default pipeline for mixtures",
+    "two-step": "the two-step estimator of a mean",
+    "learner": "the learner of a mean and covariance",
+    "moments": "measuring the table's own moments",
+}
+
 ERRORS = (
     "Each number comes with a 95% interval: estimate ± 1.96 standard errors. The error has two sources, told apart: "
     "the noise that was added for privacy, whose size is known exactly, and sampling, which is there without privacy "
@@ -44,11 +51,17 @@ def opening(estimate: Any) -> str:
     told = estimate.provenance
     made = str(told.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
     rows = f"{told['n_private']:,} {'simulated' if is_simulation(estimate) else 'private'} records"
-    names = ", ".join(estimate.columns[:12]) + (f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12))
-    return (
-        f"Estimated on {made} from {rows} with the help of {counted(told['n_public'], 'public row')} by the method "
-        f"{estimate.method}. Columns: {names}."
+    names = ", ".join(estimate.columns[:12]) + (
+        f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12)
     )
+    public = counted(told["n_public"], "public row")
+    return f"Estimated on {made} from {rows} with the help of {public}, by {_how(estimate)}. Columns: {names}."
+
+
+def _how(estimate: Any) -> str:
+    """The method in words; those with a name of their own keep it."""
+    name, _, rest = str(estimate.method).partition(" (")
+    return METHODS.get(name, f"the method {name}") + (f" ({rest}" if rest else "")
 
 
 def first_of_all(estimate: Any) -> list[str]:
