@@ -166,6 +166,7 @@ def _told(
         "constants": settings.constants,
         "requirement": needed.to_json(),
         "separation": separation,
+        "n_components": k,
         "groups": len(clustering.tree.groups),
         "levels": plan.levels,
         "rounds": [*clustering.asked, *(ask.label for ask in plan.starting("mixture/round-") if last is not None)],
