@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flows.periods import Period
+from pubpriv.data.stores import refuse_credentials
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.job import GaussianJob, MeanJob
 from pubpriv.gaussian.reference_mean import MOST_ROUNDS
 from pubpriv.jobs import Job
 from pubpriv.mixture.job import MixtureJob
-from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_UNKNOWN
+from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_LOOKED_FOR, MOST_UNKNOWN
 from pubpriv.privacy.ledger.urls import understand, without_password
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
@@ -31,8 +32,10 @@ class Parameters(BaseModel):
     renamed: ClassVar[dict[str, str]] = {}
     """Fields that the form and the job have under two names: the job's, and the form's."""
 
-    private: str = Field(description="Private Parquet table: file, folder or glob; no credentials in it")
-    public: str = Field(description="Public table, Parquet or CSV")
+    private: str = Field(
+        description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
+    )
+    public: str = Field(description="Public table, Parquet or CSV, local or in an object store; no credentials in it")
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
     ledger: str = Field(
@@ -71,6 +74,13 @@ class Parameters(BaseModel):
     @classmethod
     def _no_password(cls, url: str) -> str:
         return refuse_password(url)
+
+    @field_validator("private", "public")
+    @classmethod
+    def _no_credentials(cls, uri: str) -> str:
+        """Prefect keeps parameters and shows them to whoever sees the run."""
+        refuse_credentials(uri)
+        return uri
 
     @field_validator("period")
     @classmethod
@@ -155,7 +165,7 @@ class MixtureParameters(Parameters):
         description="Number of mixture components; none: found by the run, which costs a share of the budget",
     )
     max_components: int = Field(
-        default=MOST_UNKNOWN, ge=1, le=MOST_COMPONENTS, description="Most components that a run may find by itself"
+        default=MOST_UNKNOWN, ge=1, le=MOST_LOOKED_FOR, description="Most components that a run may find by itself"
     )
     method: Literal["auto", "bks-scarce", "bks-ample"] = Field(
         default="auto", description="auto: the default pipeline; the others are the paper's algorithms, to compare with"

@@ -23,6 +23,7 @@ TASKS = declared(
     public={
         "precondition": "precondition",
         "supercluster": "superclustering",
+        "tighten": "scales inside clusters",
         "public_model": "public model",
         "public_starts": "public starts",
         "seed": "seeding",

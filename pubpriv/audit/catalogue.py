@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
@@ -114,13 +115,14 @@ def questions() -> dict[str, Question]:
 
 
 def at_the_edge() -> dict[str, Question]:
-    """Questions at the edges of a proof: maps that overflow, one dimension, shares at and beyond the condition."""
+    """At the edges of a proof: maps that overflow, one dimension, shares at and beyond the condition, many regions."""
     one, radius = Everything(), (0.5,)
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     frames = frames_of("everything")
     return {
+        "counts-pairs": Counts.priced(PairBins(PLANE, (WEST, EAST, NORTH)), PRICE),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "moments-overflow": Moments.priced(one, steep, radius, PRICE, SHARES),
         "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, SHARES),

@@ -26,6 +26,12 @@ class Subspaces:
         identity = tuple(map(tuple, np.eye(len(groups.points[0])).tolist()))
         return cls((identity,) * groups.count)
 
+    def leading(self, count: int) -> "Subspaces":
+        """The first `count` directions, of the largest moments; all, where nothing was reduced."""
+        if len(self.bases[0]) == len(self.bases[0][0]):
+            return self
+        return Subspaces(tuple(basis[:count] for basis in self.bases))
+
 
 @one_thread
 def private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:

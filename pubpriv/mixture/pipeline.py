@@ -91,12 +91,10 @@ def estimate_mixture(
         layout = search(run, groups, plan)
         plan = planned(layout.n_components)
     fallback = shaped(steps.public_model(rows, run.scaling, plan.n_components), covariance_type, run.scaling)
-    last, kind, reason = with_type(run, measured(run, layout, plan))
+    last, shape = with_type(run, measured(run, layout, plan))
     guard = steps.prefer(curator, run.scaling, last.mixture, fallback, plan.ask("mixture/guard"))
     weights = steps.count_weights(last)
-    if not guard.clear:
-        kind, reason = covariance_type, "that of the public model"
-    told = diagnostics(run, layout, plan, regime, last, guard) | {"covariance_type": kind, "covariance_reason": reason}
+    told = diagnostics(run, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     return released(chosen, last if guard.clear else None, curator, rows, run.scaling, method, told)
 

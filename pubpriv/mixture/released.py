@@ -15,27 +15,28 @@ from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, searched, spectral_fact
 from pubpriv.mixture.regimes import Regime, advice
 from pubpriv.mixture.routes import Layout, Run
 from pubpriv.mixture.scaling import FLOOR, Scaling
-from pubpriv.mixture.shapes import exact, shaped_errors
+from pubpriv.mixture.shapes import Shape, exact, shaped_errors
 from pubpriv.models import Mixture, MixtureEstimate
 
 
 def diagnostics(
-    run: Run, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, guard: Preference
+    run: Run, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
 ) -> dict[str, Any]:
     """Of a run by the default pipeline: public facts and released answers."""
     d, m, k = len(run.rows.columns), len(run.rows.rows), len(last.counts)
-    loud = last.moment_sd * spectral_factor(run.covariance_type, d) / np.array(last.counts)
+    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
     smallest = run.settings.min_weight or min(last.counts) / sum(last.counts)
     warnings = [*run.scaling.notes, *advice(m, k, smallest)]
     if plan.loud:
         warnings.append(
-            f"so few rows or so small a budget were known to give covariances that are mostly noise ({plan.noise:.2g} "
-            "of their size): each start was measured once, and only weights, means and scale can be trusted"
+            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
+            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
         )
     elif loud.max() > UNTRUSTED:
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
+        shape = Shape("full" if run.covariance_type == "auto" else run.covariance_type, "that of the public model")
     unasked = {searched(tried) for tried in range(2, plan.most + 1)} - {searched(e.components) for e in layout.tried}
     return {
         "regime": regime.name,
@@ -47,6 +48,8 @@ def diagnostics(
             {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
         ],
         "rounds": [ask.label for ask in plan.asks if ask.label not in unasked],
+        "covariance_type": shape.kind,
+        "covariance_reason": shape.reason,
         "covariance_noise": loud.tolist(),
         "covariance_noise_predicted": plan.noise,
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},

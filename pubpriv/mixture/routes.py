@@ -1,6 +1,6 @@
 """The ways through a run: looking for k, measuring components that lie apart, and components that overlap."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pubpriv.mixture.regimes import AMPLE, OVERLAPPING
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import Seeds
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.shapes import shaped
+from pubpriv.mixture.shapes import Shape, narrowed, shaped
 from pubpriv.mixture.steps import MixtureSteps
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.mixture.unknown import Evidence, proposal
@@ -47,14 +47,17 @@ class Layout:
 
     Attributes:
         n_components: k.
-        groups: of the scale tree.
+        groups: of the scale tree, whose units covariance floors follow.
+        located: the same groups in the units in which components are located; None: in their own.
         subspaces: released directions, or all of R^d; None: not asked yet.
         seeds: one for each component; None: not made yet.
         tried: released counts of the numbers of components that were tried.
+        tight: the groups' units are those of crowds, which covariance floors do not follow.
     """
 
     n_components: int
     groups: Groups
+    located: Groups | None = None
     subspaces: Subspaces | None = None
     seeds: Seeds | None = None
     tried: tuple[Evidence, ...] = ()
@@ -66,16 +69,23 @@ def search(run: Run, groups: Groups, plan: MixturePlan) -> Layout:
     Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
     Numbers below the one that is found are not tried, and their share of the budget is not spent.
     """
-    subspaces = _subspaces(run, groups, plan)
+    tight: Groups = run.steps.tighten(groups, plan.most)
+    joined = tight if groups.count == 1 else run.steps.tighten(groups.joined(), plan.most)
+    subspaces = _subspaces(run, tight, plan)
     least = run.curator.n_rows * run.settings.smallest_weight / 4
     tried: list[Evidence] = []
     for k in range(plan.most, 1, -1):
-        where = proposal(groups, subspaces, k)
+        where = proposal(tight, joined, subspaces, k)
         seeds = run.steps.seed(*where, k)
         tried.append(run.steps.probe(run.curator, run.scaling, *where, seeds, least, plan.ask(searched(k))))
         if tried[-1].apart:
-            return Layout(k, *where, seeds, tuple(tried))
-    return Layout(1, *proposal(groups, subspaces, 1), None, tuple(tried))
+            return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
+
+
+def _as_grouped(groups: Groups, k: int) -> Groups:
+    """The groups that k components lie in; see `proposal`."""
+    return groups if k >= groups.count else groups.joined()
 
 
 def measured(run: Run, layout: Layout, plan: MixturePlan) -> Round:
@@ -85,13 +95,13 @@ def measured(run: Run, layout: Layout, plan: MixturePlan) -> Round:
 
 def _separated(run: Run, layout: Layout, plan: MixturePlan) -> Round:
     """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
-    groups, k = layout.groups, plan.n_components
+    groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or _subspaces(run, groups, plan)
     seeds = layout.seeds or run.steps.seed(groups, subspaces, k)
     first = None if plan.regime == AMPLE else plan.ask("mixture/coarse/subspace")
     asks = first, plan.ask("mixture/coarse/space")
     start = run.start(run.steps.locate(run.curator, run.scaling, groups, subspaces, seeds, asks))
-    return _refine(run, start, groups.floors(seeds.groups), plan.starting("mixture/round-"))
+    return _refine(run, start, layout.groups.floors(seeds.groups), plan.starting("mixture/round-"))
 
 
 def _subspaces(run: Run, groups: Groups, plan: MixturePlan) -> Subspaces:
@@ -131,10 +141,9 @@ def _refine(run: Run, start: Mixture, floors: Floors, asks: list[Ask]) -> Round:
     return last
 
 
-def with_type(run: Run, last: Round) -> tuple[Round, str, str]:
-    """The last round with covariances of the type that is released, that type, and why."""
-    kind, reason = run.covariance_type, "as asked for"
-    if kind == "auto":
-        chosen = run.steps.choose_shape(last, run.scaling)
-        kind, reason = chosen.kind, chosen.reason
-    return replace(last, mixture=shaped(last.mixture, kind, run.scaling)), kind, reason
+def with_type(run: Run, last: Round) -> tuple[Round, Shape]:
+    """The last round with covariances of the type that is released, and why that one."""
+    if run.covariance_type != "auto":
+        return last, Shape(run.covariance_type, "as asked for")
+    shape: Shape = run.steps.choose_shape(last, run.scaling)
+    return narrowed(last, shape.kind, run.scaling), shape

@@ -14,6 +14,9 @@ MOST_COMPONENTS = 100
 MOST_UNKNOWN = 8
 """Largest number of components that is looked for, unless a run says otherwise."""
 
+MOST_LOOKED_FOR = 20
+"""... and whatever it says: every pair of them is counted, for every number that is tried."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureSettings:
@@ -45,6 +48,11 @@ class MixtureSettings:
         if self.n_components is not None:
             _count("the number of components", self.n_components)
         _count("max_components", self.max_components)
+        if self.max_components > MOST_LOOKED_FOR:
+            raise InvalidInput(
+                f"at most {MOST_LOOKED_FOR} components are looked for, not {self.max_components}: "
+                "lower max_components, or say how many components there are"
+            )
         if self.method != "auto":
             self._check_paper()
         if self.min_weight is not None:

@@ -13,7 +13,7 @@ the sum of z z' (a record may lie on one axis), so leaving the other entries out
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,13 @@ def choose_shape(last: Round, scaling: Scaling) -> Shape:
     if scatter > EXPLAINED * expected:
         return Shape("diag", f"{told}; variances of columns differ by more")
     return Shape("spherical", f"{told}, and so are differences of variances")
+
+
+def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
+    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    d = len(scaling.location)
+    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
+    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
 
 
 def shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:

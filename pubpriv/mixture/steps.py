@@ -20,7 +20,7 @@ from pubpriv.mixture.pca import private_pca
 from pubpriv.mixture.public_model import public_model, public_starts
 from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.shapes import choose_shape, estimate_diagonal, estimate_spherical
-from pubpriv.mixture.supercluster import supercluster
+from pubpriv.mixture.supercluster import supercluster, tighten
 from pubpriv.mixture.unknown import probe
 
 __all__ = ["PLAIN", "MixtureSteps", "Step", "watcher"]
@@ -37,6 +37,7 @@ class MixtureSteps:
     ingest_private: Step = ingest_private
     precondition: Step = precondition
     supercluster: Step = supercluster
+    tighten: Step = tighten
     public_model: Step = public_model
     public_starts: Step = public_starts
     private_pca: Step = private_pca

@@ -4,6 +4,7 @@ Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (supercluster
 lie further apart than anything inside them are told apart by public single linkage, at no cost.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +22,12 @@ CUT = 2.0
 
 POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""
+
+LOOKS = 2
+"""How often clusters and the column scales inside them are found in turn."""
+
+LEAST_FREE = 8
+"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
 
 MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
@@ -125,6 +132,37 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
     pooled = np.where(pooled > POINTLIKE, pooled, 1.0)
     return np.where((own > POINTLIKE) & (sizes >= 5), own, pooled)
+
+
+@one_thread
+def tighten(groups: Groups, most: int) -> Groups:
+    """The same groups, in units of the column spreads inside clusters, of which there are at most `most` in all.
+
+    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
+    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
+    is cut along its own long axis, and rounder in the new units. Public points only.
+    """
+    units = np.array(groups.units)
+    for group in range(groups.count):
+        for _ in range(LOOKS):
+            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
+            units[group] *= inside
+    return replace(groups, units=tuple(map(tuple, units.tolist())))
+
+
+def _inside(points: np.ndarray, most: int) -> np.ndarray:
+    """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
+    from sklearn.cluster import KMeans
+
+    count = min(most, len(points) // 3)
+    if count < 2 or len(points) - count < LEAST_FREE:
+        return np.ones(points.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
+        labels = KMeans(count, n_init=10, random_state=0).fit_predict(points)
+    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
+    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
+    return np.where(spread > POINTLIKE, spread, 1.0)
 
 
 def _separation(rows: np.ndarray, k: int) -> float | None:

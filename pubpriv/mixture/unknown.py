@@ -26,17 +26,20 @@ from pubpriv.mixture.seeding import Seeds
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.plans import Ask
 
-SURE = 4.0
+SURE = 3.0
 """What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
 
 DIP = 0.5
 """Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
 
-CONTACT = 0.03
+CONTACT = 0.06
 """... or if the middle quarter of the way holds less than this share of the smaller seed's rows."""
 
-CENTRAL = range(BINS // 2 - 2, BINS // 2 + 2)
-"""Bins in which a dip is looked for: the middle half of the way between two seeds."""
+WIDTHS = 1, 2
+"""Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
+
+MIDDLE = 2
+"""A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
 
 
 @public_value
@@ -57,12 +60,12 @@ class Evidence:
     apart: bool
 
 
-def proposal(groups: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Where k seeds are looked for: in the groups of the scale tree, or in R^d where these are more than k."""
-    if k >= groups.count:
-        return groups, subspaces
-    joined = groups.joined()
-    return joined, Subspaces.whole(joined)
+def proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
+    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
+
+    `joined` has the same points as one group.
+    """
+    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
 
 
 def probe(
@@ -100,14 +103,24 @@ def apart(counts: np.ndarray, noise: float, k: int, least: float) -> bool:
 
 def _pair_apart(row: np.ndarray, noise: float, smaller: float) -> bool:
     """A dip between two peaks, or hardly a row between the two."""
-    slack = SURE * np.sqrt(noise**2 + np.maximum(row, 0.0))
-    high, low = row + slack, row - slack
-    for place in CENTRAL:
-        peak = min(low[1:place].max(), low[place + 1 : INNER + 1].max())
-        if high[place] < DIP * peak:
-            return True
+    if any(_dips(row, noise, width) for width in WIDTHS):
+        return True
     middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
     return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) < CONTACT * smaller
+
+
+def _dips(row: np.ndarray, noise: float, width: int) -> bool:
+    """Whether some bins near the middle hold fewer rows than `DIP` of as many bins on either side of them."""
+    inner = row[1 : INNER + 1]
+    sums = np.convolve(inner, np.ones(width), "valid")
+    slack = SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))
+    high, low = sums + slack, sums - slack
+    center = INNER // 2
+    for first in range(center - MIDDLE, center + MIDDLE - width + 1):
+        peak = min(low[: first - width + 1].max(), low[first + width :].max())
+        if high[first] < DIP * peak:
+            return True
+    return False
 
 
 def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> PairBins:
