@@ -93,7 +93,8 @@ def test_the_page_can_be_printed(browser, reports, kind):
         style = "getComputedStyle(document.body)"
         assert seen.page.evaluate(f"{style}.backgroundColor") in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
         assert seen.page.evaluate(f"{style}.color") == "rgb(0, 0, 0)"
-        breaks = seen.page.evaluate("[...document.querySelectorAll('figure')].map(e => getComputedStyle(e).breakInside)")
+        every = "[...document.querySelectorAll('figure')]"
+        breaks = seen.page.evaluate(f"{every}.map(e => getComputedStyle(e).breakInside)")
         assert set(breaks) == {"avoid"}
         seen.shot(f"report-{kind}-print")
         pages = seen.page.pdf(path=SCREENSHOTS / f"report-{kind}.pdf", format="A4")
