@@ -26,7 +26,7 @@ def deploy(
     set_budget: Annotated[
         bool, typer.Option("--set-budget", help="Register datasets that the ledger does not know, with their caps.")
     ] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that no file names any more.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that the files name no more.")] = False,
 ) -> None:
     """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
 
@@ -46,7 +46,7 @@ def deploy(
     wanted = render(told)
     _budgets(told, set_budget)
     with server() as client:
-        outcomes = register(client, wanted, prune)
+        outcomes = register(client, wanted, whole=any(path.is_dir() for path in paths), prune=prune)
     for outcome in outcomes:
         out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
     if all(outcome.result == "unchanged" for outcome in outcomes):

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from deployments.model import Audit, Dataset
+from deployments.model import PATTERNS, Audit, Dataset
 from pubpriv.errors import InvalidInput
 
 EXAMPLES = Path(__file__).parent / "datasets"
@@ -104,7 +104,7 @@ def _told(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
     elif error["type"] == "missing":
         text = "this field is missing"
     elif error["type"] == "string_pattern_mismatch":
-        text = f"it must match {error['ctx']['pattern']}"
+        text = PATTERNS[error["ctx"]["pattern"]]
     line = _line(data, loc)
     return f"{file}" + (f", line {line}" if line else "") + (f": {where}" if where else "") + f": {text}"
 

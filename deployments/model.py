@@ -24,8 +24,22 @@ FORMS: dict[str, type[Parameters]] = {
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
 
-ShortName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-Variable = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+_RULES = {
+    "cron": 'write minute, hour, day, month and weekday, for example "15 2 * * *"',
+    "interval": "write seconds",
+    "rrule": 'write an iCalendar rule, for example "FREQ=DAILY;BYHOUR=2;BYMINUTE=15;BYSECOND=0"',
+}
+
+SHORT_NAME, VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
+PATTERNS = {
+    NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
+    SHORT_NAME: "write up to 40 small letters, digits and dashes",
+    VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
+}
+"""What a pattern asks for, in words."""
+
+ShortName = Annotated[str, Field(pattern=SHORT_NAME)]
+Variable = Annotated[str, Field(pattern=VARIABLE)]
 
 
 class _Part(BaseModel):
@@ -69,7 +83,7 @@ class Schedule(_Part):
             text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         else:
             return self
-        raise ValueError(f"{given[0]}: {text}")
+        raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
 
     def prefect(self) -> Any:
         """As Prefect writes it."""
@@ -168,7 +182,7 @@ class Dataset(_Part):
     output: str | None = None
     pool: str = "pubpriv"
     concurrency: Concurrency = Concurrency()
-    releases: tuple[Release, ...] = Field(min_length=1)
+    releases: tuple[Release, ...]
     description: str | None = None
 
     _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
@@ -187,6 +201,8 @@ class Dataset(_Part):
     @model_validator(mode="after")
     def _releases_fit(self) -> Self:
         names = [release.name for release in self.releases]
+        if not names:
+            raise ValueError("give at least one release")
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"each release needs a name of its own: {', '.join(twice)} is there twice")

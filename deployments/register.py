@@ -49,12 +49,15 @@ def server() -> Iterator[Any]:
         yield client
 
 
-def register(client: Any, deployments: Iterable[Rendered], prune: bool = False, dry_run: bool = False) -> list[Outcome]:
+def register(
+    client: Any, deployments: Iterable[Rendered], whole: bool = False, prune: bool = False, dry_run: bool = False
+) -> list[Outcome]:
     """Bring a server to what the files say; the same files again change nothing.
 
     Args:
         client: of the server.
-        deployments: all of them.
+        deployments: of the files.
+        whole: the files are all there are; otherwise they have a say about their own datasets only.
         prune: delete deployments that an earlier call made and no file names; otherwise they are told.
         dry_run: tell, and change nothing.
     """
@@ -65,7 +68,8 @@ def register(client: Any, deployments: Iterable[Rendered], prune: bool = False, 
     known = {each.name: each for each in _ours(client)}
     outcomes += [_deployment(client, each, known.get(each.name), dry_run) for each in wanted]
     names = {each.name for each in wanted}
-    outcomes += [_left(client, each, prune, dry_run) for name, each in sorted(known.items()) if name not in names]
+    left = [each for name, each in sorted(known.items()) if name not in names and (whole or slots.keys() & each.tags)]
+    outcomes += [_left(client, each, prune, dry_run) for each in left]
     return outcomes if dry_run else outcomes + _automations(client, wanted)
 
 

@@ -92,7 +92,8 @@ def render(told: Iterable[Dataset | Audit]) -> list[Rendered]:
 def _release(dataset: Dataset, release: Release) -> Rendered:
     schedule = release.schedule
     period = release.period or (str(period_of(schedule.prefect())) if schedule else None)
-    parameters = dataset.form(release.name).model_dump(mode="json", exclude_none=True) | {"period": period}
+    form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
+    parameters = form | {"period": period}
     told = release.description or f"{release.estimator} of {dataset.dataset}"
     return Rendered(
         name=f"{dataset.dataset}-{release.name}",
@@ -115,7 +116,7 @@ def _audit(audit: Audit) -> Rendered:
         entrypoint=FLOWS["audit"],
         description=f"{audit.description or 'Audit of the ledger'}. Costs nothing.",
         tags=(TAG, "audit"),
-        parameters={"parameters": audit.form().model_dump(mode="json", exclude_none=True)},
+        parameters={"parameters": audit.form().model_dump(mode="json", exclude_defaults=True)},
         schedule=audit.schedule,
         period=None,
         pool=audit.pool,

@@ -27,6 +27,9 @@ PATIENCE = 90
 
 HEARTBEAT_SECONDS = 30
 
+RUNS_AT_ONCE = 4
+"""Of the worker: a run that waits for its dataset's slot is a process too, and must not keep out other datasets."""
+
 
 Prepare = Callable[[], tuple[str, Callable[[], None]]]
 """Reads what is to be deployed: the work pool, and a function that puts it on the server once that answers."""
@@ -146,7 +149,8 @@ def serving(home: Path, port: int, environment: Mapping[str, str], prepare: Prep
         serves = _started(stack, server, everything, home / "server.log")
         pool, register = prepare()
         _await(lambda: _answers(port), serves, home / "server.log", "Prefect's server")
-        worker = ["worker", "start", "--pool", pool, "--type", "process", "--limit", "2", "--install-policy", "never"]
+        worker = ["worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never"]
+        worker += ["--limit", str(RUNS_AT_ONCE)]
         works = _started(stack, worker, everything, home / "worker.log")
         register()
         _await(lambda: _has_worker(port, pool), works, home / "worker.log", "the worker")

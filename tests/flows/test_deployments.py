@@ -114,14 +114,14 @@ BAD = {
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
     "unknown setting": ("components:", "clusters:", 7, "settings of mixture are components,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
-    "bad cron": ("15 2 * * *", "15 2 * *", 11, "cron: "),
+    "bad cron": ("15 2 * * *", "15 2 * *", 11, "cron: Invalid cron string: \"15 2 * *\"; write minute, hour"),
     "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),
     "two rules": ('* *"', '* *", interval: 60', 11, "exactly one of cron, interval and rrule"),
     "too often": ('cron: "15 2 * * *"', "interval: 5", 11, "interval: Input should be greater than or equal to 60"),
     "a variable that is not set": ("/data/", "${NOWHERE}/", None, "set NOWHERE"),
     "no YAML": ("releases:", "releases: [", 7, ""),
     "a field twice": ("unit: one patient", "unit: one patient\nunit: one visit", 3, "unit"),
-    "a password": ("releases:", "ledger: postgresql://me:secret@host/db\nreleases:", 6, "ledger: it must match"),
+    "a password": ("releases:", "ledger: postgresql://me:secret@host/db\nreleases:", 6, "ledger: write the name of an"),
 }
 
 
@@ -139,6 +139,7 @@ def test_what_is_wrong_in_a_file_is_told_with_file_line_field_and_what_is_allowe
     assert words in told
     assert line is None or f"line {line}" in told, told
     assert "secret" not in told
+    assert told.count(str(path)) == (2 if what == "unknown field" else 1)  # what follows from a mistake is no other
 
 
 def test_a_dataset_in_two_files_is_refused(file, tmp_path):
@@ -195,6 +196,9 @@ def test_registering_is_idempotent_and_tells_what_changes(prefect_server, file):
     assert [each.schedule.cron for each in after.schedules] == ["30 2 * * *"]
     assert registered(text + "concurrency: {runs: 2}\n")[slot] == (CHANGED, "limit: 1 then, 2 now")
     renamed = text.replace("name: groups", "name: clusters")
+    other = text.replace("dataset: visits", "dataset: others")
+    assert "deployment visits-groups" not in registered(other)  # a file of another dataset has no say
+    assert registered(other, whole=True, dry_run=True)["deployment visits-groups"][0] == LEFT
     assert registered(renamed)["deployment visits-groups"][0] == LEFT
     assert registered(renamed, prune=True)["deployment visits-groups"][0] == REMOVED
     assert "deployment visits-groups" not in registered(renamed)
