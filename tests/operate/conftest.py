@@ -23,7 +23,7 @@ releases:
   - {{name: gaussian, estimator: gaussian, allotment: "zcdp:0.25", period: month}}
   - {{name: mean, estimator: mean, allotment: "zcdp:0.1", period: month}}
 """,
-    # pays for two runs
+    # pays for two runs, and has one a minute
     "scarce": """
 dataset: scarce
 unit: one patient
@@ -32,7 +32,18 @@ private: {folder}/scarce-private.parquet
 public: {folder}/scarce-public.parquet
 output: {output}
 releases:
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1"}}
+  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{interval: 60}}}}
+""",
+    # was scheduled every day, and nobody ran it
+    "missed": """
+dataset: missed
+unit: one patient
+cap: zcdp:0.45
+private: {folder}/missed-private.parquet
+public: {folder}/missed-public.parquet
+output: {output}
+releases:
+  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{cron: "15 2 1 1 *"}}, period: year}}
 """,
 }
 

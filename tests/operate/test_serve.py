@@ -1,11 +1,15 @@
 """`pubpriv serve`: up in seconds, schedules at work, runs that take turns, and an end that leaves nothing behind."""
 
+import signal
+import socket
+import subprocess
 import time
 from itertools import pairwise
 
 import pytest
-from served import PATIENCE, Served
+from served import PATIENCE, PUBPRIV, Served, clean_environment, serving
 
+from deployments import processes
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
@@ -39,3 +43,53 @@ def test_the_scheduler_creates_runs_and_a_worker_finishes_one(served: Served):
     assert finished[0].name == f"sensors-{release_id}"
     with Ledger.open(served.ledger, create=False) as ledger:
         assert ledger.run("sensors", release_id).state.closed
+
+
+def test_deploying_again_changes_nothing(served: Served):
+    """The same files once more: every line says unchanged, and no deployment has another identity."""
+    before = {each: served.deployment(each).id for each in EXAMPLES}
+    told = served.run("deploy")
+    assert told.returncode == 0, told.stderr
+    lines = [line for line in told.stdout.splitlines() if line.startswith(("work pool", "slot", "deployment"))]
+    results = {line.rpartition(": ")[2] for line in lines}
+    assert "deployment estimate-mean/sensors-mean: unchanged" in told.stdout
+    # the datasets of this suite are in other files
+    assert results == {"unchanged", "in no file (it goes on; `pubpriv deploy --prune` deletes it)"}
+    assert {each: served.deployment(each).id for each in EXAMPLES} == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
+def test_its_end_is_the_end_of_everything_it_started(tmp_path, number):
+    """After Ctrl-C, and even after kill -9, no server, worker or run of it is alive."""
+    (tmp_path / "audit.yaml").write_text("audit: books\n")
+    with serving(tmp_path / "home", "--no-examples", "--datasets", tmp_path / "audit.yaml") as running:
+        family = processes.descendants(running.process.pid)
+        assert {running.server, running.worker} <= {child.pid for child in family}
+        assert all(child.alive() for child in family)
+        running.process.send_signal(number)
+        code = running.process.wait(60)
+        deadline = time.monotonic() + 40
+        while any(child.alive() for child in family) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert [child for child in family if child.alive()] == []
+        if number == signal.SIGINT:
+            assert code == 0
+            assert running.said().splitlines()[-1] == "ending ..."
+
+
+def test_a_taken_port_is_told_before_anything_starts(tmp_path):
+    """One line that names the port and the option, and exit code 2."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        told = subprocess.run(
+            [*PUBPRIV, "serve", "--port", str(port), "--home", str(tmp_path / "home")],
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert told.returncode == 2
+    assert told.stderr.splitlines() == [
+        f"error: port {port} of 127.0.0.1 is taken: choose another with --port, or stop what listens there"
+    ]
+    assert not (tmp_path / "home").exists()
