@@ -6,6 +6,7 @@ import typer
 
 from cli.fit_common import (
     BudgetOption,
+    DaskOption,
     DatasetOption,
     ForceOption,
     OutOption,
@@ -17,7 +18,20 @@ from cli.fit_common import (
     execute,
     named,
 )
-from cli.options import ColumnsOption, LedgerOption, ScaleOption, scales
+from cli.options import (
+    ColumnsOption,
+    ComponentsOption,
+    ConstantsOption,
+    CovarianceTypeOption,
+    LedgerOption,
+    MaxComponentsOption,
+    MinWeightOption,
+    MixtureMethodOption,
+    ScaleOption,
+    mixture_settings,
+    scales,
+)
+from cli.voice import LogJsonOption, QuietOption, VerboseOption, voice_of
 
 app = typer.Typer(no_args_is_help=True, help="Estimate from a private table: mean, gaussian, mixture.")
 
@@ -28,7 +42,7 @@ def mean(
     public: PublicOption,
     budget: BudgetOption,
     dataset: DatasetOption,
-    out_: OutOption,
+    out_: OutOption = None,
     ledger: LedgerOption = None,
     columns: ColumnsOption = None,
     release_id: ReleaseIdOption = None,
@@ -40,13 +54,18 @@ def mean(
     ] = "two-step",
     force: ForceOption = False,
     plain: PlainOption = False,
+    dask: DaskOption = None,
     overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    log_json: LogJsonOption = False,
 ) -> None:
     """The mean, under differential privacy; one public row is enough where the covariance is known."""
     from pubpriv.gaussian.job import MeanJob
 
-    common = named(private, public, columns, budget, dataset, ledger, release_id)
-    execute(MeanJob(**common, covariance=covariance, method=method, force=force), out_, plain, overwrite)
+    voice = voice_of(quiet, verbose, log_json)
+    common = named(private, public, columns, budget, dataset, ledger, release_id, dask)
+    execute(MeanJob(**common, covariance=covariance, method=method, force=force), out_, plain, overwrite, voice)
 
 
 @app.command()
@@ -55,7 +74,7 @@ def gaussian(
     public: PublicOption,
     budget: BudgetOption,
     dataset: DatasetOption,
-    out_: OutOption,
+    out_: OutOption = None,
     ledger: LedgerOption = None,
     columns: ColumnsOption = None,
     release_id: ReleaseIdOption = None,
@@ -66,33 +85,51 @@ def gaussian(
     scale: ScaleOption = None,
     force: ForceOption = False,
     plain: PlainOption = False,
+    dask: DaskOption = None,
     overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    log_json: LogJsonOption = False,
 ) -> None:
     """Mean and covariance, under differential privacy; d columns need d + 1 public rows."""
     from pubpriv.gaussian.job import GaussianJob
 
-    common = named(private, public, columns, budget, dataset, ledger, release_id)
+    voice = voice_of(quiet, verbose, log_json)
+    common = named(private, public, columns, budget, dataset, ledger, release_id, dask)
     job = GaussianJob(**common, target=target, method=method, scale=scales(scale), force=force)
-    execute(job, out_, plain, overwrite)
+    execute(job, out_, plain, overwrite, voice)
 
 
 @app.command()
 def mixture(
     private: PrivateOption,
     public: PublicOption,
-    components: Annotated[int, typer.Option(help="Number of components.")],
     budget: BudgetOption,
     dataset: DatasetOption,
-    out_: OutOption,
+    out_: OutOption = None,
+    components: ComponentsOption = None,
+    max_components: MaxComponentsOption = None,
     ledger: LedgerOption = None,
     columns: ColumnsOption = None,
     release_id: ReleaseIdOption = None,
-    method: Annotated[str, typer.Option(help="Estimation pipeline.")] = "auto",
+    method: MixtureMethodOption = "auto",
+    constants: ConstantsOption = "practical",
+    covariance_type: CovarianceTypeOption = "full",
+    min_weight: MinWeightOption = None,
     plain: PlainOption = False,
+    dask: DaskOption = None,
     overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+    log_json: LogJsonOption = False,
 ) -> None:
-    """Weights, means and covariances of a Gaussian mixture, under differential privacy."""
+    """Weights, means and covariances of a Gaussian mixture, under differential privacy.
+
+    Say how many components there are (--components), or how many the run may find at most (--max-components).
+    """
     from pubpriv.mixture.job import MixtureJob
 
-    common = named(private, public, columns, budget, dataset, ledger, release_id)
-    execute(MixtureJob(**common, n_components=components, method=method), out_, plain, overwrite)
+    voice = voice_of(quiet, verbose, log_json)
+    common = named(private, public, columns, budget, dataset, ledger, release_id, dask)
+    chosen = mixture_settings(components, max_components, method, constants, covariance_type, min_weight)
+    execute(MixtureJob(**common, **chosen), out_, plain, overwrite, voice)
