@@ -12,10 +12,12 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, matched, oracle
+from pubpriv.distances import dist_gmm, dist_param
 from pubpriv.errors import InvalidInput
 
 ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
 WORKERS = 2
+DISTANCES = ("dist_gmm_lower", "dist_gmm_upper", "dist_param")
 NORMAL = 1.959964
 """Half the width of a 95% interval, in standard errors."""
 
@@ -44,7 +46,7 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
         curator = pp.Curator.simulation(rows, pp.parse_budget(budget), seed)
         estimate = pp.estimate_mixture(public, curator, n_components=setting.k)
         numbers = Truth(estimate.weights, estimate.means, estimate.covariances)
-        ours = error(truth, numbers)
+        ours, apart = error(truth, numbers), dist_gmm(truth, numbers)
         found.append(
             {
                 "setting": name,
@@ -56,6 +58,9 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
                 "mean_ratio": ours.mean / best.mean,
                 "covariance_ratio": ours.covariance / best.covariance,
                 "weight_ratio": ours.weight / best.weight,
+                "dist_gmm_lower": apart.lower,
+                "dist_gmm_upper": apart.upper,
+                "dist_param": dist_param(truth, numbers),
             }
             | covered(truth, numbers, estimate.standard_errors)
         )
@@ -93,6 +98,8 @@ def summary(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, An
     for part in ("mean", "covariance", "weight"):
         told[f"{part}_ratio"] = float(median(row[f"{part}_ratio"] for row in rows))
         told[f"{part}_bound"] = TABLES["weight"] if part == "weight" else bounds.get(part, {}).get(budget)
+    for distance in DISTANCES:
+        told[distance] = float(median(row[distance] for row in rows))
     return told | {"met": met(told)}
 
 

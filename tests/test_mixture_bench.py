@@ -19,6 +19,7 @@ def rows(budget="zcdp:0.5", **values):
         "success": True,
         "redrawn": 0,
         **{f"{part}_ratio": 1.0 for part in ("mean", "covariance", "weight")},
+        **dict.fromkeys(grid.DISTANCES, 0.5),
     }
     return [good, good | values, good | values]
 

@@ -26,9 +26,9 @@ def tables():
     return pd.DataFrame({"a": rows[:36, 0], "b": np.expm1(rows[:36, 1])}), rows[36:], labels[36:]
 
 
-def simulation(private):
+def simulation(private, budget=BUDGET):
     """A curator of the rows, which it takes in the table's own units."""
-    return pp.Curator.simulation(np.c_[private[:, 0], np.expm1(private[:, 1])], BUDGET, 1, columns=COLUMNS)
+    return pp.Curator.simulation(np.c_[private[:, 0], np.expm1(private[:, 1])], budget, 1, columns=COLUMNS)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,15 @@ def test_fit_is_the_plain_estimate(fitted):
         assert np.allclose(root @ root.T, precision)
     assert (model.n_components_, model.n_features_in_, model.converged_) == (3, 2, plain.converged)
     assert model.feature_names_in_.tolist() == COLUMNS
+
+
+def test_the_number_of_components_can_be_left_out():
+    """Then the run finds it, and the fitted attributes have as many components."""
+    model = pp.PrivateGaussianMixture(n_components=None, max_components=4, covariance_type="diag")
+    model.fit(simulation(tables()[1], pp.ZeroConcentratedDP(5)), tables()[0])
+    assert model.n_components_ == len(model.weights_) == len(model.means_) == 3
+    assert model.n_components is None
+    assert np.array_equal(model.covariances_, model.covariances_ * np.eye(2))
 
 
 def test_rows_are_told_apart(fitted):

@@ -71,12 +71,12 @@ def test_sampling_errors_are_those_of_samples(world):
     generator = np.random.default_rng(4)
     weights = generator.multinomial(N, model.weights, size=DRAWS) / N
     assert like(weights.std(axis=0), told["weights"]["sampling"])
-    j, draws = 3, 3000
+    j, draws = 3, 1000
     rows = generator.multivariate_normal(np.zeros(D), model.arrays[2][j], size=(draws, int(COUNTS[j]))) * SCALE
-    assert np.allclose(rows.mean(axis=1).std(axis=0), told["means"]["sampling"][j], rtol=0.06)
+    assert np.allclose(rows.mean(axis=1).std(axis=0), told["means"]["sampling"][j], rtol=0.1)
     centred = rows - rows.mean(axis=1, keepdims=True)
     spread = np.einsum("tni,tnj->tij", centred, centred) / COUNTS[j]
-    assert np.allclose(spread.std(axis=0), told["covariances"]["sampling"][j], rtol=0.06)
+    assert np.allclose(spread.std(axis=0), told["covariances"]["sampling"][j], rtol=0.1)
 
 
 def test_a_public_model_has_no_privacy_error(world):
