@@ -35,6 +35,7 @@ from tasks.guard import (
     fresh_error,
     private_task,
     public_task,
+    publishing_task,
     safe_flow,
 )
 
@@ -197,7 +198,7 @@ def test_a_private_step_may_not_return_rows():
         "on_failure",
     ],
 )
-@pytest.mark.parametrize("declare", [private_task, public_task, safe_flow])
+@pytest.mark.parametrize("declare", [private_task, public_task, publishing_task, safe_flow])
 def test_what_keeps_data_in_cannot_be_set(declare, option):
     with pytest.raises(TypeError, match=option):
         declare(name="step", **{option: True})
@@ -483,6 +484,30 @@ def test_public_tasks_refuse_runs(curator):
 
     with pytest.raises(CrossingError, match="RunHandle"):
         run(1)
+
+
+@pytest.mark.prefect
+def test_a_publishing_task_writes_each_time_and_takes_no_run(curator, tmp_path):
+    """What it writes may have been lost since, so nothing is remembered; runs and rows stay outside."""
+    written = []
+
+    @publishing_task(name="write")
+    def write(text: str) -> None:
+        written.append(text)
+
+    @safe_flow(name="writing")
+    def run(n: int) -> None:
+        for _ in range(n):
+            crossing(write, tmp_path)("same")
+
+    @safe_flow(name="writing a run")
+    def confused(n: int) -> None:
+        crossing(write, tmp_path)(curator)
+
+    run(2)
+    assert written == ["same", "same"]
+    with pytest.raises(CrossingError, match="RunHandle"):
+        confused(1)
 
 
 @pytest.mark.prefect
