@@ -89,7 +89,9 @@ def serve(
     ledger = os.environ.get("PUBPRIV_LEDGER") or f"sqlite:///{folder / 'ledger.db'}"
     output = Path(os.environ.get("PUBPRIV_OUTPUT") or folder / "released")
     environment = serving.settings(folder, port, ledger, output)
-    os.environ.update(environment)
+    everything = serving.clean(os.environ) | environment
+    os.environ.clear()  # before Prefect is imported, which reads it then
+    os.environ.update(everything)
     note(f"starting in {folder} ...")
     with serving.serving(folder, port, environment, partial(_prepared, folder, datasets, not no_examples)) as served:
         out(f"UI:     {served.ui}")

@@ -99,6 +99,15 @@ def settings(home: Path, port: int, ledger: str, output: Path) -> dict[str, str]
     }
 
 
+def clean(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without other people's settings of Prefect: their server, database, profile or key."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith("PREFECT_") or name.startswith("PREFECT_LOGGING_")
+    }
+
+
 def check(port: int) -> None:
     """Refuse what cannot work, before anything is made.
 
@@ -130,7 +139,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(home: Path, port: int, environment: Mapping[str, str], prepare: Prepare) -> Iterator[Served]:
+def serving(home: Path, port: int, environment: dict[str, str], prepare: Prepare) -> Iterator[Served]:
     """A server and a worker, with deployments; both processes are ended at the end.
 
     Args:
@@ -142,8 +151,7 @@ def serving(home: Path, port: int, environment: Mapping[str, str], prepare: Prep
     Raises:
         Unavailable: one of them did not start; their logs are in `home`.
     """
-    everything = {**os.environ, **environment}
-    everything.pop("PREFECT_PROFILE", None)
+    everything = clean(os.environ) | environment
     server = ["server", "start", "--host", HOST, "--port", str(port)]
     with ExitStack() as stack:
         serves = _started(stack, server, everything, home / "server.log")

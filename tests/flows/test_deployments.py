@@ -232,6 +232,38 @@ def test_no_server_is_an_error_with_a_way_out(monkeypatch):
             pass
 
 
+@pytest.mark.parametrize("value", ["true", "1", "True", "on"])
+def test_serve_refuses_debug_mode(monkeypatch, value):
+    """Prefect would write what every task returns to its log table; nothing is started."""
+    from deployments import serving
+
+    monkeypatch.setenv("PREFECT_DEBUG_MODE", value)
+    with pytest.raises(InvalidInput, match="PREFECT_DEBUG_MODE is on"):
+        serving.check(0)
+    monkeypatch.setenv("PREFECT_DEBUG_MODE", "false")
+    serving.check(0)
+
+
+def test_serve_takes_nobody_elses_server_or_database(tmp_path):
+    """What the environment says of another Prefect is left behind; loopback, offline and strict is what stays."""
+    from deployments import serving
+
+    others = {
+        "PREFECT_SERVER_DATABASE_CONNECTION_URL": "postgresql+asyncpg://production/prefect",
+        "PREFECT_API_KEY": "key",
+        "PREFECT_PROFILE": "cloud",
+        "PREFECT_LOGGING_LEVEL": "WARNING",
+        "PATH": "/bin",
+    }
+    told = serving.clean(others) | serving.settings(tmp_path, 4200, "sqlite:///ledger.db", tmp_path / "released")
+    assert not {"PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_KEY", "PREFECT_PROFILE"} & set(told)
+    assert (told["PATH"], told["PREFECT_LOGGING_LEVEL"]) == ("/bin", "WARNING")
+    assert told["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+    off = ("ANALYTICS_ENABLED", "UI_V2_ENABLED", "UI_SHOW_PROMOTIONAL_CONTENT", "ALLOW_EPHEMERAL_MODE")
+    assert {told[f"PREFECT_SERVER_{name}"] for name in off} == {"false"}
+    assert told["DO_NOT_TRACK"] == "1"
+
+
 def test_a_dataset_is_told_by_its_fields():
     """The docstring of the model names every field that a file may have."""
     assert all(name in (Dataset.__doc__ or "") for name in Dataset.model_fields)
