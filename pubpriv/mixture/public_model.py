@@ -1,9 +1,10 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
+import warnings
+
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.em import fit_mixture
 from pubpriv.mixture.linear import floored, one_thread
 from pubpriv.mixture.plan import STARTS
 from pubpriv.mixture.scaling import FLOOR, Scaling
@@ -50,13 +51,19 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
 
 def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
     """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public."""
+    from sklearn.mixture import GaussianMixture
+
     kind, floor = setting
-    found = fit_mixture(rows, k, kind, floor, n_init)
+    with warnings.catch_warnings():
+        # few public rows: not converging, or repeated points, is expected and judged by likelihood
+        warnings.simplefilter("ignore")
+        fitted = GaussianMixture(k, covariance_type=kind, reg_covar=floor, n_init=n_init, random_state=0).fit(rows)
     if kind == "full":
-        covariances = [floored(covariance, FLOOR) for covariance in found.covariances]
+        covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
     else:
-        covariances = [np.diag(variances) for variances in np.maximum(found.covariances, FLOOR)]
-    return Mixture.of(found.weights, found.means, covariances)
+        variances = np.maximum(fitted.covariances_, FLOOR)
+        covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
+    return Mixture.of(fitted.weights_, fitted.means_, covariances)
 
 
 def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:

@@ -2,14 +2,10 @@
 
 import warnings
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.mixture.em import kmeans
-
-KMEANS_STARTS = 10
 
 MOST_AGGLOMERATED = 500
 """Model-based agglomeration is cubic in the points; above this many it is not tried."""
@@ -45,7 +41,7 @@ class Seeds:
 
 def seed_group(points: np.ndarray, k: int) -> Spherical | None:
     """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
-    from sklearn.cluster import AgglomerativeClustering
+    from sklearn.cluster import AgglomerativeClustering, KMeans
 
     if k > len(points):
         return None
@@ -53,9 +49,10 @@ def seed_group(points: np.ndarray, k: int) -> Spherical | None:
         return spherical_em(points, np.zeros(len(points), dtype=int), 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
-        starts = [AgglomerativeClustering(k).fit_predict(points)]
-    generator = np.random.default_rng(0)
-    starts.append(min((kmeans(points, k, generator) for _ in range(KMEANS_STARTS)), key=itemgetter(1))[0])
+        starts = [
+            AgglomerativeClustering(k).fit_predict(points),
+            KMeans(k, n_init=10, random_state=0).fit_predict(points),
+        ]
     if len(points) <= MOST_AGGLOMERATED:
         starts.append(agglomerate(points, k))
     return max((spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
