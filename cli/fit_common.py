@@ -107,11 +107,13 @@ def _estimate(job: Any, plain: bool) -> Any:
     from pubpriv.jobs import check_job, run_job
     from tasks.validated import validated
 
+    # before anything is spent, or a server started; the run checks everything again
+    for line in check_job(job, validated(job.bundle)):
+        note(f"warning: {line}")
     if plain:
         return run_job(job, validated(job.bundle))
     from flows.runtime import running
 
-    check_job(job, validated(job.bundle))  # before a server is started for it; the flow checks everything again
     with running(job.ledger):
         flow = import_module(f"flows.estimate_{job.kind}")
         return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))

@@ -58,6 +58,11 @@ class Job:
         """
         raise NotImplementedError
 
+    def advice(self, public: PublicTable) -> tuple[str, ...]:
+        """What to say of public rows that will do, but not well; by default nothing."""
+        del public
+        return ()
+
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that is known beforehand to be too small; by default none is.
 
@@ -96,11 +101,16 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
         return job.estimate(public, curator, steps)
 
 
-def check_job(job: Job, steps: Any) -> None:
-    """All that can be wrong with the input, found without opening the run. Raises as `run_job` does."""
-    _ingested(job, steps, parse_budget(job.budget))
+def check_job(job: Job, steps: Any) -> tuple[str, ...]:
+    """All that can be wrong with the input, found without opening the run. Raises as `run_job` does.
+
+    Returns:
+        What to warn of before anything is spent.
+    """
+    public, _ = _ingested(job, steps, parse_budget(job.budget))
     with Ledger.open(job.ledger, create=False) as ledger:
         ledger.balance(job.dataset)
+    return job.advice(public)
 
 
 def _cluster(job: Job) -> Executor | None:

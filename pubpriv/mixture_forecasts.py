@@ -129,7 +129,9 @@ class MixtureCase:
             told.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):
             told.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
-        return (*told, *(f"warning: {line}" for line in advice(self.m, k, self.settings.smallest_weight)))
+        if self.settings.n_components is not None or self.settings.min_weight is not None:
+            told += advice(self.m, k, self.settings.smallest_weight)
+        return tuple(told)
 
     def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
         settings, k = self.settings, self.k

@@ -153,19 +153,27 @@ def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarra
 
 
 def drivers(seed: int) -> list[Driver]:
-    """Mixtures by the default driver, in both of its regimes, and by the paper's; the mean; a Gaussian by every way."""
+    """Mixtures by the default driver, in its regimes, and by the paper's; the mean; a Gaussian by every way."""
     gaussians = [
         _one_gaussian(f"estimate_gaussian, {name}", partial(estimate_gaussian, **options), seed)
         for name, options in GAUSSIANS.items()
     ]
     return [
-        _mixture("estimate_mixture, separated-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, separated-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, public_rows=20),
         _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
         _mixture("estimate_mixture, bks-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-scarce"),
         _mixture("estimate_mixture, bks-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-ample"),
+        _mixture("estimate_mixture, separated-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, k looked for", 12.0, 2, 4, ZeroConcentratedDP("0.5"), seed, **LOOKED_FOR),
+        _mixture("estimate_mixture, spherical", 12.0, 2, 4, ZeroConcentratedDP("0.5"), seed, **SPHERICAL),
         _one_gaussian("estimate_mean", estimate_mean, seed),
         *gaussians,
     ]
+
+
+SPHERICAL: dict[str, Any] = {"covariance_type": "spherical"}
+LOOKED_FOR: dict[str, Any] = {"n_components": None, "max_components": 3, "covariance_type": "auto"}
+"""The search for k, in which released answers decide what is asked next, and the choice of a covariance type."""
 
 
 GAUSSIANS: dict[str, dict[str, Any]] = {
@@ -176,8 +184,10 @@ GAUSSIANS: dict[str, dict[str, Any]] = {
 }
 
 
-def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int, method: str = "auto") -> Driver:
-    """`estimate_mixture` of k unit Gaussians in R^d, means `gap` apart; 4000 private rows, 40 public ones.
+def _mixture(
+    name: str, gap: float, k: int, d: int, budget: Budget, seed: int, public_rows: int = 40, **options: Any
+) -> Driver:
+    """`estimate_mixture` of k unit Gaussians in R^d, means `gap` apart; 4000 private rows.
 
     The public rows, which choose the regime, are the same for every seed.
     """
@@ -186,11 +196,11 @@ def _mixture(name: str, gap: float, k: int, d: int, budget: Budget, seed: int, m
     def drawn(rows: int, generator: np.random.Generator) -> np.ndarray:
         return np.asarray(means[np.arange(rows) % k] + generator.normal(size=(rows, d)))
 
-    public = drawn(40, np.random.default_rng(k))
+    public = drawn(public_rows, np.random.default_rng(k))
     private = drawn(4000, np.random.default_rng([seed, k]))
 
     def run(curator: Curator) -> Any:
-        found = estimate_mixture(public, curator, n_components=k, method=method).to_json()
+        found = estimate_mixture(public, curator, **{"n_components": k, **options}).to_json()
         del found["provenance"]["created"]  # the time of day
         return found
 
