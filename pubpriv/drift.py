@@ -280,6 +280,11 @@ def _notes(first: Any, second: Any, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
         a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
         if a != b:
             notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+    shapes = [e.diagnostics.get("covariance_type", "full") for e in (first, second)]
+    if shapes[0] != shapes[1]:
+        notes.append(
+            f"covariances are {shapes[0]} in the first and {shapes[1]} in the second: spreads differ by that alone"
+        )
     if first.kind == "gaussian-mixture" and len(first.weights) != len(second.weights):
         notes.append(
             f"the first has {len(first.weights)} components and the second {len(second.weights)}: some stay alone, and "
