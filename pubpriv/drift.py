@@ -166,15 +166,8 @@ def match(first: Any, second: Any) -> tuple[Pair, ...]:
     """
     from scipy.optimize import linear_sum_assignment
 
-    squared = np.array(
-        [
-            [
-                _distance(first.means[i] - second.means[j], (first.covariances[i] + second.covariances[j]) / 2) ** 2
-                for j in range(len(second.weights))
-            ]
-            for i in range(len(first.weights))
-        ]
-    )
+    sizes = range(len(first.weights)), range(len(second.weights))
+    squared = np.array([[_distance(first, i, second, j) ** 2 for j in sizes[1]] for i in sizes[0]])
     rows, columns = linear_sum_assignment(squared)
     return tuple(
         Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
@@ -185,8 +178,9 @@ def _alone(k: int, matched: set[int]) -> tuple[int, ...]:
     return tuple(j for j in range(1, k + 1) if j not in matched)
 
 
-def _distance(apart: np.ndarray, covariance: np.ndarray) -> float:
-    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), apart)))
+def _distance(first: Any, i: int, second: Any, j: int) -> float:
+    covariance = (first.covariances[i] + second.covariances[j]) / 2
+    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), first.means[i] - second.means[j])))
 
 
 def _check(first: Any, second: Any) -> None:

@@ -39,7 +39,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
     for run in shown:
         x += width
         left -= run.spent
-        path.append(f"V{upwards(left):.1f}H{min(x + width / 2, WIDTH - 10):.1f}")
+        path.append(f"V{upwards(max(0.0, left)):.1f}H{min(x + width / 2, WIDTH - 10):.1f}")
         if run.release_id == release_id:
             marked = x, upwards(left)
     add(made, element("path", d=f"{''.join(path)}V{BOTTOM:.1f}H{LEFT:.1f}Z", fill=SHADES[0], opacity="0.15"))
