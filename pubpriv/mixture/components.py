@@ -88,20 +88,31 @@ def estimate_components(
     answer = curator.release(question, ask.label)
     noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
     counts = np.maximum(answer.values["count"], SMALLEST * noise["count"] + 1)
+    # records that a component has only because it must not be smaller look like those of the last estimate
+    added = counts - np.clip(answer.values["count"], 0, counts)
     means, covariances, frames = [], [], []
     for j, frame in enumerate(answer.question.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = answer.values["sum"][j] / counts[j]
-        shift *= min(1.0, radii[j] / max(float(np.linalg.norm(shift)), 1e-9))
-        spread = answer.values["moment"][j] / counts[j] - np.outer(shift, shift)
+        shift *= _kept(float(np.linalg.norm(shift)), radii[j], noise["sum"] / counts[j], d)
         before = whiten @ mixture.arrays[2][j] @ whiten.T
+        spread = (answer.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
         frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
     estimate = Mixture.of(counts / counts.sum(), means, covariances)
     return Round(estimate, tuple(counts.tolist()), noise["count"], noise["sum"], noise["moment"], tuple(frames))
+
+
+def _kept(length: float, radius: float, sd: float, d: int) -> float:
+    """How much of a shift of the mean is believed: at most a radius, less what noise explains (James and Stein 1961).
+
+    The shift is from the last estimate, whose own noise it undoes, so that both rounds count by their precision.
+    """
+    explained = max(d - 2, 0) * (sd / max(length, 1e-9)) ** 2
+    return max(0.0, 1.0 - explained) * min(1.0, radius / max(length, 1e-9))
 
 
 def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
