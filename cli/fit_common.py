@@ -190,7 +190,7 @@ def show(estimate: Any) -> None:
     out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
     out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
     {"mean": _show_mean, "gaussian": _show_gaussian, "gaussian-mixture": _show_mixture}[estimate.kind](estimate)
-    for warning in estimate.diagnostics["warnings"]:
+    for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
 
 

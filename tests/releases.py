@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pubpriv.data.tables import PublicTable
 from pubpriv.models import GaussianEstimate, MeanEstimate, Mixture, MixtureEstimate
 
 GUARANTEE = {
@@ -96,3 +97,13 @@ def simulated(estimate):
     told["privacy"]["guarantee"] = {"kind": "zcdp", "text": "none (simulation)"}
     told["method"] = "auto (simulation: not private)"
     return type(estimate).from_json(told)
+
+
+def public_for(estimate, rows=40):
+    """Public rows, so many or these, and the release as if it had been made with them."""
+    if isinstance(rows, int):
+        rows = np.random.default_rng(1).standard_normal((rows, len(estimate.columns)))
+    table = PublicTable(estimate.columns, rows)
+    told = estimate.to_json()
+    told["provenance"]["public_sha256"] = table.sha256
+    return table, type(estimate).from_json(told)

@@ -5,6 +5,7 @@ Nothing here looks at private rows, so a page costs nothing and may be made agai
 
 from pubpriv.report.ellipses import picture
 from pubpriv.report.history import History, PastRun, history_of
-from pubpriv.report.page import check_public, page, write_report
+from pubpriv.report.inputs import check_public
+from pubpriv.report.page import page, write_report
 
 __all__ = ["History", "PastRun", "check_public", "history_of", "page", "picture", "write_report"]

@@ -25,6 +25,7 @@ from pubpriv.report.drawing import (
     words,
 )
 from pubpriv.report.elements import add, element, picture_text
+from pubpriv.report.inputs import check_public
 from pubpriv.report.numbers import Z95, percent, told, total
 from pubpriv.report.plane import Plane, plane_of
 
@@ -41,8 +42,12 @@ def picture(estimate: Any, public: PublicTable | None = None) -> str:
         estimate: a mean, a Gaussian or a mixture that was released.
         public: the public rows that helped; None draws none.
 
+    Raises:
+        InvalidInput: public rows of another release.
+
     Privacy: none is spent: released numbers and public rows go in.
     """
+    check_public(estimate, public)
     return picture_text(drawn(estimate, public))
 
 

@@ -8,7 +8,6 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
 from pubpriv.estimate import write_atomically
 from pubpriv.privacy.wording import guarantee_lines, plain_words
 from pubpriv.report import words
@@ -17,6 +16,7 @@ from pubpriv.report.charts import errors_of, intervals, positions, weight_bars
 from pubpriv.report.elements import element, page_text
 from pubpriv.report.ellipses import drawn, mixture_of
 from pubpriv.report.history import History
+from pubpriv.report.inputs import check_history, check_public
 from pubpriv.report.plane import moments_of, telling
 from pubpriv.report.style import CSS
 from pubpriv.report.tables import (
@@ -69,7 +69,7 @@ def write_report(
 def page(estimate: Any, public: PublicTable | None = None, history: History | None = None) -> str:
     """The text of the page; the same for the same input. See `write_report`."""
     check_public(estimate, public)
-    _check_history(estimate, history)
+    check_history(estimate, history)
     title = words.headline(estimate)
     head = element(
         "head",
@@ -90,32 +90,6 @@ def page(estimate: Any, public: PublicTable | None = None, history: History | No
         *_origin(estimate),
     ]
     return page_text(element("html", head, element("body", element("main", *parts)), lang="en"))
-
-
-def check_public(estimate: Any, public: PublicTable | None) -> None:
-    """Public rows are those that the release was made with.
-
-    Raises:
-        InvalidInput: they are others.
-    """
-    if public is not None and public.sha256 != estimate.provenance["public_sha256"]:
-        raise InvalidInput(
-            f"the public rows (sha256 {public.sha256[:12]}...) are not those that {words.of_whom(estimate)} was made "
-            f"with ({str(estimate.provenance['public_sha256'])[:12]}...): give that file, with all its rows, or none"
-        )
-
-
-def _check_history(estimate: Any, history: History | None) -> None:
-    """The ledger that the history is from knows the release."""
-    if history is None:
-        return
-    told = estimate.provenance
-    known = history.dataset == told.get("dataset") and told["release_id"] in {run.release_id for run in history.runs}
-    if not known:
-        raise InvalidInput(
-            f"the ledger's dataset {history.dataset} does not have what this model says to be "
-            f"({words.of_whom(estimate)}): name the ledger that it was charged to, or none"
-        )
 
 
 # --- sections --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from releases import gaussian_release, mean_release, mixture_release, simulated
+from releases import gaussian_release, mean_release, mixture_release, public_for, simulated
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
@@ -72,14 +72,6 @@ RELEASES = {
     "mixture-k1": lambda: mixture_release(("a", "b", "c"), means=np.zeros((1, 3))),
     "mixture-k9": lambda: mixture_release(("a", "b", "c"), means=np.arange(27.0).reshape(9, 3) * 4),
 }
-
-
-def public_for(estimate, rows=40):
-    """Public rows, and the release as if it had been made with them."""
-    table = PublicTable(estimate.columns, np.random.default_rng(1).standard_normal((rows, len(estimate.columns))))
-    told = estimate.to_json()
-    told["provenance"]["public_sha256"] = table.sha256
-    return table, type(estimate).from_json(told)
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -6,9 +6,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from releases import gaussian_release, mean_release, mixture_release
+from releases import gaussian_release, mean_release, mixture_release, public_for
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.models import Mixture
 from pubpriv.report import picture
 from pubpriv.report.drawing import FAINT, Axis, folded
@@ -52,7 +53,8 @@ def test_public_points_lie_where_they_are():
     """Of few public rows each is drawn; of many, a thousand; those beyond the frame are counted in words."""
     estimate = mean_release(center=[0.0, 0.0], error=0.01)
     rows = np.array([[0.0, 0.0], [1.0, 2.0], [-1.0, 1.0]])
-    root = ET.fromstring(picture(estimate, PublicTable(("age", "cost"), rows)))
+    public, made = public_for(estimate, rows)
+    root = ET.fromstring(picture(made, public))
     path = next(e.get("d") for e in root.iter(f"{SVG}path") if e.get("stroke-linecap") == "round")
     across, upwards = frame_of(root)
     points = [tuple(map(float, p)) for p in re.findall(r"M([-\d.]+) ([-\d.]+)h0", path)]
@@ -60,10 +62,17 @@ def test_public_points_lie_where_they_are():
     assert np.allclose(drawn, rows, atol=0.02)
     many = np.random.default_rng(0).standard_normal((5000, 2))
     many[0] = 1000.0
-    text = picture(estimate, PublicTable(("age", "cost"), many))
+    public, made = public_for(estimate, many)
+    text = picture(made, public)
     assert text.count("h0") == 1000
     assert "5,000 public rows, of which 1,000 are drawn" in text
     assert re.search(r"\d+ lie outside the frame", text)
+
+
+def test_a_picture_takes_no_other_rows():
+    """As the page does not."""
+    with pytest.raises(InvalidInput, match="are not those"):
+        picture(mean_release(), PublicTable(("age", "cost"), np.zeros((3, 2))))
 
 
 def test_a_picture_stands_alone():
