@@ -1,5 +1,6 @@
 """The program `pubpriv`: commands, and what becomes of their errors."""
 
+import os
 import sys
 from typing import Any
 
@@ -39,7 +40,7 @@ USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "Cl
 
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
-    manner.set("text")
+    manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         code = app(prog_name="pubpriv", standalone_mode=False)
         if code == INTERRUPTED:  # what Typer makes of Ctrl-C

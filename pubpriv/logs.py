@@ -70,7 +70,7 @@ def follower(dataset: str, release_id: str) -> Callable[[str, Step], Step]:
     def around(name: str, step: Step) -> Step:
         def followed(*args: Any, **kwargs: Any) -> Any:
             run = {"dataset": dataset, "release_id": release_id, "step": name}
-            curator = next((value for value in args if isinstance(value, Curator)), None)
+            curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
             tell("step_started", **run)
             paid = set() if curator is None else {line.label for line in curator.statement().charges}
             start = time.monotonic()

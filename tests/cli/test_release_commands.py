@@ -350,6 +350,16 @@ def test_a_refusal_is_a_json_line_too(program, folder):
     assert plain.err == "error: no model at none.json\n"  # the manner of one command is not that of the next
 
 
+def test_every_command_can_log_as_json(program, here, monkeypatch):
+    """With PUBPRIV_LOG=json notes and refusals of any command are JSON lines; results stay what they are."""
+    monkeypatch.setenv("PUBPRIV_LOG", "json")
+    saved(gaussian_release())
+    told = program("sample", "model.json", "--rows", 3, "--out", "a.csv")
+    assert [json.loads(line)["event"] for line in told.lines] == ["note"]
+    assert json.loads(program("sample", "model.json").err)["exit_code"] == 2
+    assert program("show", "model.json").out.startswith("The mean and covariance of 2 columns")
+
+
 @pytest.mark.parametrize(
     ("flags", "variable", "text"),
     [(["--quiet", "--verbose"], "", "choose one of"), ([], "xml", "PUBPRIV_LOG is json or text")],
