@@ -6,6 +6,7 @@ from typing import Any
 
 from deployments.model import Audit, Dataset, Release, Schedule
 from deployments.schedules import period_of
+from flows.automations import HEARTBEAT_SECONDS, HEARTBEAT_VARIABLE
 from flows.deployed import WAIT_VARIABLE, slot_of
 
 TAG = "pubpriv"
@@ -104,7 +105,7 @@ def _release(dataset: Dataset, release: Release) -> Rendered:
         schedule=schedule,
         period=period,
         pool=dataset.pool,
-        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **_output(dataset.output)},
+        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **_ALIVE, **_output(dataset.output)},
         dataset=dataset.dataset,
         slots=dataset.concurrency.runs,
     )
@@ -120,8 +121,12 @@ def _audit(audit: Audit) -> Rendered:
         schedule=audit.schedule,
         period=None,
         pool=audit.pool,
-        env=_output(audit.output),
+        env={**_ALIVE, **_output(audit.output)},
     )
+
+
+_ALIVE = {HEARTBEAT_VARIABLE: str(HEARTBEAT_SECONDS)}
+"""The automation that looks for dead runs counts on it."""
 
 
 def _output(folder: str | None) -> dict[str, str]:

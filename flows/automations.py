@@ -16,8 +16,13 @@ from prefect.events.schemas.automations import AutomationCore, EventTrigger, Pos
 
 from tasks.events import EXHAUSTED, resource_id
 
+TAG = "pubpriv"
+"""Of our deployments, and so of the runs that they start."""
+
+HEARTBEAT_VARIABLE = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
+
 HEARTBEAT_SECONDS = 30
-"""How often flow runs say that they are alive where `pubpriv serve` runs them; the least that Prefect takes."""
+"""How often runs of our deployments say that they are alive: the least that Prefect takes; its own default is 180."""
 
 MISSED_HEARTBEATS = 3
 """A run that missed so many is dead."""
@@ -32,12 +37,13 @@ def ensure_automations(
 
     - When a run of the dataset is refused because its budget is used up, its deployments are paused. Switch them on
       again in the UI once the cap was raised.
-    - When a flow run stopped giving signs of life, it becomes `Crashed`. This one is shared by all datasets.
+    - When a run of one of our deployments stops giving signs of life, it becomes `Crashed`. This one is shared by all
+      datasets.
 
     Args:
         dataset: its name in the ledger.
         deployment_ids: of all its deployments; those that were named before and are not now are forgotten.
-        heartbeat_seconds: as the worker has it in `PREFECT_FLOWS_HEARTBEAT_FREQUENCY`.
+        heartbeat_seconds: as the deployments set it for their runs.
 
     Returns:
         Names of the automations that were made or changed.
@@ -72,6 +78,8 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
             after={"prefect.flow-run.heartbeat"},
             expect={"prefect.flow-run.heartbeat", *(f"prefect.flow-run.{end}" for end in _ENDS)},
             match={"prefect.resource.id": ["prefect.flow-run.*"]},
+            # other flows of this server may give signs of life less often
+            match_related={"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"},
             for_each={"prefect.resource.id"},
             posture=Posture.Proactive,
             threshold=1,
