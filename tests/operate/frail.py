@@ -1,0 +1,176 @@
+"""Datasets whose runs are stopped in mid-way: tables that take a while, a worker of their own, and their books."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from served import PATIENCE, Served
+
+from deployments.processes import descendants
+from pubpriv.privacy.ledger import Ledger
+
+ROWS = 400_000
+
+YAML = """
+dataset: {name}
+unit: one patient
+cap: zcdp:2
+private: {folder}/private.parquet
+public: {folder}/public.parquet
+pool: {pool}
+concurrency: {{runs: 1, wait_seconds: 120}}
+releases:
+  - {{name: mixture, estimator: mixture, allotment: "zcdp:0.5", settings: {{components: 2}}, period: year}}
+"""
+
+
+@dataclass(frozen=True)
+class Frail:
+    """A deployed dataset on a server.
+
+    Attributes:
+        served: the server.
+        name: of the dataset.
+        pool: whose worker runs it.
+    """
+
+    served: Served
+    name: str
+    pool: str
+
+    @property
+    def deployment(self) -> str:
+        """Name of its one deployment."""
+        return f"{self.name}-mixture"
+
+    def trigger(self, release_id: str) -> UUID:
+        """Ask for a release."""
+        return self.served.trigger(self.deployment, release_id=release_id)
+
+    def model(self, release_id: str) -> Path:
+        """Where a release is kept."""
+        return self.served.output / "models" / self.name / f"{release_id}.json"
+
+    def records(self, release_id: str) -> list[tuple[str, str]]:
+        """(kind, label) of everything about the charges of a release, oldest first."""
+        with Ledger.open(self.served.ledger, create=False) as ledger:
+            mine = [record for record in ledger.records(self.name) if record.release_id == release_id]
+        labels = {record.key: record.facts()["label"] for record in mine if record.kind == "charged"}
+        return [(record.kind, labels[record.key]) for record in mine if record.key is not None]
+
+    def answers(self, release_id: str) -> dict[str, str]:
+        """Published answers by label, as the ledger keeps them."""
+        with Ledger.open(self.served.ledger, create=False) as ledger:
+            mine = [record for record in ledger.records(self.name) if record.release_id == release_id]
+        labels = {record.key: record.facts()["label"] for record in mine if record.kind == "charged"}
+        return {labels[record.key]: record.body for record in mine if record.kind == "published"}
+
+    def bill(self, release_id: str) -> dict[str, int]:
+        """What each charge of a release cost, by label."""
+        with Ledger.open(self.served.ledger, create=False) as ledger:
+            return {charge.label: charge.price_ledger.main for charge in ledger.run(self.name, release_id).charges}
+
+    def await_answers(self, release_id: str, count: int) -> None:
+        """Wait until so many answers of a release are published."""
+        eventually(lambda: Counter(kind for kind, _ in self._seen(release_id))["published"] >= count, "answers", 0.005)
+
+    def _seen(self, release_id: str) -> list[tuple[str, str]]:
+        with Ledger.open(self.served.ledger, create=False) as ledger:
+            known = [run.release_id for run in ledger.history(self.name)]
+        return self.records(release_id) if release_id in known else []
+
+
+def eventually(true: Callable[[], bool], what: str, pause: float = 0.5, seconds: float = PATIENCE) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(pause)
+
+
+def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
+    """Write tables of three columns in two far groups, the same for every name, and register the dataset."""
+    folder.mkdir()
+    generator = np.random.default_rng(17)
+    for part, n in (("private", ROWS), ("public", 12)):
+        rows = generator.standard_normal((n, 3)) + 12.0 * (np.arange(n) % 3 == 2)[:, None]
+        table = pa.table(dict(zip("abc", rows.T, strict=True)))
+        pq.write_table(table, folder / f"{part}.parquet", row_group_size=50_000)
+    file = folder / f"{name}.yaml"
+    file.write_text(YAML.format(name=name, folder=folder, pool=pool))
+    done = served.run("deploy", file, "--set-budget")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Frail(served, name, pool)
+
+
+class Worker:
+    """`prefect worker start` on a pool, which can be killed with all that it started."""
+
+    def __init__(self, served: Served, pool: str, log: Path) -> None:
+        words = ["-m", "prefect", "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never"]
+        more = {"PREFECT_WORKER_QUERY_SECONDS": "3", "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
+        more |= {"PUBPRIV_OUTPUT": str(served.output), "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false"}
+        environment = served.environment | more
+        with log.open("ab") as said:
+            self._process = subprocess.Popen(
+                [sys.executable, *words], env=environment, stdout=said, stderr=said, start_new_session=True
+            )
+
+    def kill(self) -> None:
+        """kill -9: the worker first, so that it tells nobody, and then the runs that it started."""
+        family = descendants(self._process.pid)
+        os.kill(self._process.pid, signal.SIGKILL)
+        for child in family:
+            child.send(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """As an operator does."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+@contextmanager
+def working(served: Served, pool: str, log: Path) -> Iterator[Worker]:
+    """A worker for a while."""
+    worker = Worker(served, pool, log)
+    try:
+        yield worker
+    finally:
+        worker.stop()
+
+
+def prefect(served: Served, *words: object) -> str:
+    """What a `prefect` command says to an operator of this server."""
+    command = [sys.executable, "-m", "prefect", "--no-prompt", *map(str, words)]
+    done = subprocess.run(command, env=served.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def flow_processes(worker: int, run: UUID) -> list[int]:
+    """Processes under a worker that are at work on a flow run."""
+    found = []
+    for child in descendants(worker):
+        try:
+            environment = Path(f"/proc/{child.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if str(run).encode() in environment:
+            found.append(child.pid)
+    return found
