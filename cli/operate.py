@@ -209,4 +209,5 @@ def _show_missing(found: Any) -> None:
         for each in found.missing
     ]
     table(f"{found.deployment.name}: periods without a release", ["release id", "was due", "price"], rows)
-    out(f"in sum {found.told(found.each, found.paid)}; {found.dataset} has {found.told(found.remaining)} left")
+    total, left = found.told(found.each, found.paid), found.told(found.remaining)
+    out(f"in sum {total} of the {left} that {found.dataset} has left")

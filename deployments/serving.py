@@ -91,6 +91,8 @@ def settings(home: Path, port: int, ledger: str, output: Path) -> dict[str, str]
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS),
         "PREFECT_WORKER_QUERY_SECONDS": "5",
+        # a run that waits for another of its deployment tries again so soon
+        "PREFECT_SERVER_DEPLOYMENTS_CONCURRENCY_SLOT_WAIT_SECONDS": "5",
         "PREFECT_CLI_PROMPT": "false",
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PUBPRIV_LEDGER": ledger,

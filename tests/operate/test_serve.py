@@ -3,8 +3,10 @@
 import signal
 import socket
 import subprocess
+import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from served import PATIENCE, PUBPRIV, Served, clean_environment, serving
@@ -14,6 +16,8 @@ from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
+ROOT = Path(__file__).parents[2]
+THEIRS = ("estimate-mixture/rand-people-mixture", "estimate-gaussian/rand-people-gaussian", "estimate-mean/sensors-mean")
 EXAMPLES = {"rand-people-mixture", "rand-people-gaussian", "sensors-mean", "nightly"}
 
 
@@ -56,6 +60,24 @@ def test_deploying_again_changes_nothing(served: Served):
     # the datasets of this suite are in other files
     assert results == {"unchanged", "in no file (it goes on; `pubpriv deploy --prune` deletes it)"}
     assert {each: served.deployment(each).id for each in EXAMPLES} == before
+
+
+def test_prefect_deploy_registers_what_pubpriv_deploy_does(served: Served):
+    """Prefect's own command with `deployments/prefect.yaml`, and then ours: nothing is left to change."""
+    words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(ROOT / "deployments" / "prefect.yaml")]
+    theirs = subprocess.run(
+        [sys.executable, "-m", "prefect", *words],
+        env=served.environment,
+        cwd=served.home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert theirs.returncode == 0, theirs.stdout + theirs.stderr
+    ours = served.run("deploy")
+    assert ours.returncode == 0, ours.stderr
+    results = dict(line.split(": ", 1) for line in ours.stdout.splitlines() if line.startswith("deployment estimate"))
+    assert {name: results[f"deployment {name}"] for name in THEIRS} == dict.fromkeys(THEIRS, "unchanged")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
