@@ -221,3 +221,31 @@ def _log(run_id: UUID) -> str:
     with get_client(sync_client=True) as client:
         lines = client.read_logs(LogFilter(flow_run_id=LogFilterFlowRunId(any_=[run_id])))
     return "\n".join(line.message for line in lines)
+
+
+@pytest.mark.slow
+def test_a_run_that_gives_no_sign_of_life_has_crashed(prefect_server):
+    """A deployed run whose heartbeats end is marked by the server; a run of somebody else's flow is left alone."""
+    from prefect.client.orchestration import get_client
+    from prefect.events import emit_event
+    from prefect.states import Running
+
+    from flows.automations import ensure_automations
+    from flows.estimate_mean import estimate_mean
+
+    ensure_automations("silent", [], heartbeat_seconds=4)
+    tags = {"ours": "pubpriv", "theirs": "other"}
+    with get_client(sync_client=True) as client:
+        runs = {name: client.create_flow_run(estimate_mean, tags=[tag], state=Running()) for name, tag in tags.items()}
+        for name, run in runs.items():
+            tag = {"prefect.resource.id": f"prefect.tag.{tags[name]}", "prefect.resource.role": "tag"}
+            resource = {"prefect.resource.id": f"prefect.flow-run.{run.id}"}
+            emit_event("prefect.flow-run.heartbeat", resource=resource, related=[tag])
+        for _ in range(120):
+            states = {name: client.read_flow_run(run.id).state for name, run in runs.items()}
+            if states["ours"].is_crashed():
+                break
+            time.sleep(0.5)
+        time.sleep(6)
+        assert "no sign of life" in states["ours"].message
+        assert client.read_flow_run(runs["theirs"].id).state.is_running()
