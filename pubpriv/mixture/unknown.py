@@ -33,7 +33,11 @@ DIP = 0.5
 """Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
 
 CONTACT = 0.06
-"""... or if the middle quarter of the way holds less than this share of the smaller seed's rows."""
+"""... or if the middle quarter of the way holds less than this share of the smaller seed's rows, ..."""
+
+BEYOND = 0.6
+"""... provided that no more than this share of either seed's rows lies beyond the seeds: two seeds close together in a
+wide crowd have few rows between them, too."""
 
 WIDTHS = 1, 2
 """Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
@@ -91,26 +95,33 @@ def probe(
 def apart(counts: np.ndarray, noise: float, k: int, least: float) -> bool:
     """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`."""
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
-    rows, cells = np.zeros(k), np.zeros(k)
+    rows, beyond = np.zeros(k), np.zeros(k)
     for (i, j), row in zip(pairs, counts, strict=True):
-        for seed, own in ((i, row[: BINS // 2]), (j, row[BINS // 2 :])):
-            rows[seed] += own.sum()
-            cells[seed] += len(own)
-    if (rows - SURE * noise * np.sqrt(cells) < least).any():
+        rows[i] += row[: BINS // 2].sum()
+        rows[j] += row[BINS // 2 :].sum()
+        beyond[i] += row[0]
+        beyond[j] += row[-1]
+    if (rows - SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
         return False
-    return all(_pair_apart(row, noise, min(rows[i], rows[j])) for (i, j), row in zip(pairs, counts, strict=True))
+    wide = beyond > BEYOND * rows
+    return all(
+        _dips(row, noise) or not (wide[i] or wide[j] or _touch(row, noise, min(rows[i], rows[j])))
+        for (i, j), row in zip(pairs, counts, strict=True)
+    )
 
 
-def _pair_apart(row: np.ndarray, noise: float, smaller: float) -> bool:
-    """A dip between two peaks, or hardly a row between the two."""
-    if any(_dips(row, noise, width) for width in WIDTHS):
-        return True
+def _touch(row: np.ndarray, noise: float, smaller: float) -> bool:
+    """Whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
     middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
-    return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) < CONTACT * smaller
+    return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= CONTACT * smaller
 
 
-def _dips(row: np.ndarray, noise: float, width: int) -> bool:
+def _dips(row: np.ndarray, noise: float) -> bool:
     """Whether some bins near the middle hold fewer rows than `DIP` of as many bins on either side of them."""
+    return any(_dips_by(row, noise, width) for width in WIDTHS)
+
+
+def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:
     inner = row[1 : INNER + 1]
     sums = np.convolve(inner, np.ones(width), "valid")
     slack = SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))

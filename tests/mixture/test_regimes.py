@@ -164,7 +164,7 @@ def test_a_plan_asks_at_least_what_the_run_asks_at_the_same_prices(options):
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("spherical", [False, True], ids=["anisotropic", "spherical"])
 def test_ample_public_rows_need_no_subspace(spherical):
-    """d 20, k 5, separation 6, 2 d k public rows, rho 0.1: all components found in all of 6 runs, means near the best."""
+    """d 20, k 5, separation 6, 2 d k public rows, rho 0.1: components found in all of 6 runs, means near the best."""
     ratios = []
     for seed in range(6):
         generator = np.random.default_rng([seed, 20])
