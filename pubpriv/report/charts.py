@@ -24,7 +24,7 @@ def intervals(names: Sequence[str], means: np.ndarray, sampling: np.ndarray, pri
         sampling: their standard errors of sampling.
         privacy: their standard errors of privacy noise.
     """
-    step, head = 46.0, 30.0
+    step, head = 52.0, 30.0
     both = np.hypot(sampling, privacy)
     listed = [
         f"{name}: {told(m, b)}, of which privacy noise ±{small(Z95 * p)} and sampling ±{small(Z95 * s)}."

@@ -78,10 +78,13 @@ def _ellipses(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Eleme
     reach = 2.2 * np.sqrt([np.diag(shape) for shape in shapes])
     across, upwards = _axes(np.vstack([centers - reach, centers + reach]), points)
     told_parts = [
-        f"Component {j + 1} with {percent(weight)} of the weight is centred at {told(x)} across and {told(y)} upwards."
+        (f"Component {j + 1} with {percent(weight)} of the weight" if len(weights) > 1 else "The Gaussian")
+        + f" is centred at {told(x)} across and {told(y)} upwards."
         for j, (weight, (x, y)) in enumerate(zip(weights, centers, strict=True))
     ]
-    title = "Released components as ellipses" + ("" if rows is None else " over the public rows")
+    title = ("Released components as ellipses" if len(weights) > 1 else "The released Gaussian as ellipses") + (
+        "" if rows is None else " over the public rows"
+    )
     about = (
         f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. {' '.join(told_parts)} "
         f"The ellipses are at one and two standard deviations.{_outside(points, across, upwards)}"
@@ -91,7 +94,7 @@ def _ellipses(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Eleme
     for j, (center, shape) in enumerate(zip(centers, shapes, strict=True)):
         for times in (2, 1):
             _ellipse(inside, center, shape * times**2, across, upwards, j, 2.0 if times == 1 else 1.2)
-    for j, center in enumerate(centers):
+    for j, center in enumerate(centers if len(centers) > 1 else []):
         _badge(inside, str(j + 1), across(center[0]), upwards(center[1]), j)
     return sheet_
 

@@ -171,14 +171,19 @@ def _picture(estimate: Any, public: PublicTable | None) -> list[Element]:
         caption.append(
             element(
                 "span",
-                " Directions are found from the released numbers: they tell the components apart best, and one unit "
-                "is one standard deviation of all rows along them.",
+                f" Directions are found from the released numbers: {_directions(estimate)}. One unit is one standard "
+                "deviation of all rows along them.",
             )
         )
     elif len(estimate.columns) > 2:
         caption.append(element("span", " Of the columns, the first two are drawn."))
     made = element("figure", chart, element("figcaption", *caption))
     return [element("h2", "The picture"), made]
+
+
+def _directions(estimate: Any) -> str:
+    several = estimate.kind == "gaussian-mixture" and len(estimate.weights) > 1
+    return "they tell the components apart best" if several else "most of the columns' correlation lies along them"
 
 
 def _relations(estimate: Any) -> list[Element]:
