@@ -163,9 +163,8 @@ def drivers(seed: int) -> list[Driver]:
         _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
         _mixture("estimate_mixture, bks-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-scarce"),
         _mixture("estimate_mixture, bks-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-ample"),
-        _mixture("estimate_mixture, separated-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed),
+        _mixture("estimate_mixture, separated-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, **SPHERICAL),
         _mixture("estimate_mixture, k looked for", 12.0, 2, 4, ZeroConcentratedDP("0.5"), seed, **LOOKED_FOR),
-        _mixture("estimate_mixture, spherical", 12.0, 2, 4, ZeroConcentratedDP("0.5"), seed, **SPHERICAL),
         _one_gaussian("estimate_mean", estimate_mean, seed),
         *gaussians,
     ]

@@ -13,7 +13,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.ingest import settling
 from pubpriv.mixture.bks.driver import estimate_bks
 from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
-from pubpriv.mixture.regimes import Regime, choose, searching
+from pubpriv.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
 from pubpriv.mixture.released import diagnostics, released
 from pubpriv.mixture.routes import Layout, Run, measured, search, with_type
 from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
@@ -100,8 +100,13 @@ def estimate_mixture(
 
 
 def _regime(run: Run, groups: Groups, k: int) -> Regime:
+    """The regime that public facts suggest; that of a run which was begun before there was any, if there is one."""
     m, d = len(run.rows.rows), len(run.rows.columns)
-    return choose(m, d, k, run.settings.smallest_weight, groups.separation, groups.overlapping)
+    regime = choose(m, d, k, run.settings.smallest_weight, groups.separation, groups.overlapping)
+    asked = {line.label for line in run.curator.statement().charges}
+    if regime.name == AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
+        return Regime(SCARCE, "as this run was begun by an earlier version")
+    return regime
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
