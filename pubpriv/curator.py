@@ -18,6 +18,7 @@ import numpy as np
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, from_json, to_json
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.memory import remembering
 from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
@@ -163,6 +164,7 @@ class Curator:
 
     def _assemble(self, table: Any, books: Books, noise: NoiseSource, executor: Executor | None) -> None:
         self._table, self._books, self._noise, self._executor = table, books, noise, executor
+        self._source = remembering(table) if executor is None else table
 
     @property
     def n_rows(self) -> int:
@@ -256,7 +258,7 @@ class Curator:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
         noisy: Totals | None = None
         try:
-            totals = scan(self._table, question, self._executor)
+            totals = scan(self._source, question, self._executor)
             noisy = question.answer(totals, partial(self._noise.draw, label))
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
@@ -293,10 +295,12 @@ class Curator:
 
     def close(self, reason: str = "finished") -> None:
         """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
+        self._source = self._table
         self._books.close(reason)
 
     def leave(self) -> None:
         """Let go of the ledger without closing the run; for tasks that entered by a handle."""
+        self._source = self._table
         self._books.leave()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,66 @@
+"""Blocks of a small table, decoded once: most of a scan of a Parquet table is reading it, and a run scans it often.
+
+They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
+what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
+run then asks all its questions of the rows that it read first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from pubpriv.data.tables import PrivateTable
+
+MOST_BYTES = 1 << 26
+"""Of decoded cells, as rows times columns say beforehand; which tables are kept is public."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Kept:
+    """A chunk that remembers its blocks."""
+
+    chunk: Any
+    memory: dict[int, list[np.ndarray]]
+    number: int
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks it has."""
+        return int(self.chunk.n_blocks)
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Blocks (d, length), read-only, as the chunk gave them when it was read to its end."""
+        known = self.memory.get(self.number)
+        if known is not None:
+            yield from known
+            return
+        read = []
+        for block in self.chunk.blocks():
+            read.append(block.copy())
+            read[-1].flags.writeable = False
+            yield read[-1]
+        self.memory[self.number] = read
+
+
+class Remembered:
+    """A private table for one curator's scans: rows are decoded in the first, and counted in every one."""
+
+    def __init__(self, table: PrivateTable) -> None:
+        self._table = table
+        self._memory: dict[int, list[np.ndarray]] = {}
+
+    def chunks(self) -> list[_Kept]:
+        """The table's chunks, after its check of the row count."""
+        return [_Kept(chunk, self._memory, number) for number, chunk in enumerate(self._table.chunks())]
+
+    def __reduce__(self) -> NoReturn:
+        """Rows do not leave the process."""
+        raise TypeError("decoded rows are not pickled")
+
+
+def remembering(table: Any) -> Any:
+    """`table`, with its blocks remembered if it is a Parquet table and small."""
+    small = isinstance(table, PrivateTable) and table.n_rows * len(table.columns) * 8 <= MOST_BYTES
+    return Remembered(table) if small else table

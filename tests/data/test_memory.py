@@ -1,0 +1,101 @@
+"""A small table is decoded once a run; what is kept changes no bit, and stays in the process."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pubpriv as pp
+from pubpriv.data import memory
+from pubpriv.data.frames import Frame
+from pubpriv.data.memory import Remembered, remembering
+from pubpriv.data.questions import Counts, LiftedGram
+from pubpriv.data.regions import Everything
+from pubpriv.data.scan import scan
+from pubpriv.data.tables import Chunk
+from pubpriv.errors import InvalidInput
+from pubpriv.mixture.plan import GRAM_SHARES
+
+COLUMNS = ["a", "log1p(b)"]
+
+
+def write(path, n, seed=0):
+    """n rows, a tenth of them odd, in row groups of 3000."""
+    rows = np.random.default_rng(seed).normal(size=(n, 2))
+    rows[::10, 0] = np.nan
+    pq.write_table(pa.table({"a": rows[:, 0], "b": rows[:, 1]}), path, row_group_size=3000)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return pp.PrivateTable.open(write(tmp_path / "t.parquet", 10_000), COLUMNS)
+
+
+def gram():
+    """A question that maps, clips and multiplies."""
+    frame = Frame.of(np.array([0.1, -0.1]), np.array([[1.0, 0.2], [0.0, 0.9]]))
+    return LiftedGram.priced(Everything(), (frame,), (2.0,), Fraction(1), GRAM_SHARES)
+
+
+def reads(monkeypatch):
+    """A list that grows by one whenever a chunk is decoded."""
+    read, decode = [], Chunk.blocks
+    monkeypatch.setattr(Chunk, "blocks", lambda chunk: (read.append(chunk.row_group), decode(chunk))[1])
+    return read
+
+
+def test_remembered_blocks_give_the_same_totals_from_one_reading(table, monkeypatch):
+    """Three scans of two questions: the totals of a table that is read each time, and each row group decoded once."""
+    expected = [scan(table, question) for question in (gram(), Counts.priced(Everything(), Fraction(1)))]
+    read, kept = reads(monkeypatch), remembering(table)
+    for _ in range(3):
+        for question, totals in zip((gram(), Counts.priced(Everything(), Fraction(1))), expected, strict=True):
+            found = scan(kept, question)
+            assert {name: values.tolist() for name, values in found.items()} == {
+                name: values.tolist() for name, values in totals.items()
+            }
+    assert sorted(read) == [0, 1, 2, 3]
+
+
+def test_a_run_reads_its_rows_once_and_lets_go_of_them(table, tmp_path, monkeypatch):
+    """A curator's two questions decode each row group once; when it closes, nothing is kept."""
+    read = reads(monkeypatch)
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("kept", budget=pp.ZeroConcentratedDP(10), table=table)
+        with pp.Curator(table, ledger, "kept", pp.ZeroConcentratedDP(2)) as curator:
+            curator.begin("test", {}, "f00")
+            for label in ("one", "two"):
+                curator.release(Counts.priced(Everything(), Fraction(1, 2)), label)
+            assert isinstance(curator._source, Remembered)
+        assert curator._source is table
+    assert sorted(read) == [0, 1, 2, 3]
+
+
+def test_a_large_table_is_read_every_time(table, monkeypatch):
+    """One byte more than the limit, by rows times columns, and nothing is kept."""
+    assert isinstance(remembering(table), Remembered)
+    monkeypatch.setattr(memory, "MOST_BYTES", 10_000 * 2 * 8 - 1)
+    assert remembering(table) is table
+
+
+def test_kept_rows_stay_in_the_process(table):
+    """What keeps rows cannot be pickled, and shows none."""
+    kept = remembering(table)
+    scan(kept, gram())
+    for thing in (kept, kept.chunks()[0]):
+        assert "array" not in repr(thing)
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(kept)
+
+
+def test_the_row_count_is_checked_in_every_scan(table, tmp_path):
+    """A file that got another row is noticed, although its rows are known."""
+    kept = remembering(table)
+    scan(kept, gram())
+    write(tmp_path / "t.parquet", 10_001)
+    with pytest.raises(InvalidInput, match="number of rows"):
+        scan(kept, gram())
