@@ -24,10 +24,9 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 def show(model: Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
     from cli.fit_common import show as show_estimate
-    from pubpriv.models import load
     from pubpriv.report.words import headline, is_simulation, opening
 
-    estimate = load(model)
+    estimate = _loaded(model)
     if as_json:
         out(json.dumps(estimate.to_json(), indent=1))
         return
@@ -69,11 +68,10 @@ def report(
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
     from pubpriv.data.tables import PublicTable
-    from pubpriv.models import load
     from pubpriv.report import write_report
     from pubpriv.report.words import is_simulation
 
-    estimate = load(model)
+    estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
     _check_target(file, [model, *([] if public is None else [Path(public)])], overwrite)
     rows = None if public is None else PublicTable.open(public, estimate.columns)
@@ -109,10 +107,9 @@ def compare(
     level of 5% for all numbers together (Bonferroni).
     """
     from pubpriv.drift import compare as drift_of
-    from pubpriv.models import load
     from pubpriv.report.words import of_whom
 
-    one, other = load(first), load(second)
+    one, other = _loaded(first), _loaded(second)
     drift = drift_of(one, other)
     if as_json:
         out(json.dumps({"first": _named(one), "second": _named(other), **_finite(drift.to_json())}, indent=1))
@@ -191,11 +188,10 @@ def sample(
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
     """
-    from pubpriv.models import load
     from pubpriv.report.words import is_simulation, of_whom
     from pubpriv.synthetic import write_sample
 
-    estimate = load(model)
+    estimate = _loaded(model)
     _check_target(out_, [model], overwrite)
     write_sample(estimate, rows, out_, seed, original_units)
     if is_simulation(estimate):
@@ -205,6 +201,16 @@ def sample(
     note(
         f"{rows:,} synthetic rows written to {out_}: drawn from {of_whom(estimate)}, which is post-processing and free"
     )
+
+
+def _loaded(model: Path) -> Any:
+    """The release in a model file, whole."""
+    from pubpriv.models import load
+    from pubpriv.report.inputs import check_whole
+
+    estimate = load(model)
+    check_whole(estimate)
+    return estimate
 
 
 def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:

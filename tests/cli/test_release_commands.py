@@ -83,6 +83,37 @@ def test_a_model_that_is_none_is_refused_in_words(program, here, command):
     assert (told.code, told.lines) == (2, ["error: no.json is not a pubpriv model"])
 
 
+def damages(told):
+    """The data of a model file, each time with something else missing or wrong."""
+    for path in (
+        *(("standard_errors", part) for part in ("weights", "means", "covariances")),
+        *(("provenance", name) for name in ("dataset", "n_public", "public_sha256", "created")),
+        *(("privacy", name) for name in ("unit", "guarantee", "charges", "spent")),
+        ("standard_errors", "means", "privacy"),
+        *(("weights", 0), ("means", 1), ("covariances", 0, 1), ("columns", 1), ("diagnostics",), ("means",)),
+    ):
+        copy = json.loads(json.dumps(told))
+        inside = copy
+        for step in path[:-1]:
+            inside = inside[step]
+        del inside[path[-1]]
+        yield copy
+    for wrong in (None, "x", [1.0], float("nan")):
+        yield told | {"weights": [wrong] * 3}
+
+
+@pytest.mark.parametrize("command", ["show", "report", "compare", "sample"])
+def test_a_damaged_model_is_no_defect_of_ours(program, here, command):
+    """Whatever is missing or wrong in the file: exit 2 and a line that says so."""
+    more = {"compare": ["b.json"], "sample": ["--rows", "3", "--out", "s.csv"]}.get(command, [])
+    saved(mixture_release(), "b.json")
+    for damaged in damages(mixture_release().to_json()):
+        Path("a.json").write_text(json.dumps(damaged))
+        told = program(command, "a.json", *more)
+        assert (told.code, len(told.lines)) == (2, 1), (damaged, told)
+        assert "damaged" in told.err
+
+
 # --- report --------------------------------------------------------------------------------------------------
 
 
