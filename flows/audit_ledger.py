@@ -3,7 +3,6 @@
 It costs nothing and reads no private row, so it may run as often as one likes.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.outputs import LATEST, output_root, safe_name
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import to_text
 from pubpriv.provenance import check_model
 from tasks.guard import private_task, safe_flow
-
-OUTPUT = "PUBPRIV_OUTPUT"
-"""Environment variable that names the folder of released models."""
 
 FINE = "every record follows from those before it"
 ACCOUNTED = "the ledger accounts for it"
@@ -73,8 +70,8 @@ def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
 @private_task(name="compare models")
 def compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
     """Whether the ledger accounts for the newest model files of a dataset: texts in the order of `COLUMNS`."""
-    names = sorted(Path(folder, dataset).glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    files = [path for path in names if path.name != "latest.json"][:newest]
+    found = [path for path in Path(folder, safe_name(dataset)).glob("*.json") if path.stem != LATEST]
+    files = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
     with Ledger.open(ledger, create=False) as books:
         return tuple(_compared(books, path) for path in files)
 
@@ -128,5 +125,5 @@ def show(rows: list[tuple[str, ...]]) -> Any:
 def _models(parameters: AuditParameters) -> str | None:
     if parameters.models is not None:
         return parameters.models
-    output = os.environ.get(OUTPUT)
-    return str(Path(output).expanduser() / "models") if output else None
+    output = output_root()
+    return None if output is None else str(output / "models")

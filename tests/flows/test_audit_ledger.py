@@ -1,0 +1,94 @@
+"""The flow that audits a ledger: what is right is listed, and one wrong record or model fails the run."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+from stores import drop_guards, raw
+
+from pubpriv.errors import LedgerViolation
+from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.outputs import store_release
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+pytestmark = pytest.mark.prefect
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, prefect_server):
+    """A ledger with two datasets, of which one has a stored release."""
+    for name, n in (("private", 900), ("public", 8)):
+        rows = np.random.default_rng(n).standard_normal((n, 2))
+        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with Ledger.open(url) as ledger:
+        for name in ("visits", "idle"):
+            ledger.register(name, budget=parse_budget("zcdp:1"))
+    tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
+    store_release(run_mean(MeanJob(*tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
+    monkeypatch.setenv("PUBPRIV_LEDGER", url)
+    monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / "released"))
+    return url, tmp_path / "released" / "models" / "visits" / "r1.json"
+
+
+def audited(**parameters):
+    """The final state of a run, and the rows of its table."""
+    from flows.audit_ledger import AuditParameters, audit_ledger
+
+    state = audit_ledger(AuditParameters(**parameters), return_state=True)
+    return state, _rows(state.state_details.flow_run_id)
+
+
+def _rows(run_id) -> list[dict[str, str]]:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    with get_client(sync_client=True) as client:
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
+        artifacts = {artifact.key: artifact for artifact in client.read_artifacts(flow_run_filter=mine)}
+    return json.loads(artifacts["ledger-audit"].data)
+
+
+def test_books_and_models_that_hold_are_listed(world):
+    """Every dataset of the ledger and every stored model, each right, with records and amounts."""
+    state, rows = audited()
+    assert state.is_completed()
+    assert state.result() == 3
+    told = {row["what"]: row for row in rows}
+    assert set(told) == {"dataset visits", "dataset idle", "model visits/r1.json"}
+    assert {row["result"] for row in rows} == {"right"}
+    assert told["dataset visits"]["cap"] == "1 rho"
+    assert told["dataset visits"]["spent"].startswith("0.49999")
+    assert told["dataset idle"]["spent"] == "0 rho"
+
+
+def test_a_model_that_the_ledger_does_not_account_for_fails_the_run(world):
+    """A bill that somebody made smaller: the run fails and names the file; the books themselves are right."""
+    _, model = world
+    told = json.loads(model.read_text())
+    told["privacy"]["charges"].pop()
+    model.write_text(json.dumps(told))
+    state, rows = audited()
+    assert state.is_failed()
+    assert "1 of 3 checks found something wrong" in state.message
+    assert "r1.json" in state.message
+    assert "its charges is" in state.message
+    assert [row["what"] for row in rows if row["result"] == "wrong"] == ["model visits/r1.json"]
+    assert audited(newest=0)[0].is_completed()
+
+
+def test_a_record_that_was_touched_fails_the_run(world):
+    """A cheaper charge in the database: that dataset is wrong, the other is still looked at."""
+    url, _ = world
+    with raw(url) as connection:
+        drop_guards(connection)
+        changed = "UPDATE records SET body = replace(body, 'ClippedSums', 'Counts') WHERE kind = 'charged'"
+        assert connection.execute(sa.text(changed)).rowcount > 0
+    state, rows = audited()
+    assert state.is_failed()
+    with pytest.raises(LedgerViolation, match="stop charging this ledger"):
+        state.result()
+    assert {row["what"]: row["result"] for row in rows} == {"dataset visits": "wrong", "dataset idle": "right"}
