@@ -6,7 +6,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -77,16 +77,17 @@ def refusals_told(job: Job) -> Iterator[None]:
     try:
         yield
     except BudgetExceeded as refusal:
-        told = str(refusal)
-        try:
-            with Ledger.open(job.ledger, create=False) as ledger:
-                history, standing = history_of(ledger, job.dataset), _standing(ledger, job)
-            show_refusal(standing, job.release_id, told)
-            show_budget(history, standing, job.release_id)
-            tell_if_exhausted(standing, job.release_id)
-        except PubPrivError:  # the ledger went away meanwhile: the refusal counts
-            pass
+        with suppress(Exception):  # ledger or server went away meanwhile: it is the refusal that counts
+            _tell_refusal(job, str(refusal))
         raise
+
+
+def _tell_refusal(job: Job, refusal: str) -> None:
+    with Ledger.open(job.ledger, create=False) as ledger:
+        history, standing = history_of(ledger, job.dataset), _standing(ledger, job)
+    tell_if_exhausted(standing, job.release_id)
+    show_refusal(standing, job.release_id, refusal)
+    show_budget(history, standing, job.release_id)
 
 
 @publishing_task(name="store release")

@@ -165,3 +165,10 @@ def test_an_address_that_is_none_is_refused_without_being_repeated(address):
     with pytest.raises(InvalidInput) as refused:
         Cluster(address)
     assert address not in str(refused.value)
+
+
+def test_the_environment_may_name_the_scheduler(monkeypatch):
+    """Where a form names none; what is wrong with it is found before any table is opened."""
+    monkeypatch.setenv("PUBPRIV_DASK", "cluster.example")
+    with pytest.raises(InvalidInput, match="address of a Dask scheduler"):
+        run_mean(MeanJob("no.parquet", "no.csv", None, "zcdp:1", "visits", "sqlite:///no.db", "r1"))
