@@ -1,18 +1,39 @@
-"""The paper's algorithms through Prefect: every step a task, and the same bits. A few seconds, one flow for both."""
+"""The paper's algorithms through Prefect: every step a task, and the same bits."""
+
+import json
 
 import pytest
-from bks_world import blobs
+from bks_world import blobs, run, watched
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.pipeline import estimate_mixture
 from pubpriv.privacy.budgets import parse_budget
-
-pytestmark = pytest.mark.prefect
-
 
 METHODS = ("bks-scarce", "bks-ample")
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
+    """Every argument and value of a step is admitted at the boundary, and its JSON gives it back bit for bit."""
+    from tasks.guard import check_crossing
+
+    steps, seen = watched()
+    public, private, _ = blobs(12.0, d=6, n=1500)
+    run(public, private, method, budget="zcdp:1", steps=steps)
+    for calls in seen.values():
+        for arguments, value in calls:
+            for item in (*arguments, value):
+                if not isinstance(item, Curator | PublicTable):
+                    check_crossing(item)
+                    assert from_json(json.loads(json.dumps(to_json(item)))) == item
+    assert len(seen) == (7 if method == "bks-scarce" else 4)
+
+
+@pytest.mark.prefect
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_plain_and_prefect_runs_agree(tmp_path):
     """In simulation a flow's estimates are the plain driver's, bit for bit: answers, diagnostics and charges too."""
     from tasks.guard import safe_flow
