@@ -12,11 +12,21 @@ from pubpriv.mixture.components import Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, searched, spectral_factor
-from pubpriv.mixture.regimes import Regime, advice
+from pubpriv.mixture.regimes import OVERLAPPING, Regime, advice
 from pubpriv.mixture.routes import Layout, Run
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.shapes import Shape, exact, shaped_errors
 from pubpriv.models import Mixture, MixtureEstimate
+
+
+def _floor(layout: Layout | None, scaling: Scaling) -> list[float]:
+    """Least variance of each column, in the data's own units.
+
+    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
+    table's; then it is the least of all groups.
+    """
+    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
+    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())
 
 
 def diagnostics(
@@ -55,7 +65,7 @@ def diagnostics(
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
         "clip_radius": clip_radius(d),
-        "covariance_floor": (FLOOR * np.array(run.scaling.scale) ** 2).tolist(),
+        "covariance_floor": _floor(layout if guard.clear and regime.name != OVERLAPPING else None, run.scaling),
         "warnings": warnings,
     }
 
