@@ -1,6 +1,9 @@
 """Deployed runs on a table with marked rows: no mark is in anything that server, worker and runs keep or say."""
 
 import time
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,7 @@ pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
 
 CANARIES = make_canaries(500, 3, seed=23)
 WANTED = needles(CANARIES.rows, CANARIES.strings)
-DECOY = make_canaries(3, 3, seed=99)
+DECOYS = make_canaries(3, 1, seed=99).rows.ravel().tolist()
 COLUMNS = ["age", "cost", "stay"]
 
 YAML = """
@@ -53,19 +56,39 @@ def deployed(served: Served, tmp_path_factory) -> Served:
     return served
 
 
+@dataclass(frozen=True)
+class Runs:
+    """How the runs ended: one that the scheduler made, one by hand, one on damaged pages, one in debug mode."""
+
+    scheduled: Any
+    by_hand: Any
+    failed: Any
+    debugged: Any
+
+
 @pytest.fixture(scope="module")
-def finished(deployed: Served):
-    """One scheduled run of `marked`, a Gaussian by hand, and a run that fails inside a private step."""
-    by_hand = [deployed.trigger(f"{name}-gaussian", release_id="hand") for name in ("marked", "damaged")]
+def finished(deployed: Served) -> Runs:
+    """All of them, and no further ones: what is searched should not move."""
+    by_hand, failed = (deployed.trigger(f"{name}-gaussian", release_id="hand") for name in ("marked", "damaged"))
+    debugged = triggered_in_debug_mode(deployed)
     deadline = time.monotonic() + PATIENCE
     done: list = []
     while not done and time.monotonic() < deadline:
         time.sleep(1)
         done = [run for run in deployed.runs("marked-mixture") if run.state_name == "Completed"]
     assert done, deployed.worker_log()
-    with deployed.client() as client:  # no further runs: what is searched should not move
+    with deployed.client() as client:
         client.pause_deployment(deployed.deployment("marked-mixture").id)
-    return done[0], [deployed.await_run(run) for run in by_hand]
+    return Runs(done[0], *map(deployed.await_run, (by_hand, failed, debugged)))
+
+
+def triggered_in_debug_mode(served: Served) -> UUID:
+    """A run in whose environment it is on."""
+    deployment = served.deployment("marked-gaussian")
+    form = {"parameters": {**deployment.parameters["parameters"], "release_id": "debug"}}
+    environment = {"env": {**deployment.job_variables["env"], "PREFECT_DEBUG_MODE": "true"}}
+    with served.client() as client:
+        return client.create_flow_run_from_deployment(deployment.id, parameters=form, job_variables=environment).id
 
 
 def counted(served: Served, kind: str, run) -> int:
@@ -80,53 +103,20 @@ def counted(served: Served, kind: str, run) -> int:
     return len(answer["events"] if kind == "events" else answer)
 
 
-def places(served: Served, wanted) -> set[str]:
-    """Where marks are, in every file of the home folder and in what `pubpriv serve` said."""
-    return {hit.place for hit in search([served.home], {"console": served.said()}, wanted)}
-
-
 def test_runs_end_as_they_should(finished):
     """The scheduled run and the one by hand complete; on damaged pages a run fails with the one fixed text."""
-    scheduled, (by_hand, failed) = finished
-    assert scheduled.auto_scheduled
-    assert by_hand.state_name == "Completed"
-    assert failed.state_name == "Failed"
-    assert "a private step failed" in failed.state.message
+    assert finished.scheduled.auto_scheduled
+    assert finished.by_hand.state_name == "Completed"
+    assert finished.failed.state_name == "Failed"
+    assert "a private step failed" in finished.failed.state.message
 
 
-def test_no_mark_is_anywhere(deployed, finished):
-    """Not in the server's database, storage, logs, events, artifacts, the worker's output, the ledger, the releases."""
-    scheduled, (by_hand, failed) = finished
-    for run in (scheduled, by_hand, failed):
-        assert counted(deployed, "logs", run) > 3
-    for run in (scheduled, by_hand):
-        assert counted(deployed, "artifacts", run) > 3
-    assert eventually_events(deployed, scheduled)
-    names = {path.name for path in deployed.home.rglob("*")}
-    assert {"prefect.db", "ledger.db", "server.log", "worker.log", "storage", "hand.json", "hand.html"} <= names
-    assert places(deployed, WANTED) == set()
-
-
-def eventually_events(served: Served, run) -> bool:
-    """Events are written a moment later."""
-    return any(counted(served, "events", run) or time.sleep(1) for _ in range(20))
-
-
-def test_a_mark_would_have_been_found(deployed, finished):
-    """One in a log line, one in an artifact, one in the name of a run: each is found in the server's database."""
-    scheduled, _ = finished
-    line, cell, text = (repr(value) for value in DECOY.rows[:, 0].tolist())
-    with deployed.client() as client:
-        run = {"flow_run_id": str(scheduled.id)}
-        log = {"name": "x", "level": 20, "message": line, "timestamp": scheduled.start_time.isoformat()}
-        client.request("POST", "/logs/", json=[log | run])
-        artifact = {"key": "decoy", "type": "table", "data": f'[{{"x": {cell}}}]'}
-        client.request("POST", "/artifacts/", json=artifact | run)
-        client.request("PATCH", f"/flow_runs/{scheduled.id}", json={"name": f"run {text}"})
-    found = set()
-    for value in (line, cell, text):
-        found |= {value for place in places(deployed, needles([float(value)])) if "prefect.db" in place}
-    assert found == {line, cell, text}
+def test_a_deployed_run_refuses_debug_mode(deployed, finished):
+    """It reads nothing and says why."""
+    assert finished.debugged.state_name == "Failed"
+    assert "PREFECT_DEBUG_MODE is on" in finished.debugged.state.message
+    with Ledger.open(deployed.ledger, create=False) as ledger:
+        assert "debug" not in [each.release_id for each in ledger.history("marked")]
 
 
 def test_serve_refuses_debug_mode(served, tmp_path):
@@ -137,16 +127,26 @@ def test_serve_refuses_debug_mode(served, tmp_path):
     assert not (tmp_path / "home").exists()
 
 
-def test_a_deployed_run_refuses_debug_mode(deployed):
-    """A worker that was started with it, or a run whose environment has it, reads nothing and says why."""
-    deployment = deployed.deployment("marked-gaussian")
-    form = {"parameters": {**deployment.parameters["parameters"], "release_id": "debug"}}
-    environment = {"env": {**deployment.job_variables["env"], "PREFECT_DEBUG_MODE": "true"}}
+def test_no_mark_is_anywhere(deployed, finished):
+    """Not in the server's database, storage, logs, events, artifacts, the worker's output, the ledger, the releases."""
+    for run in (finished.scheduled, finished.by_hand, finished.failed):
+        assert counted(deployed, "logs", run) > 3
+    for run in (finished.scheduled, finished.by_hand):
+        assert counted(deployed, "artifacts", run) > 3
+    assert any(counted(deployed, "events", finished.scheduled) or time.sleep(1) for _ in range(20))
+    names = {path.name for path in deployed.home.rglob("*")}
+    assert {"prefect.db", "ledger.db", "server.log", "worker.log", "storage", "hand.json", "hand.html"} <= names
+    assert search([deployed.home], {"console": deployed.said()}, WANTED) == []
+
+
+def test_a_mark_would_have_been_found(deployed, finished):
+    """One in a log line, one in an artifact, one in the name of a run: each is found in the server's database."""
+    line, cell, text = (repr(value) for value in DECOYS)
+    run = {"flow_run_id": str(finished.scheduled.id)}
+    log = {"name": "x", "level": 20, "message": line, "timestamp": finished.scheduled.start_time.isoformat()}
     with deployed.client() as client:
-        run = client.create_flow_run_from_deployment(deployment.id, parameters=form, job_variables=environment)
-    ended = deployed.await_run(run.id)
-    assert ended.state_name == "Failed"
-    assert "PREFECT_DEBUG_MODE is on" in ended.state.message
-    with Ledger.open(deployed.ledger, create=False) as ledger:
-        assert "debug" not in [each.release_id for each in ledger.history("marked")]
-    assert places(deployed, WANTED) == set()
+        client.request("POST", "/logs/", json=[log | run])
+        client.request("POST", "/artifacts/", json={"type": "table", "data": f'[{{"x": {cell}}}]'} | run)
+        client.request("PATCH", f"/flow_runs/{finished.scheduled.id}", json={"name": f"run {text}"})
+    hits = search(deployed.home.glob("prefect/prefect.db*"), {}, needles(DECOYS))
+    assert {hit.canary for hit in hits} == {line, cell, text}
