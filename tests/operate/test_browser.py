@@ -111,6 +111,7 @@ def test_the_form_refuses_a_bad_number_of_components(browser, served, components
         bound = "greater than the maximum" if components == "999" else "less than the minimum"
         said = seen.page.get_by_text(re.compile(f"{components} is {bound} of [0-9]+")).first
         said.wait_for()
+        seen.page.wait_for_timeout(800)  # it fades in
         seen.shot(f"form-refuses-{components}", whole=False)
         assert "components" in said.inner_text()
     assert {run.id for run in served.runs("visits-mixture")} == before
