@@ -58,7 +58,8 @@ class View:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
-            return z, np.add.reduce(z * z, axis=0)
+            # added cell after cell: a plain sum would go in another order where one record is picked
+            return z, np.add.accumulate(z * z, axis=0)[-1]
         z, norms = self.mapped(frame)
         del self._mapped[id(frame)]
         if wanted.all():
