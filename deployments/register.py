@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from deployments.render import TAG, Rendered
+from deployments.render import SLUG, TAG, Rendered
 from flows.deployed import slot_of
 from pubpriv.errors import Unavailable
 
@@ -133,9 +133,8 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
     schema = parameter_schema(flow).model_dump_for_openapi()
     schedules = []
     if wanted.schedule is not None:
-        # a slug, so that a schedule that stays the same is seen to
         rule, active = wanted.schedule.prefect(), wanted.schedule.active
-        schedules = [DeploymentScheduleCreate(schedule=rule, active=active, slug="period")]
+        schedules = [DeploymentScheduleCreate(schedule=rule, active=active, slug=SLUG)]
     told = {
         "entrypoint": wanted.entrypoint,
         "description": wanted.description,

@@ -12,6 +12,9 @@ from flows.deployed import WAIT_VARIABLE, slot_of
 TAG = "pubpriv"
 """On every deployment that `pubpriv deploy` made: by it those are found that no file names any more."""
 
+SLUG = "period"
+"""Name of a deployment's one schedule, by which it is found again when it changes."""
+
 FLOWS = {
     "mean": "flows.estimate_mean.estimate_mean",
     "gaussian": "flows.estimate_gaussian.estimate_gaussian",
@@ -135,7 +138,7 @@ def _output(folder: str | None) -> dict[str, str]:
 
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     rule = schedule.prefect()
-    told: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone}
+    told: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": SLUG}
     if schedule.interval is not None:
         return {"interval": schedule.interval, "anchor_date": rule.anchor_date.isoformat()} | told
     return ({"cron": schedule.cron} if schedule.cron else {"rrule": schedule.rrule}) | told
