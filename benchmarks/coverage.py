@@ -16,14 +16,14 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
     truth is that of the mixture, so a record that went to the wrong component counts as well.
 
     Args:
-        runs: of each setting, seeds `first_seed`, `first_seed` + 1, ...
+        runs: of S2, and four times as many of S1; seeds `first_seed`, `first_seed` + 1, ...
         first_seed: of rows, public rows and noise.
         workers: processes.
     """
     budgets = tuple(PLAN["budgets"])
-    tasks = [(name, budgets, first_seed + run) for name in PLAN["settings"] for run in range(runs)]
+    tasks = [(name, budgets, first_seed + run) for name, times in PLAN["times"].items() for run in range(times * runs)]
     found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
-    table = [_row(name, budget, found) for name in PLAN["settings"] for budget in budgets]
+    table = [_row(name, budget, found) for name in PLAN["times"] for budget in budgets]
     shares = [row[part] for row in table for part in BOUNDED]
     return {
         "bench": "mixture",
