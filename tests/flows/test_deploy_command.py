@@ -1,0 +1,99 @@
+"""`pubpriv deploy` before it meets a server: what it prints, what it asks of the ledger, and its one-line errors."""
+
+import sys
+
+import pytest
+
+from cli.main import main
+from deployments.budgets import standings
+from deployments.files import read
+from deployments.model import Dataset
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+TEXT = """\
+dataset: visits
+unit: one patient
+cap: zcdp:1
+private: /data/private.parquet
+public: /data/public.parquet
+releases:
+  - {name: mean, estimator: mean, allotment: "zcdp:0.25", schedule: {cron: "15 2 1 * *"}}
+"""
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """The dataset above, and a ledger of its own that is not made yet."""
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    (tmp_path / "visits.yaml").write_text(TEXT)
+    dataset = read(tmp_path / "visits.yaml")
+    assert isinstance(dataset, Dataset)
+    return dataset
+
+
+def test_a_dataset_that_is_not_registered_is_told_with_the_line_that_does_it(told, tmp_path):
+    """Deploying gives nothing away: the line to run is printed, and no ledger is made."""
+    (standing,) = standings([told])
+    assert not standing.right
+    assert f"pubpriv budget set visits zcdp:1 --unit 'one patient' --ledger sqlite:///{tmp_path}/ledger.db" in (
+        standing.finding
+    )
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_set_budget_registers_and_says_for_how_many_releases_it_pays(told, tmp_path):
+    """With --set-budget the cap stands in the ledger; doing it again changes nothing."""
+    (first,) = standings([told], set_budget=True)
+    (again,) = standings([told], set_budget=True)
+    assert (first.right, first.forecasts) == (again.right, again.forecasts)
+    assert first.forecasts["mean"].startswith("the budget pays for 4 more releases, until 20")
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.balance("visits").unit == "one patient"
+        ledger.open_run("visits", "mean-2026-11", parse_budget("zcdp:0.25"))
+    assert standings([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
+
+
+def test_a_cap_that_differs_is_never_changed(told, tmp_path):
+    """Neither lowered nor raised, not with --set-budget either: that takes a reason."""
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("visits", budget=parse_budget("zcdp:2"), unit="one patient")
+    (standing,) = standings([told], set_budget=True)
+    assert not standing.right
+    assert "the ledger's cap is 2-zCDP, the file's 1-zCDP" in standing.finding
+    assert "--raise --reason" in standing.finding
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.balance("visits").budget == parse_budget("zcdp:2")
+
+
+def test_a_ledger_that_is_not_known_here_is_told(told, monkeypatch):
+    """The machine that deploys need not reach the ledger."""
+    monkeypatch.delenv("PUBPRIV_LEDGER")
+    (standing,) = standings([told], set_budget=True)
+    assert (standing.right, standing.finding) == (False, "not checked: PUBPRIV_LEDGER is not set here")
+
+
+def command(monkeypatch, capsys, *words: object) -> tuple[object, str, str]:
+    """Exit code, output and errors of `pubpriv ...` in this process."""
+    monkeypatch.setattr(sys, "argv", ["pubpriv", *map(str, words)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    return left.value.code, *capsys.readouterr()
+
+
+def test_dry_run_prints_what_prefect_deploy_reads(monkeypatch, capsys, told, tmp_path):
+    """A prefect.yaml on standard output, and nothing else anywhere."""
+    code, out, err = command(monkeypatch, capsys, "deploy", tmp_path / "visits.yaml", "--dry-run")
+    assert (code, err) == (0, "")
+    assert "entrypoint: flows.estimate_mean.estimate_mean" in out
+    assert "period: month" in out
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_mistake_in_a_file_is_one_line_and_exit_code_2(monkeypatch, capsys, tmp_path):
+    """The line names the file and the line in it."""
+    (tmp_path / "bad.yaml").write_text(TEXT.replace("mean, allot", "median, allot"))
+    code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err.startswith(f"error: {tmp_path / 'bad.yaml'}, line 7: releases[0].estimator:")
