@@ -75,8 +75,8 @@ def serve(
 ) -> None:
     """Everything on one machine, to look at: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
 
-    Nothing listens or speaks beyond this machine. Your own datasets are registered with their caps in the ledger
-    of the home folder, or in the one that PUBPRIV_LEDGER names.
+    Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
+    folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
     """
     from deployments import serving
 
@@ -86,14 +86,16 @@ def serve(
     port = port or serving.free_port()
     folder = home.expanduser().resolve()
     _prepare(folder)
-    ledger = os.environ.get("PUBPRIV_LEDGER") or f"sqlite:///{folder / 'ledger.db'}"
-    output = Path(os.environ.get("PUBPRIV_OUTPUT") or folder / "released")
+    own = os.environ.get("PUBPRIV_LEDGER") if no_examples else None  # examples have no business in other ledgers
+    ledger = own or f"sqlite:///{folder / 'ledger.db'}"
+    output = Path((own and os.environ.get("PUBPRIV_OUTPUT")) or folder / "released").expanduser().resolve()
     environment = serving.settings(folder, port, ledger, output)
     everything = serving.clean(os.environ) | environment
     os.environ.clear()  # before Prefect is imported, which reads it then
     os.environ.update(everything)
     note(f"starting in {folder} ...")
-    with serving.serving(folder, port, environment, partial(_prepared, folder, datasets, not no_examples)) as served:
+    prepare = partial(_prepared, folder, datasets, examples=not no_examples, set_budget=own is None)
+    with serving.serving(folder, port, environment, prepare) as served:
         out(f"UI:     {served.ui}")
         out(f"API:    export PREFECT_API_URL={served.api}")
         out(f"ledger: export PUBPRIV_LEDGER={served.ledger}")
@@ -105,7 +107,9 @@ def serve(
         note("ending ...")
 
 
-def _prepared(folder: Path, datasets: Path | None, examples: bool) -> tuple[str, Callable[[], None]]:
+def _prepared(
+    folder: Path, datasets: Path | None, *, examples: bool, set_budget: bool
+) -> tuple[str, Callable[[], None]]:
     """What is to be deployed: its work pool, and the function that registers and shows it."""
     from deployments.files import EXAMPLES, read_all
     from deployments.render import render
@@ -123,7 +127,7 @@ def _prepared(folder: Path, datasets: Path | None, examples: bool) -> tuple[str,
     def register_all() -> None:
         from deployments.register import register, server
 
-        _budgets(told, set_budget=True)
+        _budgets(told, set_budget)
         with server() as client:
             for outcome in register(client, wanted):
                 if outcome.result != "unchanged":

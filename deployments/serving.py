@@ -43,7 +43,7 @@ class Served:
         ui: address for a browser.
         api: value for PREFECT_API_URL.
         home: folder of all files: `prefect` (its database, PREFECT_HOME), `ledger.db`, `data`, logs.
-        ledger: value for PUBPRIV_LEDGER.
+        ledger: value for PUBPRIV_LEDGER, without a password.
         output: folder of released models, if no dataset names one.
         server, worker: numbers of the processes.
         pool: the work pool.
@@ -156,10 +156,14 @@ def serving(home: Path, port: int, environment: dict[str, str], prepare: Prepare
     Raises:
         Unavailable: one of them did not start; their logs are in `home`.
     """
+    from pubpriv.privacy.ledger.urls import without_password
+
     everything = clean(os.environ) | environment
     server = ["server", "start", "--host", HOST, "--port", str(port)]
     with ExitStack() as stack:
-        serves = _started(stack, server, everything, home / "server.log")
+        # the server sees neither the ledger nor where the tables are
+        alone = {name: value for name, value in everything.items() if not name.startswith("PUBPRIV_")}
+        serves = _started(stack, server, alone, home / "server.log")
         pool, register = prepare()
         _await(lambda: _answers(port), serves, home / "server.log", "Prefect's server")
         worker = ["worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never"]
@@ -171,7 +175,7 @@ def serving(home: Path, port: int, environment: dict[str, str], prepare: Prepare
             ui=f"http://{HOST}:{port}",
             api=environment["PREFECT_API_URL"],
             home=str(home),
-            ledger=environment["PUBPRIV_LEDGER"],
+            ledger=without_password(environment["PUBPRIV_LEDGER"]),
             output=environment["PUBPRIV_OUTPUT"],
             server=serves.pid,
             worker=works.pid,

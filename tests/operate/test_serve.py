@@ -7,11 +7,14 @@ import sys
 import time
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from served import PATIENCE, PUBPRIV, Served, clean_environment, serving
+from stores import PASSWORD
 
 from deployments import processes
+from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
@@ -19,6 +22,16 @@ pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 THEIRS = [f"estimate-{each}" for each in ("mixture/rand-people-mixture", "gaussian/rand-people-gaussian")]
 EXAMPLES = {"rand-people-mixture", "rand-people-gaussian", "sensors-mean", "nightly"}
+
+
+OWN = """
+dataset: visits
+unit: one patient
+cap: zcdp:1
+private: /data/private.parquet
+public: /data/public.parquet
+releases: [{name: mean, estimator: mean, allotment: "zcdp:0.25"}]
+"""
 
 
 def test_it_is_up_in_half_a_minute_with_the_examples_registered(served: Served):
@@ -115,3 +128,22 @@ def test_a_taken_port_is_told_before_anything_starts(tmp_path):
         f"error: port {port} of 127.0.0.1 is taken: choose another with --port, or stop what listens there"
     ]
     assert not (tmp_path / "home").exists()
+
+
+def test_a_ledger_of_ones_own_is_used_without_examples_and_its_password_shown_to_nobody(tmp_path, postgres):
+    """With --no-examples the ledger that PUBPRIV_LEDGER names is looked at, and gets no budget by itself."""
+    url = postgres.new_url()
+    with Ledger.open(url) as ledger:
+        ledger.register("others", budget=parse_budget("zcdp:1"))
+    (tmp_path / "visits.yaml").write_text(OWN)
+    options = ("--no-examples", "--datasets", tmp_path / "visits.yaml")
+    with serving(tmp_path / "home", *options, environment={"PUBPRIV_LEDGER": url}) as running:
+        said = running.said()
+        server = Path(f"/proc/{running.server}/environ").read_bytes()
+    assert "dataset visits: not registered" in said
+    with Ledger.open(url) as ledger:
+        assert ledger.datasets() == ["others"]
+    assert running.ledger.startswith("postgresql+psycopg://pubpriv@127.0.0.1")
+    for form in (PASSWORD, quote(PASSWORD, safe="")):
+        assert form not in said + (tmp_path / "home" / "ready.json").read_text()
+        assert form.encode() not in server
