@@ -1,5 +1,6 @@
 """The output tree: names that stay in their folder, files that a replay leaves alone, a latest that never ages."""
 
+import fcntl
 import multiprocessing
 import os
 from pathlib import Path
@@ -155,6 +156,23 @@ def test_many_writers_at_once_leave_the_newest(tmp_path):
     assert {f"r{number}.json" for number in range(8)} <= files
     assert not [name for name in files if name.startswith(".r")]
     assert load(tmp_path / "models" / "visits" / "latest.json").provenance["release_id"] == "r7"
+
+
+def test_a_writer_waits_for_another(tmp_path):
+    """While somebody else has the folder nothing is written, and then all of it is."""
+    home = tmp_path / "models" / "visits"
+    home.mkdir(parents=True)
+    writer = multiprocessing.get_context("fork").Process(target=_store, args=(str(tmp_path), 1), daemon=True)
+    with (home / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        writer.start()
+        writer.join(0.7)
+        assert writer.is_alive()
+        assert {path.name for path in home.iterdir()} == {".lock"}
+        fcntl.flock(lock, fcntl.LOCK_UN)  # closing does not: the writer has the descriptor too
+    writer.join(30)
+    assert writer.exitcode == 0
+    assert (home / "latest.json").exists()
 
 
 RELEASES = {

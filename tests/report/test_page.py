@@ -141,10 +141,9 @@ def test_names_are_text_wherever_they_stand(kind):
 def test_a_page_tells_numbers_with_both_errors():
     """Estimate, interval and both parts of the error stand in one row, in the data's own units."""
     read = Reader(page(mean_release(center=[50.1234, 7.0], error=0.5)))
-    cells = read.words["tbody"]
-    # 1.96 * 0.5 = 0.98, of which 0.6 is privacy noise and 0.8 sampling
-    for text in ("50.12", "49.14 to 51.10", "0.59", "0.78"):
-        assert text in cells
+    # 1.96 * 0.5 = 0.98, of which 0.6 is privacy noise and 0.8 sampling, in the order of the table's heads
+    assert "estimate95% interval± privacy noise± sampling" in read.words["tr"]
+    assert "".join(["age", "50.12", "49.14 to 51.10", "0.59", "0.78"]) in read.words["tr"]
 
 
 def test_guarantees_come_first_and_in_words():
@@ -225,6 +224,7 @@ def test_a_ledger_tells_its_history_without_clocks(tmp_path):
         ("r2", "0.5-zCDP", False),
     ]
     assert sum(run.spent for run in told.runs) == pytest.approx(told.spent, abs=1e-12)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", run.day) for run in told.runs)
     assert told.cap == 2.0
     assert told.remaining == pytest.approx(2.0 - told.spent, abs=1e-12)
     text = page(estimate, public, told)
