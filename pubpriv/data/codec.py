@@ -16,7 +16,14 @@ _SCALARS = frozenset((float, int, str, bool, type(None)))
 
 
 def public_value(cls: T) -> T:
-    """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary."""
+    """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary.
+
+    Raises:
+        TypeError: another class has that name, which is the tag it would be stored under.
+    """
+    known = _TYPES.setdefault(cls.__name__, cls)
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise TypeError(f"two public values are named {cls.__name__}: {known.__module__} has the other one")
     _TYPES[cls.__name__] = cls
     return cls
 
@@ -25,7 +32,7 @@ def to_json(value: Any) -> Any:
     """Plain JSON data for a public value; `from_json` inverts it exactly."""
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
-    if dataclasses.is_dataclass(value) and type(value).__name__ in _TYPES:
+    if dataclasses.is_dataclass(value) and _TYPES.get(type(value).__name__) is type(value):
         fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {"type": type(value).__name__, **fields}
     if isinstance(value, tuple | list):

@@ -126,6 +126,19 @@ def test_an_array_in_a_field_is_refused():
         to_json(HoldsAnArray(np.zeros(2)))
 
 
+def test_a_name_is_one_public_values():
+    """Stored values are found again by the name of their class, so a second class of that name is refused."""
+
+    @dataclass(frozen=True)
+    class Frame:
+        value: int
+
+    with pytest.raises(TypeError, match=r"two public values are named Frame: pubpriv\.data\.frames"):
+        public_value(Frame)
+    with pytest.raises(TypeError, match="not a public value"):
+        to_json(Frame(1))
+
+
 def test_a_dataclass_that_is_not_registered_is_refused():
     """The list is closed: being a dataclass is not enough."""
 
