@@ -36,6 +36,8 @@ def deploy(
     from deployments.files import EXAMPLES, read_all
     from deployments.render import prefect_yaml, render
 
+    if prune and not files:
+        raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
     paths = files or [EXAMPLES]
     if dry_run:
         out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())

@@ -97,3 +97,10 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_code_2(monkeypatch, capsys, tm
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert err.startswith(f"error: {tmp_path / 'bad.yaml'}, line 7: releases[0].estimator:")
+
+
+def test_pruning_needs_files(monkeypatch, capsys):
+    """Without files the examples are meant, and everything of one's own would be deleted."""
+    code, _, err = command(monkeypatch, capsys, "deploy", "--prune")
+    assert code == 2
+    assert err.startswith("error: --prune deletes")

@@ -166,24 +166,30 @@ def deployed(prefect_server, tmp_path, monkeypatch):
         yield url, client, identity(client, "twice-mean")
 
 
+def at_work(client, deployment, run):
+    """The final state of a deployed run, which this process does as a worker's would."""
+    from prefect.flow_engine import run_flow_sync
+
+    from flows.estimate_mean import MeanParameters, estimate_mean
+
+    return run_flow_sync(
+        estimate_mean,
+        flow_run=client.read_flow_run(run.id),
+        parameters={"parameters": MeanParameters(**deployment.parameters["parameters"])},
+        return_type="state",
+    )
+
+
 @pytest.mark.prefect
 def test_a_doubled_and_a_retried_run_cost_what_one_run_costs(deployed):
     """Two runs for one scheduled time, and the first of them again: one release id, one set of charges, one model."""
-    from prefect.flow_engine import run_flow_sync
     from prefect.states import AwaitingRetry, Scheduled
-
-    from flows.estimate_mean import MeanParameters, estimate_mean
 
     url, client, deployment = deployed
     due = datetime(2026, 11, 21, 1, 15, tzinfo=UTC)
 
     def go(run):
-        state = run_flow_sync(
-            estimate_mean,
-            flow_run=client.read_flow_run(run.id),
-            parameters={"parameters": MeanParameters(**deployment.parameters["parameters"])},
-            return_type="state",
-        )
+        state = at_work(client, deployment, run)
         assert state.is_completed(), state.message
         return client.read_flow_run(run.id).name, state.result().mean.tobytes()
 
@@ -199,3 +205,21 @@ def test_a_doubled_and_a_retried_run_cost_what_one_run_costs(deployed):
     with Ledger.open(url) as ledger:
         assert ledger.balance("twice").spent == spent
         assert [run.release_id for run in ledger.history("twice")] == ["mean-2026-11-21"]
+
+
+@pytest.mark.prefect
+def test_a_deployed_run_without_its_turn_reads_and_spends_nothing(deployed, monkeypatch):
+    """A slot that stays taken, and one that is not there: refused in words that say what to do."""
+    from prefect.client.schemas.actions import GlobalConcurrencyLimitUpdate
+
+    url, client, deployment = deployed
+    monkeypatch.setenv("PUBPRIV_SLOT_SECONDS", "1")
+    client.update_global_concurrency_limit("private-twice", GlobalConcurrencyLimitUpdate(active_slots=1))
+    taken = at_work(client, deployment, client.create_flow_run_from_deployment(deployment.id))
+    assert "held the slot private-twice for 1 s; nothing was read or spent" in taken.message
+    assert "prefect gcl update private-twice --active-slots 0" in taken.message
+    client.delete_global_concurrency_limit_by_name("private-twice")
+    missing = at_work(client, deployment, client.create_flow_run_from_deployment(deployment.id))
+    assert "prefect gcl create private-twice --limit 1" in missing.message
+    with Ledger.open(url) as ledger:
+        assert ledger.history("twice") == []
