@@ -12,11 +12,12 @@ from pubpriv.mixture.scaling import Scaling
 from pubpriv.models import Mixture
 from pubpriv.plans import Ask
 
-QUIET = 0.03
+QUIET = 0.05
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""
 
-NARROWEST = 4.0
-"""... but at least this many nats, and at least one per column."""
+NARROWEST = 16.0
+"""... but at least this many nats, and at least one per column: a model that is tens of nats worse at one row in thirty
+must not look better for what it wins at the others."""
 
 CLEARLY = 2.0
 """A private model replaces the public one only if its score stands out by this many noise sds."""

@@ -19,7 +19,7 @@ from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
-GUARD = Fraction(2, 100)
+GUARD = Fraction(4, 100)
 PCA = Fraction(8, 100)
 SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
