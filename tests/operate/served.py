@@ -34,6 +34,7 @@ class Served:
         pool: work pool.
         process: `pubpriv serve` itself.
         seconds: from its start until it was ready.
+        load: average number of processes at work or waiting for a processor in that minute.
         said: its standard output and error so far.
     """
 
@@ -47,6 +48,7 @@ class Served:
     pool: str
     process: subprocess.Popen
     seconds: float
+    load: float
     said: Callable[[], str]
 
     @property
@@ -160,7 +162,7 @@ def serving(home: Path, *options: object, environment: Mapping[str, str] | None 
 def _served(ready: Path, process: subprocess.Popen, seconds: float, said: Callable[[], str]) -> Served:
     told = json.loads(ready.read_text())
     told |= {"home": Path(told["home"]), "output": Path(told["output"])}
-    return Served(**told, process=process, seconds=seconds, said=said)
+    return Served(**told, process=process, seconds=seconds, load=os.getloadavg()[0], said=said)
 
 
 def due(run: Any) -> datetime:
