@@ -48,7 +48,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
     if marked is not None:
         _mark(made, *marked, f"this release: {short(str(release_id), 30)}")
     of_all = f" (of {len(history.runs)})" if len(shown) < len(history.runs) else ""
-    ends = f"{len(shown)} releases, oldest to newest{of_all}"
+    ends = "1 release" if len(shown) == 1 else f"{len(shown)} releases, oldest to newest{of_all}"
     add(made, words(ends, (LEFT + WIDTH - 10) / 2, BOTTOM + 20, "middle"))
     return made
 

@@ -54,7 +54,8 @@ footer { margin-top: 2.5rem; border-top: 1px solid #d0d0d0; color: #454545; font
 }
 @media print {
   @page { margin: 16mm 14mm; }
-  body { font-size: 9.5pt; color: #000; background: #fff; }
+  html { font-size: 9.5pt; }
+  body { font-size: 1rem; color: #000; background: #fff; }
   main { max-width: none; padding: 0; }
   h1, h2, h3, .caption, caption { break-after: avoid; }
   td { white-space: normal; }
