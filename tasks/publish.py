@@ -136,14 +136,15 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
         Identities of the page and the table. Both carry the dataset's name, so the UI shows their history.
     """
     name = dataset or "simulation"
-    guarantee = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
+    parts = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
+    guarantee = statement["guarantee"].get("text", parts)
     page = create_markdown_artifact(
         key=artifact_key(name, "privacy"),
         description=f"Privacy statement of {name}, release {release_id or 'none'}",
         markdown=(
             f"## Privacy of {name}\n\n"
             f"One record is {statement['unit']}; neighbouring tables: {statement['neighbouring']}.\n\n"
-            f"Guarantee ({statement['kind']}):\n\n{guarantee}\n\n"
+            f"### Guaranteed\n\n{guarantee}\n\n"
             f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
         ),
     )
