@@ -1,6 +1,7 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -50,20 +51,48 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
 
 
 def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
-    """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public."""
-    from sklearn.mixture import GaussianMixture
+    """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
 
+    Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
+    inside the components that were found: where components lie apart in one column, its standard deviation is that of
+    their distance, and the other columns drown it.
+    """
     kind, floor = setting
-    with warnings.catch_warnings():
-        # few public rows: not converging, or repeated points, is expected and judged by likelihood
-        warnings.simplefilter("ignore")
-        fitted = GaussianMixture(k, covariance_type=kind, reg_covar=floor, n_init=n_init, random_state=0).fit(rows)
+    fitted = _climbed(rows, k, setting, n_init=n_init)
+    if kind == "diag":
+        inside = np.sqrt(fitted.weights_ @ fitted.covariances_)
+        again = _climbed(rows, k, setting, **_clusters(rows / inside, rows, k, floor, n_init))
+        fitted = max(fitted, again, key=lambda model: float(model.score(rows)))
     if kind == "full":
         covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
     else:
         variances = np.maximum(fitted.covariances_, FLOOR)
         covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
     return Mixture.of(fitted.weights_, fitted.means_, covariances)
+
+
+def _climbed(rows: np.ndarray, k: int, setting: Setting, **starts: Any) -> Any:
+    """scikit-learn's mixture of the rows."""
+    from sklearn.mixture import GaussianMixture
+
+    kind, floor = setting
+    with warnings.catch_warnings():
+        # few public rows: not converging, or repeated points, is expected and judged by likelihood
+        warnings.simplefilter("ignore")
+        return GaussianMixture(k, covariance_type=kind, reg_covar=floor, random_state=0, **starts).fit(rows)
+
+
+def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:
+    """A start with column variances: k-means clusters of the rows as they are `seen` in other units."""
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
+        share = np.eye(k)[KMeans(k, n_init=n_init, random_state=0).fit_predict(seen)]
+    members = share.sum(axis=0) + 1e-9
+    means = share.T @ rows / members[:, None]
+    variances = np.maximum(share.T @ rows**2 / members[:, None] - means**2, 0.0) + floor
+    return {"weights_init": members / members.sum(), "means_init": means, "precisions_init": 1 / variances}
 
 
 def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:

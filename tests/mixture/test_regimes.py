@@ -191,3 +191,22 @@ def test_ample_public_rows_need_no_subspace(spherical):
         ratios.append(ours.mean / error(truth, oracle(rows, labels, 5)).mean)
     assert max(ratios) < 2.5
     assert np.median(ratios) < 1.5
+
+
+# --- components that lie apart in single columns -------------------------------------------------------------
+
+
+def test_components_that_lie_apart_in_one_column_each_are_found():
+    """Their distance is most of those columns' spread, so clusters are looked for in units of the spread inside them.
+
+    (From k-means clusters of the standardised columns alone both of these draws lose a component.)
+    """
+    d, k = 20, 5
+    for seed in (1, 2):
+        generator = np.random.default_rng(seed)
+        means = 8.0 * np.eye(d)[generator.permutation(d)[:k]]
+        public, private = (means[np.arange(rows) % k] + generator.normal(size=(rows, d)) for rows in (60, 10_000))
+        curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(1.0), seed)
+        estimate = pp.estimate_mixture(public, curator, n_components=k)
+        truth = Truth(np.full(k, 1 / k), means, np.stack([np.eye(d)] * k))
+        assert error(truth, Truth(estimate.weights, estimate.means, estimate.covariances)).mean < 0.5
