@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 SCREENSHOTS = Path(__file__).parents[2] / "test-screenshots"
-PATIENCE = 30_000
-"""Milliseconds that a page may take to show something."""
+PATIENCE = 90_000
+"""Milliseconds that a page may take to show something: the server has other things to do, and so has the machine."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Browser:
             watched.page.on("request", lambda request: watched.requests.append(request.url))
             watched.page.on("console", lambda message: _note(watched, message))
             watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-            watched.page.goto(url)
+            watched.page.goto(url, wait_until="domcontentloaded")
             yield watched
         finally:
             context.close()
@@ -74,6 +74,7 @@ def chromium() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="SKIPPED: no playwright (make install)")
     # root may start it only without its sandbox; it sees our own pages and nothing else
     arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         driver = playwright.chromium.launch(executable_path=program, args=arguments)
         try:
