@@ -1,8 +1,8 @@
 """The output tree: names that stay in their folder, files that a replay leaves alone, a latest that never ages."""
 
 import fcntl
-import multiprocessing
 import os
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import numpy as np
@@ -149,9 +149,9 @@ def _store(folder, number):
 
 
 def test_many_writers_at_once_leave_the_newest(tmp_path):
-    """Eight processes store eight releases: all are there, and the latest is the newest."""
-    with multiprocessing.get_context("fork").Pool(8) as pool:
-        pool.starmap(_store, [(str(tmp_path), number) for number in range(8)])
+    """Eight writers, each with a lock file of its own opening, store eight releases: all are there, the latest is."""
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(_store, [tmp_path] * 8, range(8)))
     files = {path.name for path in (tmp_path / "models" / "visits").iterdir()}
     assert {f"r{number}.json" for number in range(8)} <= files
     assert not [name for name in files if name.startswith(".r")]
@@ -162,16 +162,13 @@ def test_a_writer_waits_for_another(tmp_path):
     """While somebody else has the folder nothing is written, and then all of it is."""
     home = tmp_path / "models" / "visits"
     home.mkdir(parents=True)
-    writer = multiprocessing.get_context("fork").Process(target=_store, args=(str(tmp_path), 1), daemon=True)
-    with (home / ".lock").open("a") as lock:
+    with ThreadPoolExecutor(1) as pool, (home / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        writer.start()
-        writer.join(0.7)
-        assert writer.is_alive()
+        writer = pool.submit(_store, tmp_path, 1)
+        assert not wait([writer], 0.7).done
         assert {path.name for path in home.iterdir()} == {".lock"}
-        fcntl.flock(lock, fcntl.LOCK_UN)  # closing does not: the writer has the descriptor too
-    writer.join(30)
-    assert writer.exitcode == 0
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        writer.result(30)
     assert (home / "latest.json").exists()
 
 

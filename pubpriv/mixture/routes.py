@@ -52,7 +52,6 @@ class Layout:
         subspaces: released directions, or all of R^d; None: not asked yet.
         seeds: one for each component; None: not made yet.
         tried: released counts of the numbers of components that were tried.
-        tight: the groups' units are those of crowds, which covariance floors do not follow.
     """
 
     n_components: int

@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.mixture import pipeline
+from pubpriv.mixture import pipeline, routes
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
@@ -267,14 +267,14 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
 
 def test_an_answer_outside_the_door(monkeypatch):
     """A step that starts from the private rows' own mean."""
-    right = pipeline._refine
+    right = routes._refine
 
-    def refine(curator, scaling, start, floors, asks, steps):
-        center = np.nan_to_num(scaling.apply(curator._table.rows)).mean(axis=0)
+    def refine(run, start, floors, asks):
+        center = np.nan_to_num(run.scaling.apply(run.curator._table.rows)).mean(axis=0)
         means = np.array(start.arrays[1]) + center
-        return right(curator, scaling, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks, steps)
+        return right(run, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks)
 
-    monkeypatch.setattr(pipeline, "_refine", refine)
+    monkeypatch.setattr(routes, "_refine", refine)
     broken = replayed()
     assert "a question depends on the table" in broken["the same questions in the same order"]
     assert "rows were opened" in broken["nothing outside the door"]
@@ -282,14 +282,14 @@ def test_an_answer_outside_the_door(monkeypatch):
 
 def test_a_peek_that_shows_in_the_model_alone(monkeypatch):
     """Questions are the same, the returned numbers are not."""
-    right = pipeline._estimate
+    right = pipeline.released
 
     def estimate(chosen, last, curator, *rest):
         found = right(chosen, last, curator, *rest)
         odd = int(np.isnan(curator._table.rows).any(axis=1).sum())
         return replace(found, diagnostics={**found.diagnostics, "odd_rows": odd})
 
-    monkeypatch.setattr(pipeline, "_estimate", estimate)
+    monkeypatch.setattr(pipeline, "released", estimate)
     broken = replayed()
     assert "the same questions in the same order" not in broken
     assert "what is returned depends on the table" in broken["nothing outside the door"]
@@ -304,13 +304,13 @@ def test_a_plan_that_depends_on_data(monkeypatch):
 
 def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
-    right = pipeline._refine
+    right = routes._refine
 
-    def refine(curator, scaling, start, floors, asks, steps):
-        totals = scan(curator._table, Counts.priced(Everything(), Fraction(1)))
-        return right(curator, scaling, start, floors, asks if totals["count"].sum() else asks[:1], steps)
+    def refine(run, start, floors, asks):
+        totals = scan(run.curator._table, Counts.priced(Everything(), Fraction(1)))
+        return right(run, start, floors, asks if totals["count"].sum() else asks[:1])
 
-    monkeypatch.setattr(pipeline, "_refine", refine)
+    monkeypatch.setattr(routes, "_refine", refine)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
     assert "for 6 charged questions" in broken["nothing outside the door"]
