@@ -120,6 +120,9 @@ def _forty_of_sixty_four(outcomes, url):
         ledger.verify("visits")
 
 
+@pytest.mark.parametrize(
+    "new_ledger_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
 def test_sixty_four_processes_race_for_room_for_forty_charges(one_run):
     """Exactly forty get in, the others get the refusal and nothing else, and the books agree."""
     _forty_of_sixty_four(_in_parallel(_charge_one_run, one_run, 64), one_run)
