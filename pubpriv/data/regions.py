@@ -58,8 +58,9 @@ class View:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
-            # added cell after cell: a plain sum would go in another order where one record is picked
-            return z, np.add.accumulate(z * z, axis=0)[-1]
+            # squares are added cell after cell, whatever else is picked; of one record alone NumPy would add several
+            # at a time
+            return z, squared_norms(z) if z.shape[1] != 1 else np.add.accumulate(z * z, axis=0)[-1]
         z, norms = self.mapped(frame)
         del self._mapped[id(frame)]
         if wanted.all():

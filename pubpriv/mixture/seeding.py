@@ -61,15 +61,18 @@ def seed_group(points: np.ndarray, k: int) -> Spherical | None:
 def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:
     """Split k components over the groups by likelihood (a dynamic programme); None if no split is possible."""
     best: dict[int, tuple[float, list[Spherical]]] = {0: (0.0, [])}
-    for points in groups:
+    for number, points in enumerate(groups, start=1):
         longer: dict[int, tuple[float, list[Spherical]]] = {}
+        left = len(groups) - number  # each later group has a component at least, and the last one takes the rest
         for own in range(1, k - len(groups) + 2):
-            found = seed_group(points, own)
+            totals = [used + own for used in best if used + own <= k - left and (left or used + own == k)]
+            found = seed_group(points, own) if totals else None
             if found is None:
                 continue
-            for used, (value, chosen) in best.items():
-                total, likelihood = used + own, value + found.log_likelihood
-                if total <= k and likelihood > longer.get(total, (-np.inf, []))[0]:
+            for total in totals:
+                value, chosen = best[total - own]
+                likelihood = value + found.log_likelihood
+                if likelihood > longer.get(total, (-np.inf, []))[0]:
                     longer[total] = likelihood, [*chosen, found]
         best = longer
     return best[k][1] if k in best else None

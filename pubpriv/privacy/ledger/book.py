@@ -88,6 +88,13 @@ class Book:
         facts = (record.facts() for record in self.all("noted", release_id=release_id))
         return {str(note["label"]): note["value"] for note in facts}
 
+    def noted(self, release_id: str, label: str) -> Any:
+        """The noted value of a run under `label`, or None. Values are long, so the others are not even parsed."""
+        tag = canonical({"label": label})[1:-1]
+        bodies = (record for record in self.all("noted", release_id=release_id) if tag in record.body)
+        facts = (record.facts() for record in bodies)
+        return next((note["value"] for note in facts if note["label"] == label), None)
+
     def known_state(self) -> DatasetState:
         """The dataset's state."""
         assert self.state is not None

@@ -216,7 +216,7 @@ class Ledger(Custody):
         A closed run keeps nothing more, and the value comes back as it is.
         """
         with self._locked(dataset) as book:
-            known = book.notes(release_id).get(label)
+            known = book.noted(release_id, label)
             if known is None and not book.run_state(release_id).closed:
                 book.append("noted", {"label": label, "value": value}, release_id)
             return value if known is None else known
