@@ -4,7 +4,6 @@ Not for production: one SQLite file under many writers, no authentication, and i
 `docs/operations.md` says what to run instead.
 """
 
-import http.client
 import json
 import os
 import signal
@@ -16,9 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from deployments import processes
+from flows.runtime import ask
 from pubpriv.errors import InvalidInput, Unavailable
 
 HOST = "127.0.0.1"
@@ -202,25 +201,12 @@ def _await(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: P
 
 
 def _answers(port: int) -> bool:
-    return _ask(port, "GET", "/api/health") is True
+    return ask(port, "GET", "/api/health", timeout=5) is True
 
 
 def _has_worker(port: int, pool: str) -> bool:
-    found = _ask(port, "POST", f"/api/work_pools/{pool}/workers/filter")
+    found = ask(port, "POST", f"/api/work_pools/{pool}/workers/filter", {}, timeout=5)
     return isinstance(found, list) and any(worker.get("status") == "ONLINE" for worker in found)
-
-
-def _ask(port: int, method: str, path: str) -> Any:
-    """The server's answer as JSON data, or None if it gives none."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=5)
-    try:
-        connection.request(method, path, "{}", {"Content-Type": "application/json"})
-        response = connection.getresponse()
-        return json.loads(response.read()) if response.status == http.client.OK else None
-    except (OSError, http.client.HTTPException, ValueError):
-        return None
-    finally:
-        connection.close()
 
 
 def wait_until_told(alive: Callable[[], str | None]) -> None:

@@ -136,7 +136,7 @@ def _settings(values: dict[str, str]) -> Iterator[None]:
 
 def _await_health(port: int, home: Path) -> None:
     """Wait for the first answer; the socket is open, so a request simply waits until someone serves it."""
-    if _ask(port, "GET", "/api/health") is not True:
+    if ask(port, "GET", "/api/health") is not True:
         raise Unavailable(
             f"Prefect's server did not start, see {home / 'server.log'}: run again, point PREFECT_API_URL at "
             "a running server, or run without Prefect (--plain)"
@@ -159,17 +159,17 @@ def _await_records(port: int, started: datetime) -> None:
     deadline = time.monotonic() + SHUTDOWN_SECONDS
     seen = -1
     while time.monotonic() < deadline:
-        total = _ask(port, "POST", "/api/task_runs/count", {"task_runs": ours})
-        unfinished = _ask(port, "POST", "/api/task_runs/count", {"task_runs": pending})
+        total = ask(port, "POST", "/api/task_runs/count", {"task_runs": ours})
+        unfinished = ask(port, "POST", "/api/task_runs/count", {"task_runs": pending})
         if total is None or (total == seen and not unfinished):
             return
         seen = total
         time.sleep(0.2)
 
 
-def _ask(port: int, method: str, path: str, body: Any = None) -> Any:
-    """The server's answer as JSON data, or None if it gives none."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=STARTUP_SECONDS)
+def ask(port: int, method: str, path: str, body: Any = None, timeout: float = STARTUP_SECONDS) -> Any:
+    """The answer of this machine's server as JSON data, or None if it gives none."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()
