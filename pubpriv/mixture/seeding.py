@@ -7,6 +7,10 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 
+PRIOR = 1.0
+"""Every variance is drawn towards the typical one as if so many more points had shown that: likelihood alone prefers a
+cluster of two or three points that happen to lie close together."""
+
 MOST_AGGLOMERATED = 500
 """Model-based agglomeration is cubic in the points; above this many it is not tried."""
 
@@ -81,8 +85,10 @@ def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:
 def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> Spherical:
     """EM for spherical components of unequal volume, from a hard start.
 
-    Variances divide by (members - 1) as a sample variance does, and never fall below a hundredth of the
-    typical nearest-neighbour scale, so that a singleton does not become a spike.
+    Variances divide by (members - 1) as a sample variance does and have an inverse-gamma prior about the typical one
+    (`PRIOR`; the harmonic mean over points, which clusters of a larger scale do not carry away). They never fall below
+    a hundredth of the typical nearest-neighbour scale, so that a singleton does not become a spike. The log
+    likelihood includes the prior.
     """
     from scipy.spatial.distance import cdist
     from scipy.special import logsumexp
@@ -98,10 +104,14 @@ def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int
         centers = share.T @ points / members[:, None]
         weights = members / members.sum()
         squares = cdist(points, centers, "sqeuclidean")
-        variances = np.maximum((share * squares).sum(axis=0) / (d * np.maximum(members - 1, 0.5)), low)
+        scatter = (share * squares).sum(axis=0)
+        own = np.maximum(scatter / (d * np.maximum(members - 1, 0.5)), low)
+        typical = members.sum() / (members / own).sum()
+        variances = (scatter + PRIOR * d * typical) / (d * (np.maximum(members - 1, 0.0) + PRIOR))
+        variances = np.maximum(variances, low)
         joint = np.log(weights) - d / 2 * np.log(variances) - squares / (2 * variances)
         each = logsumexp(joint, axis=1)
-        likelihood = float(each.sum())
+        likelihood = float(each.sum()) - PRIOR * d / 2 * float((np.log(variances) + typical / variances).sum())
         share = np.exp(joint - each[:, None])
         if likelihood - before < 1e-6 * abs(likelihood):
             break
