@@ -4,7 +4,6 @@ No row is a record's: rows are drawn from the released numbers and from nothing 
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.estimate import replacing
 
 SUFFIXES = (".csv", ".parquet")
 AT_ONCE = 2**22
@@ -76,18 +76,8 @@ def _write(file: Path, names: list[str], parts: Iterator[np.ndarray]) -> None:
     import pyarrow.parquet
 
     schema = pa.schema([(name, pa.float64()) for name in names])
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    os.close(handle)
     is_csv = file.suffix.lower() == ".csv"
     writer = pyarrow.csv.CSVWriter if is_csv else pyarrow.parquet.ParquetWriter
-    try:
-        with writer(temporary, schema) as out:
-            for rows in parts:
-                out.write_table(pa.Table.from_arrays([pa.array(column) for column in rows.T], schema=schema))
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(file) as temporary, writer(str(temporary), schema) as out:
+        for rows in parts:
+            out.write_table(pa.Table.from_arrays([pa.array(column) for column in rows.T], schema=schema))
