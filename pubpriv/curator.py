@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -26,7 +25,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunC
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise
+from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 
 _REFUSALS = (InvalidInput, BudgetExceeded)
 _NAMES_TAKEN = (SpecMismatch, RunClosed)
@@ -258,8 +257,9 @@ class Curator:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
         noisy: Totals | None = None
         try:
-            totals = scan(self._source, question, self._executor)
-            noisy = question.answer(totals, partial(self._noise.draw, label))
+            wanted = [(name, part.noise_scale, part.size) for name, part in question.parts.items()]
+            with drawn_beside(self._noise, label, wanted) as draw:
+                noisy = question.answer(scan(self._source, question, self._executor), draw)
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         if noisy is None:

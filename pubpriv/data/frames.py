@@ -59,6 +59,12 @@ class Frame:
         diagonal = None if self.diagonal is None else np.array(self.diagonal, dtype=np.float64)[:, None]
         return np.array(self.center, dtype=np.float64)[:, None], matrix, diagonal
 
+    @cached_property
+    def _moved(self) -> np.ndarray:
+        """W c, (ell, 1)."""
+        center, matrix, _ = self._arrays
+        return np.asarray(matrix @ center)
+
     def dense(self) -> tuple[np.ndarray, np.ndarray]:
         """(c (d,), W (ell, d)) as arrays."""
         center, matrix, diagonal = self._arrays
@@ -66,16 +72,17 @@ class Frame:
             matrix = np.eye(len(center)) if diagonal is None else np.diag(diagonal[:, 0])
         return center[:, 0], matrix
 
-    def map(self, block: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> np.ndarray:
+    def map(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
         """z for a block (d, length), written to `out` (ell, length). Odd cells give odd columns, silently.
 
-        `scratch` has the block's shape and is overwritten.
+        W x - W c loses to rounding what the rounding of the cells of x costs already, and saves a pass over them.
         """
-        center, matrix, _ = self._arrays
-        if matrix is not None:
-            np.matmul(matrix, np.subtract(block, center, out=scratch), out=out)
-            return out
-        return self.map_cells(block, out)
+        matrix = self._arrays[1]
+        if matrix is None:
+            return self.map_cells(block, out)
+        np.matmul(matrix, block, out=out)
+        out -= self._moved
+        return out
 
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
         """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""

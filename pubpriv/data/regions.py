@@ -43,7 +43,7 @@ class View:
         found = self._mapped.get(id(frame))
         if found is None:
             out = self._workspace.array(self._used, (frame.dimension, self.block.shape[1]))
-            z = frame.map(self.block, out, self._workspace.array("moved", self.block.shape))
+            z = frame.map(self.block, out)
             self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
         return found[1], found[2]

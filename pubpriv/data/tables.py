@@ -23,11 +23,12 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 T = TypeVar("T")
 
-_CELLS = 1 << 17
-"""Cells of a block, at most: one megabyte, so that blocks and their images stay in a processor's cache."""
+_CELLS = 1 << 18
+"""Cells of a block, at most: two megabytes, long enough for threads not to wait for each other between two calls, and
+short enough for a block and its images to stay in a processor's cache."""
 
 _BATCH = 1 << 16
-"""Rows that are decoded at a time; a whole number of blocks."""
+"""Rows that are decoded at a time."""
 
 _READ = 1 << 20
 """Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
@@ -37,12 +38,18 @@ _CONNECTIONS = 16
 """Footers that are fetched side by side from an object store."""
 
 
-def block_length(dimension: int) -> int:
-    """Records in a block of `dimension` columns: a public constant of the layout, a power of two."""
-    length = 4096
-    while length * dimension > _CELLS and length > 256:
-        length //= 2
-    return length
+def block_length(dimension: int, rows: int) -> int:
+    """Records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
+
+    No more than fit the cache, and no more than it takes for the number of blocks that this makes, since what a block
+    has beyond its rows is reckoned with too; whole times 64, which suits matrix products.
+    """
+    most = 4096
+    while most * dimension > _CELLS and most > 256:
+        most //= 2
+    rows = max(rows, 1)
+    blocks = -(-rows // most)
+    return -(-rows // (64 * blocks)) * 64
 
 
 @dataclass(frozen=True)
@@ -52,12 +59,12 @@ class Chunk:
     path: str
     row_group: int
     columns: tuple[Column, ...]
-    rows: int = 0
+    rows: int
 
     @property
     def n_blocks(self) -> int:
         """How many blocks it has."""
-        return -(-self.rows // block_length(len(self.columns)))
+        return -(-self.rows // block_length(len(self.columns), self.rows))
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
@@ -67,7 +74,7 @@ class Chunk:
             # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
             file = _parquet().ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
             batches = file.iter_batches(_BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
-            yield from _reblocked(batches, self.columns)
+            yield from _reblocked(batches, self.columns, block_length(len(self.columns), self.rows))
 
 
 @dataclass(frozen=True)
@@ -177,16 +184,18 @@ class ArrayTable:
     @property
     def n_blocks(self) -> int:
         """How many blocks this slice has."""
-        stop = len(self.rows) if self.stop is None else self.stop
-        return -(-(stop - self.start) // block_length(self.rows.shape[1]))
+        return -(-(self._stop - self.start) // block_length(self.rows.shape[1], self._stop - self.start))
+
+    @property
+    def _stop(self) -> int:
+        return len(self.rows) if self.stop is None else self.stop
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
-        length = block_length(self.rows.shape[1])
-        stop = len(self.rows) if self.stop is None else self.stop
+        length = block_length(self.rows.shape[1], self._stop - self.start)
         block = np.empty((self.rows.shape[1], length))
-        for start in range(self.start, stop, length):
-            rows = self.rows[start : min(start + length, stop)]
+        for start in range(self.start, self._stop, length):
+            rows = self.rows[start : min(start + length, self._stop)]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
             yield _mapped(block, self.columns)
@@ -324,9 +333,8 @@ def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
             raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
 
 
-def _reblocked(batches: Any, columns: tuple[Column, ...]) -> Iterator[np.ndarray]:
+def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterator[np.ndarray]:
     """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
-    length = block_length(len(columns))
     block, filled = np.empty((len(columns), length)), 0
     for batch in batches:
         cells = [_private_cells(batch, column) for column in columns]

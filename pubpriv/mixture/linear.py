@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -16,12 +16,19 @@ def one_thread(step: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(step)
     def alone(*args: P.args, **kwargs: P.kwargs) -> R:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(limits=1):
+        with _pools().limit(limits=1):
             return step(*args, **kwargs)
 
     return alone
+
+
+@cache
+def _pools() -> Any:
+    """The process's thread pools, looked for once: that takes milliseconds."""
+    import sklearn.mixture  # noqa: F401 - what it loads must be there to be found
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:

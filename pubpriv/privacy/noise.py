@@ -4,7 +4,9 @@ A seed exists in the simulated source only. A real run cannot be given one.
 """
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -48,6 +50,33 @@ class SimulatedNoise:
         digest = hashlib.sha256(f"{self._seed}\x1f{label}\x1f{part}".encode()).digest()
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
         return np.rint(generator.normal(0.0, float(sd), size)).astype(np.int64)
+
+
+@contextmanager
+def drawn_beside(
+    source: NoiseSource, label: str, wanted: Iterable[tuple[str, int, int]]
+) -> Iterator[Callable[[str, int, int], np.ndarray]]:
+    """Noise that is drawn while rows are read: it depends on public scales and sizes alone.
+
+    Args:
+        source: of the noise.
+        label: of the question.
+        wanted: (part, sd, size) of each draw to come.
+
+    Yields:
+        draw(part, sd, size): each draw of `wanted` once; what else is asked for is drawn when it is asked for.
+    """
+    thread = ThreadPoolExecutor(1)
+    begun = {draw: thread.submit(source.draw, label, *draw) for draw in wanted}
+
+    def draw(part: str, sd: int, size: int) -> np.ndarray:
+        early = begun.pop((part, sd, size), None)
+        return source.draw(label, part, sd, size) if early is None else early.result()
+
+    try:
+        yield draw
+    finally:
+        thread.shutdown(cancel_futures=True)
 
 
 def discrete_gaussian(sd: int, size: int) -> np.ndarray:

@@ -16,7 +16,7 @@ QUESTIONS = questions()
 
 
 class FileTable:
-    """One Parquet file as `scan` sees a table, without the look at its footer."""
+    """One Parquet file as `scan` sees a table, without the checks of its schema."""
 
     def __init__(self, path, columns=COLUMNS, row_groups=1):
         self.path, self.row_groups = str(path), row_groups
@@ -24,7 +24,10 @@ class FileTable:
 
     def chunks(self):
         """One chunk a row group."""
-        return [Chunk(self.path, group, self.columns) for group in range(self.row_groups)]
+        footer = pq.read_metadata(self.path)
+        return [
+            Chunk(self.path, group, self.columns, footer.row_group(group).num_rows) for group in range(self.row_groups)
+        ]
 
 
 def plain(*names):

@@ -143,7 +143,7 @@ def test_layout_in_files_does_not_change_a_bit(layout, pieces, expected, tmp_pat
 
 
 def test_a_wide_table_uses_one_blas_thread(tmp_path):
-    """Matrix products of 40 columns over blocks of 2,048 give the same bits under any executor, and in memory."""
+    """Matrix products of 40 columns over blocks of some length give the same bits under any executor, and in memory."""
     generator = np.random.default_rng(1)
     rows = generator.normal(size=(6 * 1024 + 77, 40))
     names = [f"x{i}" for i in range(40)]
@@ -153,7 +153,8 @@ def test_a_wide_table_uses_one_blas_thread(tmp_path):
     shares = Fraction(3, 100), Fraction(12, 100), Fraction(85, 100)
     question = LiftedGram.priced(cells, cells.frames, (7.0,) * 3, PRICE, shares)
     table = PrivateTable.open(tmp_path / "w.parquet", names)
-    assert block_length(40) == 2048
+    assert block_length(40, 2048) == 2048
+    assert block_length(40, len(rows)) == 3136
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(4) as four:
         expected = scan(table, question, one)
         assert same(scan(table, question, four), expected)
@@ -248,12 +249,15 @@ def test_expressions_of_one_column_do_not_touch_it(tmp_path):
     assert np.isnan(block[:, 5:]).all()
 
 
-def test_blocks_have_one_length_whatever_the_row_groups(tmp_path):
-    """Every block has the public length of its width, padded with NaN."""
+def test_blocks_have_one_length_and_little_padding(tmp_path):
+    """Every block has the public length of its width and row count; the last is padded with NaN."""
+    assert [block_length(1, rows) for rows in (0, 1, 64, 65, 4096, 4097, 70_001)] == [64, 64, 64, 128, 4096, 2112, 3904]
+    assert [block_length(d, 12_500) for d in (32, 100, 5000)] == [3136, 1792, 256]
     pq.write_table(pa.table({"a": np.arange(70_001.0)}), tmp_path / "t.parquet", row_group_size=70_001)
     table = FileTable(tmp_path / "t.parquet", plain("a"))
     blocks = [block.copy() for chunk in table.chunks() for block in chunk.blocks()]
-    assert {block.shape for block in blocks} == {(1, block_length(1))}
+    assert {block.shape for block in blocks} == {(1, 3904)}
+    assert [chunk.n_blocks for chunk in table.chunks()] == [len(blocks)] == [18]
     cells = np.concatenate([block[0] for block in blocks])
     assert np.array_equal(cells[:70_001], np.arange(70_001.0))
     assert np.isnan(cells[70_001:]).all()

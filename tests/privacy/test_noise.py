@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pubpriv.audit.noise_law import scale_p
-from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, discrete_gaussian
+from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, discrete_gaussian, drawn_beside
 
 SD, ALPHA = 1_000_000, 1e-6
 # the noise cannot be seeded: at this size 2 % are ten standard deviations of the second moment, so that a level of
@@ -61,6 +61,26 @@ def test_forked_children_draw_different_values():
         child.join(30)
     assert first != second
     assert before not in (first, second)
+
+
+def test_noise_drawn_beside_is_handed_out_once():
+    """A second draw of the same part is a new one, and what was not foreseen is drawn as well."""
+    with drawn_beside(OperatingSystemNoise(), "label", [("count", SD, 4), ("sum", 2 * SD, 3)]) as draw:
+        first, second, other, unforeseen = (
+            draw(*about).tolist() for about in (("count", SD, 4), ("count", SD, 4), ("sum", 2 * SD, 3), ("sum", SD, 3))
+        )
+    assert first != second
+    assert len(other) == len(unforeseen) == 3
+    assert other != unforeseen
+
+
+def test_noise_drawn_beside_is_the_one_of_the_label_and_fails_where_it_is_asked_for():
+    """The same bits as without a thread; a source that fails does so at the draw."""
+    source = SimulatedNoise(3)
+    with drawn_beside(source, "a", [("sum", SD, 5)]) as draw:
+        assert draw("sum", SD, 5).tolist() == source.draw("a", "sum", SD, 5).tolist()
+    with drawn_beside(OperatingSystemNoise(), "a", [("sum", 0, 5)]) as draw, pytest.raises(ValueError, match="sd"):
+        draw("sum", 0, 5)
 
 
 def test_simulated_noise_depends_on_seed_label_and_part_only():
