@@ -72,15 +72,11 @@ def hard_clustering(
             subspaces = steps.level_pca(curator, level, k, plan.ask(asked[-1]))
         splits: tuple[Split, ...] = steps.public_query(rows, scaling, level, subspaces, weight, constants)
         if not splits:
-            return Clustering(
-                level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub"
-            )
+            return Clustering(level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub")
         asked.append(f"mixture/level-{number}/query")
         passed = steps.private_query(curator, level.tree, splits, weight, constants, plan.ask(asked[-1]))
         if not passed:
-            return Clustering(
-                level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)"
-            )
+            return Clustering(level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)")
         level = steps.open_level(rows, scaling, grown(level, passed, k), k, weight, constants)
     return Clustering(level.tree.closing(), tuple(asked), None)
 
