@@ -25,7 +25,7 @@ from pubpriv.gaussian.moments import loud_radius, quantile_question
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.ranks import Whole
 from pubpriv.plans import Plan
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Budget, Purse
 
 RELATIVE = "relative, Frobenius"
 OWN_SD = "standard deviations of a column"
@@ -83,7 +83,7 @@ class Case(Protocol):
     def feasible(self, n: int, purse: Purse) -> bool:
         """Whether that run is likely to tell more than noise."""
 
-    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """What the forecast of that run assumes."""
 
 
@@ -106,7 +106,7 @@ class MeanCase:
         """As the driver decides."""
         return mean_feasible(mean_plan.predicted_error(n, self.d, self.m, purse.rho), self.m)
 
-    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Of a mean."""
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)
 
@@ -162,7 +162,7 @@ class GaussianCase:
         """As the driver decides."""
         return learner_plan.feasible(n, self.d, purse.rho)
 
-    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Of a Gaussian."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())

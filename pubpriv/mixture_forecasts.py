@@ -10,6 +10,7 @@ from pubpriv.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.mixture import plan as default_plan
 from pubpriv.mixture.bks import plan as paper_plan
 from pubpriv.mixture.bks.driver import one_scale
+from pubpriv.mixture.bks.requirement import requirement
 from pubpriv.mixture.bks.tree import Tree, open_level
 from pubpriv.mixture.choice import CLEARLY, score_bound
 from pubpriv.mixture.pipeline import checked_public
@@ -18,7 +19,7 @@ from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.supercluster import supercluster
 from pubpriv.plans import Plan
-from pubpriv.privacy.budgets import Purse
+from pubpriv.privacy.budgets import Budget, Purse, purse_of
 
 
 @dataclass(frozen=True)
@@ -109,9 +110,10 @@ class MixtureCase:
         loud = self._noise(self._plan(n, purse))[2] * default_plan.spectral_factor(kind, self.d)
         return loud / (n / self.k) <= default_plan.UNTRUSTED
 
-    def notes(self, n: int, purse: Purse) -> tuple[str, ...]:
-        """Of a mixture."""
-        plan, k = self._plan(n, purse), self.k
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Of a mixture; of the paper's algorithms, with what their theorem asks for."""
+        purse, k = purse_of(budget), self.k
+        plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
         told = ["components are Gaussian, of equal weight, and told apart without error", way]
         if self.settings.n_components is None:
@@ -123,6 +125,10 @@ class MixtureCase:
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
             )
+        else:
+            scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
+            sd = paper_plan.count_sd(plan)
+            told.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).told())
         if not self.seen and k > 1:
             told.append("components are taken to lie apart; with --public the public rows tell")
         if self.regime.name == OVERLAPPING and k > 1:

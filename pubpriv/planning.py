@@ -11,7 +11,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput
 from pubpriv.forecasts import Case, Forecast
-from pubpriv.privacy.budgets import ApproximateDP, Budget, PureDP, Purse, ZeroConcentratedDP, amount_text
+from pubpriv.privacy.budgets import ApproximateDP, Budget, PureDP, Purse, ZeroConcentratedDP, amount_text, purse_of
 from pubpriv.privacy.events import GaussianEvent, price
 from pubpriv.privacy.guarantees import guarantee
 
@@ -112,14 +112,14 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
-    told = case.forecast(n, _purse(budget))
+    told = case.forecast(n, purse_of(budget))
     events = [_event(question) for question in told.questions]
     whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
     steps = tuple(
         Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, price(event, budget)))
         for ask, question, event in zip(told.plan.asks, told.questions, events, strict=True)
     )
-    feasible = case.feasible(n, _purse(budget))
+    feasible = case.feasible(n, purse_of(budget))
     wanted = None if error is None else (error, enough(_reaches(case, error), n, budget))
     return RunPlan(
         n=n,
@@ -132,16 +132,16 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         feasible=feasible,
         enough=None if feasible else enough(case.feasible, n, budget),
         wanted=wanted,
-        notes=case.notes(n, _purse(budget)),
+        notes=case.notes(n, budget),
     )
 
 
 def enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
-    purse = _purse(budget)
+    purse = purse_of(budget)
     rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, MOST_ROWS)
     low, high = (LEAST_EPSILON, MOST_EPSILON) if isinstance(budget, ApproximateDP) else (LEAST_RHO, MOST_RHO)
-    size = _least(lambda value: _holds(does, n, _purse(_resized(budget, value))), low, high)
+    size = _least(lambda value: _holds(does, n, purse_of(_resized(budget, value))), low, high)
     return Enough(
         None if rows is None else math.ceil(_up(rows, 3)),
         None if size is None else _written(_resized(budget, _up(size, 2))),
@@ -168,10 +168,6 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float | N
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _purse(budget: Budget) -> Purse:
-    return Purse(budget.cap.main, budget.kind)
 
 
 def _resized(budget: Budget, size: float) -> Budget:

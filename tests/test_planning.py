@@ -60,6 +60,23 @@ def test_a_run_asks_what_was_planned_at_the_price_that_was_planned(name, budget)
     assert sum(step.share for step in plan.steps) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("method", ["bks-scarce", "bks-ample"])
+@pytest.mark.parametrize("budget", ["zcdp:1", "approx:3,1e-6"])
+def test_a_plan_of_the_papers_algorithms_tells_what_their_theorem_asks_for(method, budget):
+    """Before a row is read, with the numbers that the run's diagnostics then hold."""
+    private, public = gaussians(2000, 3, 1), gaussians(30, 3, 2)
+    for rows in (private, public):
+        rows[::2] += 60.0
+    allotment = pp.parse_budget(budget)
+    settings = MixtureSettings(n_components=2, method=method)
+    curator = pp.Curator.simulation(private, allotment, 1)
+    asked = pp.estimate_mixture(public, curator, n_components=2, method=method).diagnostics["requirement"]
+    plan = make_plan(MixtureCase.of(pp.PublicTable.open(public), settings), 2000, allotment)
+    (told,) = [note for note in plan.notes if note.startswith("theorem")]
+    assert f"theorem {asked['theorem']} asks for means {asked['separation']:,.0f} standard deviations apart" in told
+    assert f"{asked['public_rows']:,} public and {asked['private_rows']:,} private rows" in told
+
+
 def test_awkward_columns_are_planned_for():
     """A column that is constant in the public rows costs a question, unless its scale is given, and is told of."""
     rows = gaussians(30, 3, 2)

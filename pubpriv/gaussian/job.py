@@ -17,7 +17,7 @@ from pubpriv.gaussian.plan import check_feasible
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
 from pubpriv.models import GaussianEstimate, MeanEstimate
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, purse_of
 
 WORDS = ("identity", "unknown")
 """What a covariance may be besides a file."""
@@ -62,7 +62,7 @@ class MeanJob(jobs.Job):
             self._both().check_size(public, n_private, budget)
         elif self.method == "two-step" and not self.force:
             m, d = public.rows.shape
-            check_mean_feasible(n_private, d, m, Purse(budget.cap.main, budget.kind))
+            check_mean_feasible(n_private, d, m, purse_of(budget))
 
     def estimate(self, public: PublicTable, curator: Curator, steps: MeanSteps | GaussianSteps) -> MeanEstimate:
         """`estimate_mean` with the job's settings."""
@@ -112,7 +112,7 @@ class GaussianJob(jobs.Job):
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run below the line of feasibility, unless it is forced."""
         if self.method == "learner" and not self.force:
-            check_feasible(n_private, len(public.columns), Purse(budget.cap.main, budget.kind), budget)
+            check_feasible(n_private, len(public.columns), purse_of(budget), budget)
 
     def estimate(self, public: PublicTable, curator: Curator, steps: GaussianSteps) -> GaussianEstimate:
         """`estimate_gaussian` with the job's settings."""

@@ -286,6 +286,11 @@ class Purse:
         return float(self.squared_distance(self.units)) / 2
 
 
+def purse_of(budget: Budget) -> Purse:
+    """All of a budget, for plans that are made before a run has begun."""
+    return Purse(budget.cap.main, budget.kind)
+
+
 def amount_text(budget: Budget, amount: Amount) -> str:
     """`0.25 rho`, or `0.7 mu^2`, exact."""
     return f"{to_text(amount.main)} {budget.currency}"

@@ -38,6 +38,14 @@ class Requirement:
         """For diagnostics, with what was assumed."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
+    def told(self) -> str:
+        """One sentence, for a plan."""
+        return (
+            f"theorem {self.theorem} asks for means {self.separation:,.0f} standard deviations apart, {self.columns:,} "
+            f"columns, {self.public_rows:,} public and {self.private_rows:,} private rows (its unknown constants taken "
+            "as 1); it promises nothing below that"
+        )
+
     def unmet(self, n: int, m: int, d: int, k: int, separation: float | None) -> str | None:
         """One sentence on what is missing, or None.
 
