@@ -31,6 +31,11 @@ def artifact_key(*names: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
 
 
+def shown(value: Any) -> Any:
+    """A cell of a table that people read: nine digits of a float, all of anything else."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
 def show_budget(history: History, standing: Standing, release_id: str) -> tuple[UUID, UUID]:
     """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
 
@@ -125,8 +130,8 @@ def _runs(history: History) -> list[dict[str, Any]]:
                 "release": run.release_id,
                 "day": run.day,
                 "allotment": run.allotment,
-                "spent": float(f"{run.spent:.9g}"),
-                "left after it": float(f"{max(0.0, left):.9g}"),
+                "spent": shown(run.spent),
+                "left after it": shown(max(0.0, left)),
                 "state": "open" if run.open else "closed",
             }
         )

@@ -22,7 +22,7 @@ from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.report import history_of
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
-from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report
+from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
 from tasks.guard import crossing, publishing_task
 
@@ -170,7 +170,7 @@ def publish_components(
     components = create_table_artifact(
         key=artifact_key(name, "components"),
         description=f"Released mixture of {name}, release {release_id or 'none'}",
-        table=frame.to_dict("records"),
+        table=_cells(frame),
     )
     return _identity(components)
 
@@ -189,12 +189,16 @@ def publish_estimates(estimate: Any, dataset: str | None, release_id: str | None
     frame = estimates_table(estimate)
     validate_estimates(frame)
     name = dataset or "simulation"
-    shown = create_table_artifact(
+    estimates = create_table_artifact(
         key=artifact_key(name, estimate.kind),
         description=f"Released {estimate.kind} of {name}, release {release_id or 'none'}",
-        table=frame.to_dict("records"),
+        table=_cells(frame),
     )
-    return _identity(shown)
+    return _identity(estimates)
+
+
+def _cells(frame: Any) -> list[dict[str, Any]]:
+    return [{name: shown(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _told(value: Any) -> str:
