@@ -116,6 +116,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
+# a process tells its mask only when it sets one: once, before there are threads whose files that could touch
+_MASK = os.umask(0)
+os.umask(_MASK)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A file beside `path`, to be written: at the end it takes the place of `path`, after an exception it is gone."""
@@ -124,9 +129,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        temporary.chmod(0o666 & ~_MASK)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

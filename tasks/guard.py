@@ -22,7 +22,6 @@ import inspect
 import json
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
@@ -56,6 +55,7 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
+from pubpriv.estimate import replacing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,13 +97,8 @@ class PublicHandle:
         path = Path(folder).resolve() / f"{table.sha256}.npy"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    np.save(file, table.rows, allow_pickle=False)
-                Path(temporary).replace(path)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
+            with replacing(path) as temporary, temporary.open("wb") as file:
+                np.save(file, table.rows, allow_pickle=False)
         return cls(str(path), table.sha256, tuple(table.columns), table.dropped)
 
     def load(self) -> PublicTable:
