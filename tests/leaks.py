@@ -6,7 +6,8 @@ looks for them in folders (every file; SQLite databases raw and cell by cell) an
 
 - text, however it was rounded: a number of s significant digits counts if it is a canary rounded or cut to s
   digits, for s from 6 to 9, and to 12 digits if it has more. The decimal point counts, so that time stamps
-  do not; nine bare digits count too;
+  do not; nine bare digits count too, but not inside UUIDs and digests, of which there are so many that now and then
+  one of them has nine decimal digits in a row, and those of a canary once in ten thousand searches;
 - bytes: float64 of either order anywhere (NumPy is little-endian, pickle and SQLite are big-endian), and
   float32 if another canary is near, because among millions of windows a single one is found by chance;
 - strings; and all of these inside base64 (any alignment, broken lines), zlib, gzip, bzip2, xz, three deep.
@@ -152,7 +153,7 @@ class Needles:
         return found
 
     def _numbers(self, data: bytes) -> Iterator[tuple[str, str]]:
-        for token in _NUMBER.findall(data):
+        for token in _NUMBER.findall(_RANDOM.sub(b" ", data)):
             mantissa = re.split(b"[eE]", token)[0]
             count = len(mantissa.replace(b".", b"").lstrip(b"0"))
             if b"." not in mantissa:
@@ -165,6 +166,9 @@ class Needles:
             if canary:
                 yield "text", canary
 
+
+_RANDOM = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<![0-9a-f.])(?=[0-9]*[a-f])[0-9a-f]{32,}")
+"""UUIDs, and hexadecimal digests with a letter in them: what is drawn or hashed, and holds no text."""
 
 _NUMBER = re.compile(rb"(?<![\d.])(?:\d+\.\d+(?:[eE][+-]?\d{1,3})?|\d{9}(?!\d))")
 

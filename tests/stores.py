@@ -80,7 +80,7 @@ class Postgres:
         with (self._folder / "log").open("ab") as log:
             command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, **self._as)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 90
         while not self._answers():
             assert time.monotonic() < until, (self._folder / "log").read_text()
             time.sleep(0.05)
@@ -96,7 +96,7 @@ class Postgres:
         """Stop the server: SIGINT breaks connections off, SIGQUIT stops at once as a crash would."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(90)
             self._process = None
 
     def remove(self) -> None:

@@ -21,6 +21,7 @@ from pubpriv.data.tables import PrivateTable
 CANARIES = make_canaries(500, 3, seed=3)
 WANTED = needles(CANARIES.rows, CANARIES.strings)
 VALUE = float(CANARIES.rows[7, 1])
+DIGITS = repr(VALUE).replace(".", "")
 ROW = CANARIES.rows[8]
 WORD = CANARIES.strings[9]
 
@@ -38,7 +39,10 @@ FORMS = {
     "seventeen digits": f"{VALUE:.17g}",
     "negative": repr(-VALUE),
     "a frame": repr(pd.DataFrame(CANARIES.rows[:3])),
-    "bare digits": repr(VALUE).replace(".", ""),
+    "bare digits": DIGITS,
+    "bare digits between letters": f"row a{DIGITS}b",
+    "bare digits beside a UUID": f"0197a7c3-12ab-7c3d-9e8f-0a1b2c3d4e5f{DIGITS}",
+    "decimals beside a digest": f"{VALUE!r}{'abcdef0123456789' * 4}",
     "numpy": b"x" + np.array([VALUE]).tobytes(),
     "big-endian": b"xyz" + np.array([VALUE], dtype=">f8").tobytes(),
     "float32 row": b"x" + ROW.astype("<f4").tobytes(),
@@ -67,12 +71,17 @@ def test_every_form_is_found(text):
         f"1{VALUE!r}",
         f"{VALUE / 10!r}",
         "2026-11-21 08:57:18.123456 id 7391548210",
+        f"0197a7c3-12ab-7c3d-9e8f-a{DIGITS}bc",
+        f"sha256 {'0123456789abcdef' * 3}ab{DIGITS}cdefa",
         np.random.default_rng(0).bytes(2_000_000),
         np.random.default_rng(1).normal(5000, 2000, 100_000).tobytes(),
         json.dumps(np.random.default_rng(1).normal(5000, 2000, 50_000).tolist()),
         base64.b64encode(np.random.default_rng(2).bytes(500_000)),
     ],
-    ids=["few digits", "near", "longer", "another size", "times", "noise", "doubles", "numbers", "base64"],
+    ids=[
+        *("few digits", "near", "longer", "another size", "times", "UUID", "digest", "noise", "doubles", "numbers"),
+        "base64",
+    ],
 )
 def test_nothing_else_is_found(text):
     assert not search([], [text], WANTED)
@@ -139,7 +148,7 @@ def test_searching_is_fast(tmp_path):
 def comes_to_be_found(server, value):
     """Whether Prefect's files come to hold the value; states and logs arrive a little late."""
     server.settle()
-    for _ in range(40):
+    for _ in range(240):
         if search(server.folders, [], needles([value])):
             return True
         time.sleep(0.25)

@@ -30,10 +30,10 @@ RUNS = 5000
 """Answers on each side: a lost sqrt(2) at mu = 2 is then found with some eight standard errors to spare."""
 
 
-def attacked(name):
+def attacked(name, runs=RUNS):
     """The canary's finding on one attack, made by the product as it is patched now."""
     attack = next(attack for attack in attacks() if attack.name == name)
-    return canary.attacked(attack, RUNS, 0)
+    return canary.attacked(attack, runs, 0)
 
 
 def promises():
@@ -82,7 +82,8 @@ def test_add_or_remove_sensitivity_of_a_gram(monkeypatch):
     """Half of what replacing a record can move."""
     right = LiftedGram.squared_distance
     monkeypatch.setattr(LiftedGram, "squared_distance", property(lambda self: right.fget(self) / 2))
-    assert not attacked("LiftedGram, one region").holds
+    # noise stays what it was: mu = 1.94 where 1.41 is claimed is missed once in a thousand times with `RUNS` answers
+    assert not attacked("LiftedGram, one region", 3 * RUNS).holds
 
 
 def test_a_lost_root_of_two_in_the_noise(monkeypatch):

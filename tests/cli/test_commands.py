@@ -298,13 +298,16 @@ def test_help_names_no_command_that_is_not_tested_here(program):
 
 
 def test_help_loads_nothing_heavy():
-    """`pubpriv --help` starts in well under a second, without Prefect, scikit-learn, OpenDP or SQLAlchemy."""
+    """`pubpriv --help` starts in well under a second, without Prefect, scikit-learn, OpenDP or SQLAlchemy.
+
+    The quickest start counts: three are enough where nothing else is at work, and a busy machine gets some more.
+    """
     code = (
         "import sys\nsys.argv = ['pubpriv', '--help']\nfrom cli.main import main\n"
         "try: main()\nfinally: print(*sys.modules, file=sys.stderr)"
     )
     took = []
-    for _ in range(3):
+    while len(took) < 3 or (len(took) < 12 and min(took) >= 0.6):
         start = time.monotonic()
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         took.append(time.monotonic() - start)

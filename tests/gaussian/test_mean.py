@@ -61,9 +61,13 @@ def test_every_setting_reaches_its_ratio(name):
 
 @pytest.mark.slow
 def test_system_noise_is_as_good_as_simulated_noise():
-    """One row of the table with a real curator, a ledger and OpenDP's noise."""
-    row = mean_row("50-1e3", "zcdp:0.5", 100, "two-step", real=True)
+    """One row of the table with a real curator, a ledger and OpenDP's noise, beside the same rows in simulation.
+
+    The ratio has a standard deviation of 0.007 over the noise, and would be 0.08 larger with a lost root of two.
+    """
+    real, row = (mean_row("50-1e3", "zcdp:0.5", 100, "two-step", real=real) for real in (True, False))
     assert row["ratio"] <= row["target"]
+    assert real["ratio"] == pytest.approx(row["ratio"], abs=0.045)
 
 
 @pytest.mark.parametrize(("n", "d", "m"), [(200, 10, 1), (1000, 3, 1), (100, 20, 50)])

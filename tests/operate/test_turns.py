@@ -16,7 +16,7 @@ def tasks_of(served: Served, run) -> list:
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
     with served.client() as client:
-        for _ in range(100):
+        for _ in range(600):
             found = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run.id])))
             if found and all(task.end_time for task in found):
                 break

@@ -371,7 +371,7 @@ def column_means(public: PublicTable, scale: float = 1.0) -> tuple[float, ...]:
 def states(count, name):
     """Names of the states of a flow's `count` tasks once all of them are final."""
     with get_client(sync_client=True) as client:
-        for _ in range(80):
+        for _ in range(240):
             runs = client.read_task_runs(flow_filter=FlowFilter(name=FlowFilterName(any_=[name])))
             if len(runs) >= count and all(run.state and run.state.is_final() for run in runs):
                 return sorted(run.state.name for run in runs)

@@ -88,7 +88,7 @@ def _events(name: str, count: int) -> list[dict]:
 
     wanted = {"event": {"name": [name]}, "resource": {"id": ["pubpriv.dataset.ward.7"]}, "order": "ASC"}
     with get_client(sync_client=True) as client:
-        for _ in range(100):
+        for _ in range(600):
             found = client.request("POST", "/events/filter", json={"filter": wanted}).json()["events"]
             if len(found) >= count:
                 break
@@ -158,7 +158,7 @@ def test_a_run_without_budget_is_refused_in_words_and_its_deployment_paused(worl
     with Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
         assert [run.release_id for run in ledger.history("ward.7")] == ["r1", "r2"]
     with get_client(sync_client=True) as client:
-        for _ in range(100):
+        for _ in range(600):
             if client.read_deployment(refused.deployment_id).paused:
                 break
             time.sleep(0.1)
