@@ -55,7 +55,9 @@ class Hit:
     canary: str
 
 
-def make_canaries(n: int = 500, d: int = 3, seed: int = 0, magnitude: float = 1000.0) -> Canaries:
+def make_canaries(
+    n: int = 500, d: int = 3, seed: int = 0, magnitude: float = 1000.0, apart_from: Iterable[tuple[float, float]] = ()
+) -> Canaries:
     """n rows of d values of nine significant digits, from `magnitude` to ten times that, and n strings.
 
     Args:
@@ -63,7 +65,16 @@ def make_canaries(n: int = 500, d: int = 3, seed: int = 0, magnitude: float = 10
         d: columns.
         seed: of the values.
         magnitude: a power of ten. Few other numbers with decimals should be of that size where one looks.
+        apart_from: spans (low, high) without a canary, for released numbers of that size: the UI rounds them to nine
+            digits or, where these end in zeros, to fewer, and every so often one would be a canary by chance.
     """
+    spans = tuple(apart_from)
+    if spans:
+        more = make_canaries(4 * n, d, seed, magnitude)
+        inside = np.any([(low <= more.rows) & (more.rows <= high) for low, high in spans], axis=(0, 2))
+        kept = np.flatnonzero(~inside)[:n]
+        assert len(kept) == n
+        return Canaries(more.rows[kept], tuple(more.strings[i] for i in kept))
     rng = np.random.default_rng(seed)
     digits = rng.choice(9 * 10 ** (ALL_DIGITS - 2), size=(n, d), replace=False) + 10 ** (ALL_DIGITS - 2)
     digits = 10 * digits + rng.integers(1, 10, size=(n, d))  # the ninth is never 0

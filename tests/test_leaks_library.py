@@ -31,6 +31,15 @@ def test_canaries_are_distinct_and_have_nine_digits():
     assert all(len(repr(value).replace(".", "")) == 9 for value in CANARIES.rows.ravel().tolist())
 
 
+def test_canaries_keep_out_of_spans():
+    """As many as asked for, on both sides of a span and none inside."""
+    rows = make_canaries(50, 3, seed=3, apart_from=[(2000, 3000), (7000, 7500)]).rows
+    assert rows.shape == (50, 3)
+    assert not (((rows >= 2000) & (rows <= 3000)) | ((rows >= 7000) & (rows <= 7500))).any()
+    assert rows.min() < 2000
+    assert rows.max() > 7500
+
+
 FORMS = {
     "repr": repr(VALUE),
     "six digits": f"mean {VALUE:.6g}",
