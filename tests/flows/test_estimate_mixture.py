@@ -212,12 +212,13 @@ def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(worl
 
 
 def test_the_released_components_are_an_artifact(world):
-    """A table lists each component with its weight and means, as the model has them."""
+    """A table lists each component with its weight and means, as the model has them, to nine digits."""
     estimate = world.first.estimate
     rows = json.loads(world.first.artifacts()["visits-components"].data)
-    assert [row["weight"] for row in rows] == estimate.weights.tolist()
-    means = [[row[f"mean of {name}"] for name in estimate.columns] for row in rows]
-    assert means == estimate.means.tolist()
+    assert [row["weight"] for row in rows] == pytest.approx(estimate.weights, rel=1e-8)
+    means = np.array([[row[f"mean of {name}"] for name in estimate.columns] for row in rows])
+    assert means == pytest.approx(estimate.means, rel=1e-8)
+    assert means.tolist() == [[float(f"{mean:.9g}") for mean in component] for component in estimate.means]
 
 
 def test_a_replay_spends_nothing_and_gives_the_same_numbers(world):
