@@ -75,7 +75,7 @@ def test_the_page_asks_nobody_and_complains_of_nothing(browser, reports, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_fits_a_phone(browser, reports, kind):
     """At 360 pixels nothing has to be scrolled sideways but tables inside their own frames; text stays readable."""
-    with browser.open(reports[kind].as_uri(), width=360, height=740, device_scale_factor=2) as seen:
+    with browser.open(reports[kind].as_uri(), width=360, height=740) as seen:
         seen.shot(f"report-{kind}-phone")
         assert seen.overflow() <= 0
         smallest = seen.page.evaluate(
