@@ -163,6 +163,17 @@ def test_a_wide_table_uses_one_blas_thread(tmp_path):
     assert scan_chunk(question, table.chunks()[0])["count"].sum() == 2048
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+def test_a_far_origin_costs_what_the_rounding_of_cells_costs(offset):
+    """A frame with a matrix maps x + offset about c + offset as x about c, to the last bits of the cells."""
+    generator = np.random.default_rng(2)
+    near, center, matrix = generator.normal(size=(5, 300)), generator.normal(size=5), generator.normal(size=(5, 5))
+    far = near + offset
+    expected = matrix @ (near - center[:, None])
+    found = Frame.of(center + offset, matrix).map(far, np.empty((5, 300)))
+    assert np.abs(found - expected).max() < 40 * np.spacing(offset)
+
+
 def test_totals_are_what_they_say(tmp_path):
     """Counts, sums, squares and second moments agree with a plain loop over Python integers."""
     rows = _rows(5, 300)
