@@ -1,4 +1,4 @@
-"""Two hundred kill -9 at random moments of the plain driver, each followed by a run that ends.
+"""Two hundred kill -9 and more at random moments of the plain driver, each followed by a run that ends.
 
 ``make test-storm`` runs this; it prints a line for every twenty runs with ``-s``. A moment is drawn from the
 whole length of a clean run, from the making of the ledger, from the opening of the run, or from its questions:
@@ -7,11 +7,12 @@ few of the whole would fall into the shorter ones.
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +22,10 @@ from jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_ta
 
 from pubpriv.mixture.steps import Step, watcher
 
-STORMS = 200
+KILLS = 200
+STORMS = 250
+"""Runs: some end before the moment that was drawn for them."""
+
 SEED = 20261121
 AGAIN = 1 / 3
 """How often the run after a kill is killed too."""
@@ -55,11 +59,15 @@ def told(folder: str, models: tuple[str, ...], reached: Connection) -> None:
 class Child:
     """A process that runs the job, and how far it has told that it came."""
 
+    # whoever starts a process also asks how all others have ended, and of two who ask at once one is told nothing
+    _one_asks = threading.Lock()
+
     def __init__(self, folder: Path, *models: str) -> None:
         self._reached, writer = processes.Pipe(duplex=False)
         self.process = processes.Process(target=told, args=(str(folder), models, writer))
         self._began = time.monotonic()
-        self.process.start()
+        with self._one_asks:
+            self.process.start()
         writer.close()
 
     def seconds_to(self, step: str) -> float:
@@ -73,15 +81,17 @@ class Child:
 
     def end(self) -> int | None:
         """Exit code, after the child has come to its end."""
-        self.process.join(120)
-        return self.process.exitcode
+        wait([self.process.sentinel], 120)
+        with self._one_asks:
+            return self.process.exitcode
 
     def kill(self, since: str | None, moment: float) -> int | None:
         """Exit code, after kill -9 at `moment` seconds after the step `since`, or after the start."""
         if since is not None:
             self.seconds_to(since)
-        self.process.join(moment)
-        self.process.kill()
+        wait([self.process.sentinel], moment)
+        with self._one_asks:
+            self.process.kill()
         return self.end()
 
 
@@ -167,6 +177,6 @@ def test_two_hundred_kills_cost_nothing_and_change_nothing(clean):
             if number % 20 == 19:
                 print(f"plain storm: {number + 1} runs, {kills} kills, {len(wrong)} wrong; left: {dict(stages)}")
     assert wrong == {}
-    assert kills >= STORMS
+    assert kills >= KILLS
     # the dice did reach the moments that matter
     assert {"no dataset", "opened", "charged, not answered", "between questions"} <= stages.keys()
