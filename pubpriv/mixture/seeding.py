@@ -87,16 +87,14 @@ def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int
 
     Variances divide by (members - 1) as a sample variance does and have an inverse-gamma prior about the typical one
     (`PRIOR`; the harmonic mean over points, which clusters of a larger scale do not carry away). They never fall below
-    a hundredth of the typical nearest-neighbour scale, so that a singleton does not become a spike. The log
-    likelihood includes the prior.
+    a hundredth of the typical distance of neighbours that differ, so that neither a singleton nor a value that many
+    rows share becomes a spike. The log likelihood includes the prior.
     """
     from scipy.spatial.distance import cdist
     from scipy.special import logsumexp
 
     d = points.shape[1]
-    neighbours = cdist(points, points)
-    np.fill_diagonal(neighbours, np.inf)
-    low = max(np.median(neighbours.min(axis=1) ** 2) / (2 * d) * 1e-2, 1e-12) if len(points) > 1 else 1.0
+    low = max(np.median(nearest_others(points) ** 2) / (2 * d) * 1e-2, 1e-12) if len(points) > 1 else 1.0
     share = np.eye(k)[labels]
     before = -np.inf
     for _ in range(iterations + 1):
@@ -117,6 +115,16 @@ def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int
             break
         before = likelihood
     return Spherical(likelihood, centers, variances, weights)
+
+
+def nearest_others(points: np.ndarray) -> np.ndarray:
+    """Distance (m,) of each point to the nearest one that differs from it; 0 where all are the same."""
+    from scipy.spatial.distance import cdist
+
+    gaps = cdist(points, points)
+    gaps[gaps == 0] = np.inf
+    nearest = gaps.min(axis=1)
+    return np.where(np.isfinite(nearest), nearest, 0.0)
 
 
 def agglomerate(points: np.ndarray, k: int) -> np.ndarray:

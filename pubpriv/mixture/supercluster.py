@@ -15,10 +15,10 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.regimes import SEPARATED
 from pubpriv.mixture.scaling import FLOOR, Scaling
-from pubpriv.mixture.seeding import seed_group
+from pubpriv.mixture.seeding import nearest_others, seed_group
 
 CUT = 2.0
-"""A merge is cut while it is higher than this many largest nearest-neighbour distances."""
+"""A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
 
 POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""
@@ -44,6 +44,8 @@ class Groups:
         units: (groups, d) scale of each column inside each group.
         separation: smallest distance of public cluster means, in standard deviations; None: too few to judge.
         overlapping: whether components overlap too much for the subspace route.
+        steps: (d,) distance of neighbouring values of columns that take few of them, 0 of others; points of such
+            columns are spread over a step, so that no value that many rows share looks like a cluster.
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -51,6 +53,7 @@ class Groups:
     units: tuple[tuple[float, ...], ...]
     separation: float | None
     overlapping: bool
+    steps: tuple[float, ...] = ()
 
     @property
     def count(self) -> int:
@@ -85,6 +88,8 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows = scaling.apply(public.rows)
     rows = rows[:: -(-len(rows) // MOST_POINTS)]
+    steps = np.array([_step(column) for column in rows.T])
+    rows = rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape)
     labels = _tree(rows)
     if labels.max() >= n_components:
         labels = np.zeros(len(rows), dtype=int)
@@ -95,24 +100,31 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
         tuple(map(tuple, _units(rows, labels).tolist())),
         separation,
         n_components == 1 or (separation is not None and separation < SEPARATED),
+        tuple(steps.tolist()),
     )
+
+
+def _step(column: np.ndarray) -> float:
+    """The typical distance of neighbouring values, where most rows share theirs; else 0."""
+    values = np.unique(column)
+    if not 1 < len(values) <= len(column) / 2:
+        return 0.0
+    gaps = np.diff(values)
+    return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
 
 
 def _tree(rows: np.ndarray) -> np.ndarray:
     """Cut the top merge of single linkage, recursively, while it towers over nearest neighbours."""
     from scipy.cluster.hierarchy import fcluster, linkage
-    from scipy.spatial.distance import cdist
 
     labels, groups = np.zeros(len(rows), dtype=int), 0
     waiting = [np.arange(len(rows))]
     while waiting:
         members = waiting.pop()
         if len(members) >= 4:
-            distances = cdist(rows[members], rows[members])
-            np.fill_diagonal(distances, np.inf)
             merges = linkage(rows[members], "single")
             top = merges[-1, 2]
-            if top > CUT * distances.min(axis=1).max():
+            if top > CUT * nearest_others(rows[members]).max():
                 halves = fcluster(merges, top * 0.999, "distance")
                 waiting += [members[halves == half] for half in np.unique(halves)]
                 continue

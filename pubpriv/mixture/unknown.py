@@ -18,7 +18,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.pairs import BINS, INNER, PairBins
+from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
 from pubpriv.data.questions import Counts
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.scaling import Scaling
@@ -41,6 +41,9 @@ wide crowd have few rows between them, too."""
 
 WIDTHS = 1, 2
 """Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
+
+STEPS = 2
+"""Where columns take few values, bins are believed that are this many steps wide: one step can fall between them."""
 
 MIDDLE = 2
 """A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
@@ -85,15 +88,32 @@ def probe(
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
-    question = Counts.priced(_pairs(scaling, groups, subspaces, seeds), ask.price)
+    partition = _pairs(scaling, groups, subspaces, seeds)
+    question = Counts.priced(partition, ask.price)
     answer = curator.release(question, ask.label)
     counts = answer.values["count"].reshape(-1, BINS)
     noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
-    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, apart(counts, noise, k, least))
+    grain = grains(partition, scaling, groups.steps)
+    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, apart(counts, noise, k, least, grain))
 
 
-def apart(counts: np.ndarray, noise: float, k: int, least: float) -> bool:
-    """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`."""
+def grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
+    """How far a record moves between each pair of centers, in bins, if every column moves by one step: (pairs,).
+
+    Rows of whole numbers leave bins empty between one step and the next, and that is no gap between components.
+    """
+    centers, (_, matrix) = np.array(partition.centers), scaling.standard(partition.frame)
+    first, second = np.triu_indices(len(centers), 1)
+    ways = centers[second] - centers[first]
+    slopes = 2 * ways @ matrix / np.maximum((ways**2).sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(np.sqrt(((slopes * np.array(steps or (0.0,))) ** 2).sum(axis=1)) / WIDTH)
+
+
+def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | None = None) -> bool:
+    """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`.
+
+    `grain` (pairs,) is that of `grains`; None: columns take any value.
+    """
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
     rows, beyond = np.zeros(k), np.zeros(k)
     for (i, j), row in zip(pairs, counts, strict=True):
@@ -104,21 +124,24 @@ def apart(counts: np.ndarray, noise: float, k: int, least: float) -> bool:
     if (rows - SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
         return False
     wide = beyond > BEYOND * rows
+    coarse = np.zeros(len(pairs)) if grain is None else grain
     return all(
-        _dips(row, noise) or not (wide[i] or wide[j] or _touch(row, noise, min(rows[i], rows[j])))
-        for (i, j), row in zip(pairs, counts, strict=True)
+        _dips(row, noise, step) or not (wide[i] or wide[j] or _touch(row, noise, step, min(rows[i], rows[j])))
+        for (i, j), row, step in zip(pairs, counts, coarse, strict=True)
     )
 
 
-def _touch(row: np.ndarray, noise: float, smaller: float) -> bool:
+def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
     """Whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
+    if step > 2:  # its two bins may lie between one step and the next
+        return True
     middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
     return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= CONTACT * smaller
 
 
-def _dips(row: np.ndarray, noise: float) -> bool:
+def _dips(row: np.ndarray, noise: float, step: float) -> bool:
     """Whether some bins near the middle hold fewer rows than `DIP` of as many bins on either side of them."""
-    return any(_dips_by(row, noise, width) for width in WIDTHS)
+    return any(_dips_by(row, noise, width) for width in WIDTHS if width >= STEPS * step)
 
 
 def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:

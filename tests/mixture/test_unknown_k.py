@@ -170,6 +170,42 @@ def test_one_gaussian_stays_whole(d):
     assert np.abs(estimate.means[0] - rows.mean(axis=0)).max() < 0.3 * rows.std(axis=0).max()
 
 
+@pytest.mark.parametrize(("d", "sd"), [(1, 1.0), (3, 1.0), (3, 2.0), (10, 0.6)])
+def test_whole_numbers_are_not_cut(d, sd):
+    """A rounded Gaussian leaves gaps between one number and the next; none of them is one between components."""
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        public, private = (np.rint(sd * generator.normal(size=(n, d))) for n in (80, 30_000))
+        assert found(public, private, seed=seed) == 1
+
+
+@pytest.mark.parametrize(("d", "sd"), [(1, 1.0), (5, 1.0), (5, 3.0)])
+def test_components_of_whole_numbers_are_found(d, sd):
+    """Two and three of them, eight and more standard deviations apart, several steps between any two."""
+    k = min(d + 1, 3)
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        centers = 8 * sd * (np.arange(k)[:, None] if d == 1 else np.eye(d)[:k])
+        public, private = (
+            np.rint(sd * generator.normal(size=(n, d)) + centers[generator.integers(0, k, n)]) for n in (90, 30_000)
+        )
+        assert found(public, private, seed=seed) == k
+
+
+def test_columns_of_few_values_have_steps_and_their_points_are_spread_over_them():
+    """Whole numbers by one, halves by a half; columns of many values and constant ones stay as they are."""
+    generator = np.random.default_rng(0)
+    whole = np.rint(2 * generator.normal(size=200))
+    rows = np.c_[whole, whole / 2, generator.normal(size=200), np.full(200, 3.0)]
+    public = pp.PublicTable.open(rows)
+    scaling = PLAIN.precondition(public)
+    groups = PLAIN.supercluster(public, scaling, 2)
+    assert np.array(groups.steps) * scaling.scale == pytest.approx([1.0, 0.5, 0.0, 0.0])
+    moved = np.array(groups.points) - scaling.apply(rows)
+    assert (np.abs(moved) <= np.array(groups.steps) / 2).all()
+    assert len(np.unique(np.array(groups.points)[:, 0])) == 200
+
+
 def test_where_noise_drowns_everything_there_is_one_component():
     """At a budget too small to see anything no split is believed."""
     assert found(*drawn(3, 10), budget=pp.ZeroConcentratedDP(1e-6)) == 1
