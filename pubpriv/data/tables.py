@@ -184,18 +184,20 @@ class ArrayTable:
     @property
     def n_blocks(self) -> int:
         """How many blocks this slice has."""
-        return -(-(self._stop - self.start) // block_length(self.rows.shape[1], self._stop - self.start))
+        own = self._own
+        return -(-len(own) // block_length(own.shape[1], len(own)))
 
     @property
-    def _stop(self) -> int:
-        return len(self.rows) if self.stop is None else self.stop
+    def _own(self) -> np.ndarray:
+        return self.rows[self.start : self.stop]
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
-        length = block_length(self.rows.shape[1], self._stop - self.start)
-        block = np.empty((self.rows.shape[1], length))
-        for start in range(self.start, self._stop, length):
-            rows = self.rows[start : min(start + length, self._stop)]
+        own = self._own
+        length = block_length(own.shape[1], len(own))
+        block = np.empty((own.shape[1], length))
+        for start in range(0, len(own), length):
+            rows = own[start : start + length]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
             yield _mapped(block, self.columns)

@@ -9,6 +9,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import floored, one_thread
 from pubpriv.mixture.plan import STARTS
 from pubpriv.mixture.scaling import FLOOR, Scaling
+from pubpriv.mixture.seeding import k_means
 from pubpriv.models import Mixture
 
 Setting = tuple[str, float]
@@ -86,11 +87,7 @@ def _climbed(rows: np.ndarray, k: int, setting: Setting, **starts: Any) -> Any:
 
 def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:
     """A start with column variances: k-means clusters of the rows as they are `seen` in other units."""
-    from sklearn.cluster import KMeans
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
-        share = np.eye(k)[KMeans(k, n_init=n_init, random_state=0).fit_predict(seen)]
+    share = np.eye(k)[k_means(seen, k, n_init)]
     members = share.sum(axis=0) + 1e-9
     means = share.T @ rows / members[:, None]
     variances = np.maximum(share.T @ rows**2 / members[:, None] - means**2, 0.0) + floor

@@ -45,21 +45,25 @@ class Seeds:
 
 def seed_group(points: np.ndarray, k: int) -> Spherical | None:
     """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
-    from sklearn.cluster import AgglomerativeClustering, KMeans
+    from sklearn.cluster import AgglomerativeClustering
 
     if k > len(points):
         return None
     if k == 1:
         return spherical_em(points, np.zeros(len(points), dtype=int), 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
-        starts = [
-            AgglomerativeClustering(k).fit_predict(points),
-            KMeans(k, n_init=10, random_state=0).fit_predict(points),
-        ]
+    starts = [AgglomerativeClustering(k).fit_predict(points), k_means(points, k)]
     if len(points) <= MOST_AGGLOMERATED:
         starts.append(agglomerate(points, k))
     return max((spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
+
+
+def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
+    """Labels (m,) of scikit-learn's k-means, always the same for the same points."""
+    from sklearn.cluster import KMeans
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
+        return np.asarray(KMeans(k, n_init=n_init, random_state=0).fit_predict(points))
 
 
 def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:

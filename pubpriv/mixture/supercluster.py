@@ -4,7 +4,6 @@ Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (supercluster
 lie further apart than anything inside them are told apart by public single linkage, at no cost.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.regimes import SEPARATED
 from pubpriv.mixture.scaling import FLOOR, Scaling
-from pubpriv.mixture.seeding import nearest_others, seed_group
+from pubpriv.mixture.seeding import k_means, nearest_others, seed_group
 
 CUT = 2.0
 """A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
@@ -53,7 +52,7 @@ class Groups:
     units: tuple[tuple[float, ...], ...]
     separation: float | None
     overlapping: bool
-    steps: tuple[float, ...] = ()
+    steps: tuple[float, ...] = (0.0,)  # of all columns, in runs that noted their groups before there were steps
 
     @property
     def count(self) -> int:
@@ -164,14 +163,10 @@ def tighten(groups: Groups, most: int) -> Groups:
 
 def _inside(points: np.ndarray, most: int) -> np.ndarray:
     """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
-    from sklearn.cluster import KMeans
-
     count = min(most, len(points) // 3)
     if count < 2 or len(points) - count < LEAST_FREE:
         return np.ones(points.shape[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fewer distinct points than clusters is no reason to stop
-        labels = KMeans(count, n_init=10, random_state=0).fit_predict(points)
+    labels = k_means(points, count)
     centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
     spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
     return np.where(spread > POINTLIKE, spread, 1.0)

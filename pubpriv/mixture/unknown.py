@@ -106,13 +106,13 @@ def grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> n
     first, second = np.triu_indices(len(centers), 1)
     ways = centers[second] - centers[first]
     slopes = 2 * ways @ matrix / np.maximum((ways**2).sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray(np.sqrt(((slopes * np.array(steps or (0.0,))) ** 2).sum(axis=1)) / WIDTH)
+    return np.asarray(np.sqrt(((slopes * np.array(steps)) ** 2).sum(axis=1)) / WIDTH)
 
 
-def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | None = None) -> bool:
+def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
     """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`.
 
-    `grain` (pairs,) is that of `grains`; None: columns take any value.
+    `grain` (pairs,) is that of `grains`; 0: columns take any value.
     """
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
     rows, beyond = np.zeros(k), np.zeros(k)
@@ -124,10 +124,9 @@ def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndar
     if (rows - SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
         return False
     wide = beyond > BEYOND * rows
-    coarse = np.zeros(len(pairs)) if grain is None else grain
     return all(
         _dips(row, noise, step) or not (wide[i] or wide[j] or _touch(row, noise, step, min(rows[i], rows[j])))
-        for (i, j), row, step in zip(pairs, counts, coarse, strict=True)
+        for (i, j), row, step in zip(pairs, counts, np.broadcast_to(grain, len(pairs)), strict=True)
     )
 
 

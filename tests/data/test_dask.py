@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 from neighbours import QUESTIONS
+from waiting import eventually
 
 import pubpriv as pp
 from pubpriv.audit.catalogue import COLUMNS
@@ -59,14 +60,6 @@ def in_this_process(**settings):
         return LocalCluster(n_workers=1, processes=False, protocol="tcp://", **QUIETLY, silence_logs=False)
 
 
-def eventually(true) -> None:
-    """Wait until something is so."""
-    until = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
 def test_a_killed_worker_changes_no_bit(table, two_workers):
     """Totals of a scan in whose middle a worker is killed -9 are those of threads here."""
     question = QUESTIONS["gram-cells"]
@@ -95,10 +88,10 @@ def test_a_killed_worker_changes_no_bit(table, two_workers):
         if killed.is_set():
             break
         over.clear()
-        eventually(lambda: not states())  # what is left of this scan is not the next one's
+        eventually(lambda: not states(), "what is left of this scan is gone", 30, 0.01)
     here = scan(table, question)
     assert killed.is_set()
-    eventually(lambda: victim.pid != pid)  # it really died
+    eventually(lambda: victim.pid != pid, "the killed worker's successor", 30, 0.01)
     assert list(totals) == list(here)
     assert all(totals[name].tobytes() == here[name].tobytes() for name in here)
 

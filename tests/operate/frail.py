@@ -4,9 +4,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from served import PATIENCE, Served
+from waiting import eventually
 
 from deployments.processes import descendants
 from pubpriv.privacy.ledger import Ledger
@@ -83,20 +83,16 @@ class Frail:
 
     def await_answers(self, release_id: str, count: int) -> None:
         """Wait until so many answers of a release are published."""
-        eventually(lambda: Counter(kind for kind, _ in self._seen(release_id))["published"] >= count, "answers", 0.005)
+
+        def answered() -> bool:
+            return Counter(kind for kind, _ in self._seen(release_id))["published"] >= count
+
+        eventually(answered, "answers", PATIENCE, 0.005)
 
     def _seen(self, release_id: str) -> list[tuple[str, str]]:
         with Ledger.open(self.served.ledger, create=False) as ledger:
             known = [run.release_id for run in ledger.history(self.name)]
         return self.records(release_id) if release_id in known else []
-
-
-def eventually(true: Callable[[], bool], what: str, pause: float = 0.5, seconds: float = PATIENCE) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        time.sleep(pause)
 
 
 def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:

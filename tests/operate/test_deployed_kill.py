@@ -7,8 +7,9 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from frail import Frail, deploy, eventually, flow_processes, prefect, working
+from frail import Frail, deploy, flow_processes, prefect, working
 from served import Served
+from waiting import eventually
 
 from pubpriv.privacy.ledger import Ledger
 
