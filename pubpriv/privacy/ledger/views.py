@@ -21,6 +21,14 @@ class TableIdentity(Protocol):
         """Columns of the file that are read."""
 
 
+class SizedTable(TableIdentity, Protocol):
+    """A private table with its number of rows, which is public."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+
+
 @dataclass(frozen=True)
 class Standing:
     """A charge as the ledger has it."""
