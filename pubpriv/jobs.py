@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.ingest import watcher
@@ -104,8 +105,8 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     for public in job.public_files():
         if shared(canonical(public)):
             raise InvalidInput(f"the public table {public} is part of the private table: rows cannot be both")
-    if ledger.balance(job.dataset).tables:
-        ledger.check_declared(job.dataset, NamedTable(private))
+    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
     return (f"{bound}; {job.public} is read, and shown, as public",)

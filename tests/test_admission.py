@@ -125,6 +125,8 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
     assert "public.parquet is read, and shown, as public" in told
     with pytest.raises(InvalidInput, match="rows cannot be both"):
         admit(job_of(MeanJob, world, "new.parquet", private="new.parquet", dataset="fresh"))
+    with pytest.raises(SpecMismatch, match="belongs to dataset 'visits'"):
+        admit(job_of(MeanJob, world, "public.parquet", dataset="fresh"))
     assert admit(job_of(MeanJob, world, "public.parquet")) == ()
 
 
