@@ -22,6 +22,22 @@ class TableIdentity(Protocol):
 
 
 @dataclass(frozen=True)
+class NamedTable:
+    """A table by its name and columns, which was not looked at."""
+
+    uri: str
+    source_columns: tuple[str, ...] = ()
+
+
+class SizedTable(TableIdentity, Protocol):
+    """A private table with its number of rows, which is public."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+
+
+@dataclass(frozen=True)
 class Standing:
     """A charge as the ledger has it."""
 
