@@ -104,21 +104,25 @@ def plain_words(
 
 def _attacked(by_this: str, by_all: str | None) -> list[str]:
     """How often an attacker is right at most: with all that is shown, and with what this release adds to that."""
+    alone = (
+        "Suppose that somebody knows every other record, all settings of this release and everything that other "
+        "releases have published, and that after all of that one record could still be either of two, as likely as "
+        "each other. The numbers of this release then let them pick the right one with a probability of at most "
+        f"{by_this}; 50% would be pure chance."
+    )
     if by_all is None:
-        return [
-            "Suppose that somebody knows every other record, all settings of this release and everything that other "
-            "releases have published, and that after all of that one record could still be either of two, as likely as "
-            "each other. The numbers of this release then let them pick the right one with a probability of at most "
-            f"{by_this}; 50% would be pure chance."
-        ]
-    return [
+        return [alone]
+    together = (
         "Suppose that somebody knows every other record, all settings and everything on this page, and that without "
         "any release one record could be either of two, as likely as each other. They can pick the right one with a "
         f"probability of at most {by_all}; 50% would be pure chance. This is the figure of the dataset's whole budget, "
-        "as it is now: the page tells what other releases spent, which may follow from their answers.",
+        "as it is now: the page tells what other releases spent, which may follow from their answers."
+    )
+    share = (
         "The numbers of this release have a share of that: to somebody for whom the two are as likely as each other "
-        f"after all other releases, its settings among what they know, they give at most {by_this}.",
-    ]
+        f"after all other releases, its settings among what they know, they give at most {by_this}."
+    )
+    return [together, share]
 
 
 def _rounded_up(share: float) -> str:
