@@ -187,9 +187,12 @@ def save(estimate: Any, path: Path) -> None:
 
 def show(estimate: Any) -> None:
     """Privacy statement and estimates with their standard errors, in the data's own units."""
+    from pubpriv.privacy.wording import declared
+
     privacy = estimate.privacy
     out(f"privacy: {privacy['guarantee']['text']}")
-    out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
+    unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
+    out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
     out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
     {"mean": _show_mean, "gaussian": _show_gaussian, "gaussian-mixture": _show_mixture}[estimate.kind](estimate)
     for warning in estimate.diagnostics.get("warnings", []):

@@ -2,10 +2,11 @@
 
 A run that is given a release id takes that. A deployed run that is given none takes that of the period its
 *scheduled* time lies in (`flows.periods`), so a run that is late, retried or triggered twice is the same release and
-costs nothing more; a run started by hand belongs to the current period. Without a period the id is made of the flow
-run's own identity, which a retry keeps.
+costs nothing more; a run started by hand belongs to the current period. Without a period the id is made of the day
+and of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ def release_id_of(parameters: Parameters) -> str:
     scheduled = flow_run.scheduled_start_time
     if parameters.period is not None:
         return release_id_for(scheduled, Period.parse(parameters.period), parameters.series)
-    fresh = f"{scheduled:%Y%m%dT%H%M%SZ}-{str(flow_run.id)[:8]}"
+    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(flow_run.id).encode()).hexdigest()[:16]}"
     return f"{parameters.series}-{fresh}" if parameters.series else fresh
 
 

@@ -419,7 +419,10 @@ def _stored(data: Any) -> Any:
 
 
 def new_release_id() -> str:
-    """A fresh name for a run: date and time, and eight random hex digits."""
+    """A fresh name for a run: the date (UTC), and sixteen random hex digits.
+
+    No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
+    """
     from datetime import UTC, datetime
 
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    return f"{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"

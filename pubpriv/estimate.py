@@ -87,7 +87,10 @@ class Estimate:
 
 
 def provenance_of(statement: "Statement", n_private: int, public: "PublicTable") -> dict[str, Any]:
-    """Where an estimate comes from: the `provenance` part of a model file; public facts only."""
+    """Where an estimate comes from: the `provenance` part of a model file; public facts only.
+
+    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is told.
+    """
     from importlib.metadata import version
 
     return {
@@ -98,7 +101,7 @@ def provenance_of(statement: "Statement", n_private: int, public: "PublicTable")
         "public_sha256": public.sha256,
         "chain_head": statement.chain_head,
         "version": version("pubpriv"),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).date().isoformat(),
     }
 
 

@@ -5,7 +5,7 @@
     PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
                                     <release id>.parquet   the same numbers as a table (`numbers_table`)
                                     <release id>.html      the report page
-                                    latest.json            a copy of the newest model, by the time it was made
+                                    latest.json            a copy of the newest model
 
 Names are other people's text: whatever is not a letter, digit, dot, dash or underscore is written as %XX, so two
 names never share a file and none leaves its folder.
@@ -38,6 +38,9 @@ LONGEST = 200
 
 _INCIDENTAL = ("created", "version")
 """Parts of the provenance that say when and by which version a file was written, not what was released."""
+
+DAY = len("2026-11-21")
+"""So much of `created` is the date."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def store_release(
                 write_atomically(files.table, numbers_file(kept))
             if told is not None:
                 write_atomically(files.page, told)
-            if _newer(kept, files.latest):
+            if _newer(kept, files):
                 write_atomically(files.latest, files.model.read_text())
     except OSError as error:
         refused = error.strerror
@@ -233,18 +236,24 @@ def _content(estimate: Any) -> dict[str, Any]:
     return told
 
 
-def _newer(estimate: Any, latest: Path) -> bool:
-    """No newer release is in `latest`; a file there that cannot be read is replaced."""
+def _newer(estimate: Any, files: ReleaseFiles) -> bool:
+    """No newer release is in `latest`; a file there that cannot be read is replaced.
+
+    Releases are told apart by the day on which they were made, those of one day by when their files were written.
+    Models of older versions have the time of day: two of them go by that, and then by their ids.
+    """
     try:
-        known = _age(load(latest))
+        known = load(files.latest)
+        mine, theirs = (str(each.provenance["created"]) for each in (estimate, known))
+        ids = [str(each.provenance["release_id"]) for each in (estimate, known)]
+        other = files.model.with_name(f"{safe_name(ids[1])}.json")
     except (InvalidInput, KeyError):
         return True
-    return _age(estimate) > known
-
-
-def _age(estimate: Any) -> tuple[str, str]:
-    """When a release was made; of two in one second, the one whose id comes later."""
-    return str(estimate.provenance["created"]), str(estimate.provenance["release_id"])
+    if mine[:DAY] != theirs[:DAY]:
+        return mine[:DAY] > theirs[:DAY]
+    if len(mine) > DAY and len(theirs) > DAY:
+        return (mine, ids[0]) > (theirs, ids[1])
+    return not other.exists() or files.model.stat().st_mtime_ns > other.stat().st_mtime_ns
 
 
 @contextmanager

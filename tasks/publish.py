@@ -20,6 +20,7 @@ from pubpriv.models import KINDS
 from pubpriv.outputs import output_root, release_files, store_release
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.wording import declared
 from pubpriv.report import history_of
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
 from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
@@ -136,12 +137,13 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
     name = dataset or "simulation"
     parts = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
     guarantee = statement["guarantee"].get("text", parts)
+    unit = declared(statement["unit"]) if dataset else statement["unit"]
     page = create_markdown_artifact(
         key=artifact_key(name, "privacy"),
         description=f"Privacy statement of {name}, release {release_id or 'none'}",
         markdown=(
             f"## Privacy of {name}\n\n"
-            f"One record is {statement['unit']}; neighbouring tables: {statement['neighbouring']}.\n\n"
+            f"One record is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
             f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
         ),

@@ -110,6 +110,28 @@ def test_latest_never_goes_back(tmp_path):
     assert newest == ["r3", "r3", "r4", "r4", "r4", "r4"]
 
 
+def test_of_one_day_the_latest_is_the_one_that_was_written_last(tmp_path):
+    """Models have no time of day: whatever the ids, a new release is the latest, and a replay never is."""
+    newest = []
+    for release_id in ("r9", "r1", "r5", "r9", "r1"):
+        file = store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
+        newest.append(load(file.parent / "latest.json").provenance["release_id"])
+    assert newest == ["r9", "r1", "r5", "r5", "r5"]
+    (file.parent / "latest.json").unlink()
+    for release_id in ("r1", "r5", "r9"):
+        store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
+    assert load(file.parent / "latest.json").provenance["release_id"] == "r5"
+
+
+def test_models_with_a_time_and_without_follow_one_another(tmp_path):
+    """What an older version wrote this morning is older than today's release, and not older than yesterday's."""
+    newest = []
+    for created in ("2026-11-21T23:59:59+00:00", "2026-11-21", "2026-11-20", "2026-11-22T00:00:01+00:00"):
+        file = store_release(dated(mean_release(), created, f"of-{created[8:10]}-{len(created)}"), tmp_path)
+        newest.append(load(file.parent / "latest.json").provenance["created"])
+    assert newest == ["2026-11-21T23:59:59+00:00", "2026-11-21", "2026-11-21", "2026-11-22T00:00:01+00:00"]
+
+
 def test_another_release_under_one_id_is_refused(tmp_path):
     """One number that differs is another release: the kept file stays, and the message says what to do."""
     file = store_release(mean_release(), tmp_path)

@@ -7,7 +7,6 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import floored, one_thread
-from pubpriv.mixture.plan import STARTS
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import k_means
 from pubpriv.models import Mixture
@@ -21,7 +20,7 @@ CANDIDATES: tuple[Setting, ...] = (
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
 START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
-assert len(START_SETTINGS) == STARTS
+"""As many as `plan.STARTS`."""
 
 FOLDS = 5
 MOST_ROWS = 5000

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import budget_from_json
 from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.records import Record, states_of
@@ -97,7 +98,8 @@ def _runs(records: Sequence[Record]) -> tuple[PastRun, ...]:
 
 def _run(opened: Record, newest: Record) -> PastRun:
     state = states_of(newest.state)[1]
-    assert state is not None
+    if state is None:
+        raise LedgerViolation(f"record {newest.seq} of run {newest.release_id!r} has no balance of it: it was changed")
     return PastRun(
         release_id=str(opened.release_id),
         day=opened.at[:10],

@@ -240,7 +240,7 @@ def _origin(estimate: Any) -> list[Element]:
         "public_sha256": "SHA-256 of the public rows",
         "chain_head": "ledger's chain at the release",
         "version": "made by pubpriv",
-        "created": "made at",
+        "created": "made on",
     }
     rows = [
         (names.get(name, name), f"{value:,}" if isinstance(value, int) else str(value)) for name, value in told.items()

@@ -4,7 +4,10 @@ from typing import Any
 
 from pubpriv.data.columns import parse_columns
 
-SHARE = "Sharing this page costs no privacy: all of it follows from answers that were paid for and from public rows."
+SHARE = (
+    "Sharing this page costs no privacy beyond what is promised above: all of it follows from answers that were paid "
+    "for, from settings and from public rows."
+)
 
 METHODS = {
     "auto": "the default pipeline for mixtures",
