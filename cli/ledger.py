@@ -47,10 +47,11 @@ def verify(
 
 
 def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
-    from pubpriv.privacy.ledger import Ledger, bundle
+    from pubpriv.ledger import Ledger
+    from pubpriv.privacy.ledger import bundle
 
     with _at_work(f"replaying {file}"):
-        found = bundle.verify(file)
+        found = bundle.verify(file, Ledger.asked)
     if ledger is not None:  # only if it is named: a file is checked without a database
         with Ledger.open(ledger_url(ledger), create=False, witness=file) as books:
             books.check_complete()
@@ -58,7 +59,7 @@ def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
 
 
 def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, Any]:
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.ledger import Ledger
     from pubpriv.provenance import check_model
 
     with Ledger.open(url, create=False) as books:
@@ -93,7 +94,7 @@ def export(
     Kept away from the ledger, it is also the witness that tells a restored, older ledger from the real one: name it
     in PUBPRIV_LEDGER_WITNESS, and a ledger that lacks some of it opens for reading only.
     """
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.ledger import Ledger
 
     if out_.is_dir() or not out_.absolute().parent.is_dir():
         raise InvalidInput(f"--out {out_} must be a file in a folder that exists")
@@ -115,7 +116,7 @@ def restore(
     Brings an older copy up to date, or moves a whole ledger into an empty database. Use one of two copies from then
     on: what is charged to both is spent twice.
     """
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger)) as books, _at_work(f"restoring from {file}"):
         appended = books.restore(file, datasets or [])

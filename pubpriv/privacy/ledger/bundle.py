@@ -16,7 +16,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import Record, canonical
-from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.replay import Recompute, Summary, replay
 
 FORMAT, VERSION = "pubpriv-ledger", 1
 _TAIL = 1 << 16
@@ -83,8 +83,12 @@ def ends(path: Path) -> dict[str, End]:
     return _ends_of(tail.rstrip(b"\n").rpartition(b"\n")[2], path)
 
 
-def verify(path: Path) -> dict[str, Summary]:
+def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
     """Replay every record of a bundle, and compare its ends.
+
+    Args:
+        path: of the bundle.
+        asked: makes the event of a stored question again; see `replay`.
 
     Returns:
         What was found, by dataset.
@@ -94,7 +98,7 @@ def verify(path: Path) -> dict[str, Summary]:
         LedgerViolation: the first thing that does not follow.
     """
     told = ends(path)
-    found = {dataset: replay(dataset, rows) for dataset, rows in _chains(path)}
+    found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in _chains(path)}
     if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != told:
         raise LedgerViolation(f"the records in {path} are not those that its last line names")
     return found

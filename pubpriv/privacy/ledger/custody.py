@@ -92,7 +92,7 @@ class Custody(Reader):
         Raises:
             InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
-        bundle.verify(path)
+        bundle.verify(path, self.asked)
         ends = bundle.ends(path)
         unknown = sorted({*datasets} - {*ends})
         if unknown:
