@@ -27,6 +27,8 @@ def verify(
 ) -> None:
     """Replay every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
 
+    What each charge was paid for is worked out again from its stored question.
+
     With --file an export is checked by itself; with --file and --ledger also whether the ledger has all of it.
     With --model a model's bill is compared with the ledger's, and its chain head is looked for.
     """
@@ -36,14 +38,17 @@ def verify(
     if as_json:
         out(json.dumps({dataset: _told(summary) for dataset, summary in found.items()}, indent=1))
         return
-    columns = ["dataset", "records", "charges", "answers", "cap", "spent", "held", "", "head"]
+    columns = ["dataset", "records", "charges", "recomputed", "answers", "cap", "spent", "held", "", "head"]
     rows = []
     for dataset, summary in found.items():
         told = _told(summary)
-        numbers = [f"{told[name]:,}" for name in ("records", "charges", "answers")]
+        numbers = [f"{told[name]:,}" for name in ("records", "charges", "recomputed", "answers")]
         amounts = [told[name] for name in ("cap", "spent", "held", "currency")]
         rows.append([dataset, *numbers, *amounts, told["head"][:16]])
     table(f"{file or 'the ledger'}: every record follows from those before it", columns, rows)
+    for dataset, summary in found.items():
+        if summary.unchecked:
+            note(f"{dataset}: {summary.unchecked}")
 
 
 def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
@@ -79,7 +84,8 @@ def _told(summary: Any) -> dict[str, Any]:
 
     state = summary.state
     amounts = {name: to_text(getattr(state, name).main) for name in ("cap", "spent", "held")}
-    counts = {name: getattr(summary, name) for name in ("records", "charges", "answers")}
+    counts = {name: getattr(summary, name) for name in ("records", "charges", "recomputed", "answers")}
+    counts["unchecked"] = dict(summary.unknown)
     return counts | amounts | {"currency": summary.budget.currency, "head": summary.head}
 
 

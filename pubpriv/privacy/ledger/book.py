@@ -28,6 +28,7 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
+from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
 from pubpriv.privacy.ledger.replay import FAILURES, check_answer
 from pubpriv.privacy.ledger.runs import runs_of
@@ -210,6 +211,42 @@ class Book:
             "`pubpriv ledger verify`, and compare with the last export"
         )
 
+    def follow_from(self, anchor: int) -> None:
+        """Let every record after number `anchor` follow from those before it, in chain and balance.
+
+        A witness answers for the record at `anchor`. Prices are not worked out again here: `check_paid` does that for
+        a charge that is answered, and `replay` for all.
+
+        Raises:
+            LedgerViolation: the first that does not follow.
+        """
+        before = self._last(_table.c.seq == anchor)
+        assert before is not None
+        runs: dict[str, RunState | None] = {}
+        state, previous = states_of(before.state)[0], before.digest()
+        for row in self._connection.execute(self._rows(_table.c.seq > anchor)):
+            record = schema.whole(row)
+            name, run = record.release_id, None
+            if name is not None and record.kind != "opened":
+                run = runs[name] if name in runs else self._run_before(name, anchor)
+            try:
+                state, run = apply(record.kind, facts_of(record.kind, record.facts()), state, run)
+                right = record.previous_hash == previous and state_text(state, run) == record.state
+            except FAILURES:
+                right = False
+            if not right:
+                raise LedgerViolation(
+                    f"record {record.seq} of dataset {self._dataset!r} does not follow from those before it: nothing "
+                    "is charged. Find out what was written there with `pubpriv ledger verify`"
+                )
+            previous = record.digest()
+            if name is not None:
+                runs[name] = run
+
+    def _run_before(self, release_id: str, last: int) -> RunState | None:
+        record = self._last(_table.c.release_id == release_id, _table.c.seq <= last)
+        return states_of(record.state)[1] if record else None
+
     def run(self, release_id: str) -> Run:
         """One run with its bill."""
         self.opened(release_id)
@@ -239,8 +276,8 @@ class Book:
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            user=_user(),
-            host=socket.gethostname(),
+            user=printable(_user()),
+            host=printable(socket.gethostname()),
             version=installed_version(),
         )
         self._connection.execute(sa.insert(_table).values(**record.__dict__, hash=record.digest()))

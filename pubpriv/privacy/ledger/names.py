@@ -50,6 +50,11 @@ def check_label(label: object) -> None:
     check_text(label, "label", LONGEST_LABEL)
 
 
+def printable(text: str) -> str:
+    """What the system says of a user or a machine, as a text that `is_text`: a variable may hold anything."""
+    return "".join(c if c.isprintable() else "?" for c in text[:LONGEST_LABEL]) or "unknown"
+
+
 def _short(value: object) -> str:
     text = ascii(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
     return text if len(text) <= 120 else f"{text[:120]}..."
