@@ -16,6 +16,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
 from pubpriv.privacy.events import cap_in, event_from_json, price
 from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     NoRoom,
@@ -28,7 +29,6 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
 from pubpriv.privacy.ledger.replay import FAILURES, check_answer
 from pubpriv.privacy.ledger.runs import runs_of
