@@ -87,7 +87,7 @@ def no_reading(*_):
 @pytest.mark.parametrize(
     ("kind", "steps"),
     [(MeanJob, PLAIN_MEAN), (GaussianJob, PLAIN), (MixtureJob, PLAIN_MIXTURE)],
-    ids=lambda v: str(v)[-12:],
+    ids=["mean", "gaussian", "mixture"],
 )
 def test_no_job_reads_private_rows_as_public(kind, steps, public, world):
     """Of this dataset or another's, by whatever name: refused before a step is called, with the dataset's name."""
