@@ -235,7 +235,7 @@ def test_a_stored_answer_fits_its_question(ledger, curator, name):
         ledger.verify("visits")
 
 
-@pytest.mark.parametrize("name", set(ANSWERS) - {"another part"})  # whose name the books do not know
+@pytest.mark.parametrize("name", sorted(ANSWERS.keys() - {"another part"}))  # whose name the books do not know
 def test_an_answer_that_does_not_fit_is_not_published(ledger, curator, name):
     """Refused, and nothing stands under the charge."""
     with Books.open(ledger.url) as books:
