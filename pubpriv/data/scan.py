@@ -70,7 +70,7 @@ def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
         for name, known in total.items():
             if piece[name].shape != known.shape:  # one number would be added to many
                 raise ValueError("totals of other shapes than the question announced")
-            known += piece[name]
+            np.add(known, piece[name], out=known)
     return total
 
 
