@@ -12,6 +12,7 @@ import pubpriv as pp
 from pubpriv import curator as door
 from pubpriv.audit.catalogue import PRICE, SHARES
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
@@ -22,6 +23,7 @@ from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import InvalidInput, PrivateStepFailed
+from pubpriv.pricing import event_of
 
 D, SD = 3, 1 << 40
 PLANE = Frame((0.0,) * D)
@@ -379,12 +381,12 @@ def test_a_rehearsal_finds_what_fails_on_a_record(monkeypatch):
 
 
 def test_a_stored_question_is_checked_before_it_is_answered(curator, monkeypatch):
-    """A malformed question in the ledger, charged for by another hand, is not answered."""
+    """A malformed question in the ledger, charged for by another hand at its own price, is not answered."""
     right = type(curator._books).charge
 
-    def charge(self, label, question, event):
+    def charge(self, label, question, event):  # noqa: ARG001 - the price is that of what is planted
         planted = question | {"frames": [frame | {"center": [0.0]} for frame in question["frames"]]}
-        return right(self, label, planted, event)
+        return right(self, label, planted, event_of(from_json(planted)))
 
     with monkeypatch.context() as planted:
         planted.setattr(type(curator._books), "charge", charge)
