@@ -384,7 +384,7 @@ def test_a_stored_question_is_checked_before_it_is_answered(curator, monkeypatch
     """A malformed question in the ledger, charged for by another hand at its own price, is not answered."""
     right = type(curator._books).charge
 
-    def charge(self, label, question, event):  # noqa: ARG001 - the price is that of what is planted
+    def charge(self, label, question, event):
         planted = question | {"frames": [frame | {"center": [0.0]} for frame in question["frames"]]}
         return right(self, label, planted, event_of(from_json(planted)))
 
