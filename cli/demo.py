@@ -7,7 +7,8 @@ import typer
 
 from cli.budget import show_charges
 from cli.console import note, out
-from cli.fit_common import run, show
+from cli.estimates import show
+from cli.fit_common import check_root, run
 
 OUTPUT = Path("demo-output")
 RELEASE_ID = "demo"
@@ -29,6 +30,7 @@ def demo(
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
 
+    check_root()
     parts = split(SEED, unit)
     folder = OUTPUT.resolve()
     folder.mkdir(exist_ok=True)

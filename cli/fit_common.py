@@ -3,14 +3,19 @@
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import note, out, table
+from cli.console import note, out
+from cli.estimates import show
 from cli.options import ledger_url
 from cli.voice import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from pubpriv.estimate import Estimate
+    from pubpriv.jobs import Job
 
 NOT_CONVERGED = 4
 
@@ -20,7 +25,9 @@ BudgetOption = Annotated[str, typer.Option(help="What this run may spend: zcdp:R
 DatasetOption = Annotated[str, typer.Option(help="Name of the dataset in the ledger.")]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", help="Where the model is written, as JSON; else under PUBPRIV_OUTPUT.", show_default=False),
+    typer.Option(
+        "--out", help="Model file to write, as JSON; PUBPRIV_OUTPUT keeps one too, where it is set.", show_default=False
+    ),
 ]
 ReleaseIdOption = Annotated[
     str | None,
@@ -61,13 +68,15 @@ def named(
     }
 
 
-def execute(job: Any, out_: Path | None, plain: bool, overwrite: bool, voice: Voice = USUAL) -> None:
+def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: Voice = USUAL) -> None:
     """Run a job, write its model and show it.
 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
     """
-    root = check_root(out_)
+    root = check_root()
+    if out_ is None and root is None:
+        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
     if out_ is not None:
         check_out(out_, job, overwrite)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
@@ -78,18 +87,18 @@ def execute(job: Any, out_: Path | None, plain: bool, overwrite: bool, voice: Vo
         raise
     if out_ is not None:
         save(estimate, out_)
-    file = store(estimate, job, root) if out_ is None else out_
+    files = [file for file in (out_, _kept(estimate, root)) if file is not None]
     if voice.quiet or voice.as_json:
-        out(str(file))
+        out(str(files[0]))
     else:
         show(estimate)
-    note(f"model written to {file}")
+    note(f"model written to {' and '.join(map(str, files))}")
     if not estimate.converged:
         note("the model did not converge: see its warnings")
         raise typer.Exit(NOT_CONVERGED)
 
 
-def run(job: Any, plain: bool, voice: Voice = USUAL) -> Any:
+def run(job: "Job", plain: bool, voice: Voice = USUAL) -> "Estimate":
     """The estimate of a job, through Prefect unless `plain`."""
     from pubpriv.logs import tell
 
@@ -103,7 +112,7 @@ def run(job: Any, plain: bool, voice: Voice = USUAL) -> Any:
     return estimate
 
 
-def _estimate(job: Any, plain: bool) -> Any:
+def _estimate(job: "Job", plain: bool) -> "Estimate":
     from pubpriv.jobs import check_job, run_job
     from tasks.validated import validated
 
@@ -111,15 +120,18 @@ def _estimate(job: Any, plain: bool) -> Any:
     for line in check_job(job, validated(job.bundle)):
         note(f"warning: {line}")
     if plain:
-        return run_job(job, validated(job.bundle))
+        estimate: Estimate = run_job(job, validated(job.bundle))
+        _store(estimate, job)
+        return estimate
     from flows.runtime import running
 
     with running(job.ledger):
         flow = import_module(f"flows.estimate_{job.kind}")
-        return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
+        found: Estimate = getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
+        return found
 
 
-def check_out(path: Path, job: Any, overwrite: bool) -> None:
+def check_out(path: Path, job: "Job", overwrite: bool) -> None:
     """Refuse to lose another model, before anything is spent."""
     from pubpriv.models import load
 
@@ -140,36 +152,36 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
 
 
-def check_root(out_: Path | None) -> Path:
-    """The root of the output tree, for a model that goes nowhere else."""
+def check_root() -> Path | None:
+    """The root of the output tree, if there is one; it can be written."""
     from pubpriv.outputs import output_root
 
     root = output_root()
-    if out_ is None and root is None:
-        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
-    if out_ is not None or root is None:
-        return Path()
+    if root is None:
+        return None
     folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"PUBPRIV_OUTPUT {root} cannot be written: {folder} is no folder this user may write to")
     return root
 
 
-def store(estimate: Any, job: Any, root: Path) -> Path:
-    """The model, its table and its page in the output tree."""
-    from pubpriv.data.tables import PublicTable
-    from pubpriv.outputs import store_release
-    from pubpriv.privacy.ledger import Ledger
-    from pubpriv.report import history_of
+def _store(estimate: "Estimate", job: "Job") -> None:
+    """What the flow's last task does: model, table and page in the output tree, if there is one."""
+    from pubpriv.outputs import output_root, public_rows_of, store_run
 
-    public = PublicTable.open(job.public, estimate.columns)
-    with Ledger.open(job.ledger, create=False) as ledger:
-        history = history_of(ledger, job.dataset)
-    same = public.sha256 == estimate.provenance["public_sha256"]
-    return store_release(estimate, root, public if same else None, history)
+    root = output_root()
+    if root is not None:
+        store_run(estimate, root, public_rows_of(estimate, job.public), job.ledger)
 
 
-def save(estimate: Any, path: Path) -> None:
+def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
+    """Where the run left its model in the output tree."""
+    from pubpriv.outputs import release_files
+
+    return None if root is None else release_files(estimate, root).model
+
+
+def save(estimate: "Estimate", path: Path) -> None:
     """Write the model; a disk that refuses it costs nothing but another try."""
     refused = None
     try:
@@ -181,52 +193,3 @@ def save(estimate: Any, path: Path) -> None:
             f"the model cannot be written to {path} ({refused}); its answers are kept: run the same command with "
             f"--release-id {estimate.provenance['release_id']}, which spends nothing"
         )
-
-
-def show(estimate: Any) -> None:
-    """Privacy statement and estimates with their standard errors, in the data's own units."""
-    privacy = estimate.privacy
-    out(f"privacy: {privacy['guarantee']['text']}")
-    out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
-    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
-    {"mean": _show_mean, "gaussian": _show_gaussian, "gaussian-mixture": _show_mixture}[estimate.kind](estimate)
-    for warning in estimate.diagnostics.get("warnings", []):
-        note(f"warning: {warning}")
-
-
-def _show_mean(estimate: Any) -> None:
-    rows = _mean_rows(estimate)
-    table("released mean: estimate ± standard error", ["", "mean", "of sampling", "of privacy"], rows)
-
-
-def _mean_rows(estimate: Any) -> list[list[str]]:
-    """Of each column: its name, its mean, and the two parts of the mean's standard error."""
-    parts = estimate.standard_errors["mean"]
-    columns = zip(estimate.columns, estimate.mean, parts["sampling"], parts["privacy"], strict=True)
-    return [
-        [name, f"{mean:.6g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"]
-        for name, mean, own, noise in columns
-    ]
-
-
-def _show_gaussian(estimate: Any) -> None:
-    parts = estimate.standard_errors["covariance"]
-    rows = []
-    for i, told in enumerate(_mean_rows(estimate)):
-        sd = estimate.covariance[i, i] ** 0.5
-        own, noise = (parts[part][i][i] / (2 * sd) for part in ("sampling", "privacy"))
-        rows.append([*told, f"{sd:.4g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"])
-    title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
-    table(title, ["", "mean", "of sampling", "of privacy", "sd", "of sampling", "of privacy"], rows)
-
-
-def _show_mixture(estimate: Any) -> None:
-    errors = estimate.standard_errors["means"]
-    rows = []
-    for j, weight in enumerate(estimate.weights):
-        cells = [f"{weight:.3f}"]
-        for i in range(len(estimate.columns)):
-            error = (errors["sampling"][j][i] ** 2 + errors["privacy"][j][i] ** 2) ** 0.5
-            cells.append(f"{estimate.means[j, i]:.4g} ±{error:.2g}\n(sd {estimate.covariances[j, i, i] ** 0.5:.3g})")
-        rows.append([str(j + 1), *cells])
-    table("released components: mean ± standard error (sd)", ["", "weight", *estimate.columns], rows)

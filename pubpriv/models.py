@@ -1,75 +1,21 @@
-"""What is released: means, Gaussians and mixtures as plain numbers."""
+"""What is released: means, Gaussians and mixtures, and their model files."""
 
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 from pubpriv.estimate import FORMAT, Estimate
+from pubpriv.law import Mixture as Mixture  # noqa: PLC0414
 
-
-@public_value
-@dataclass(frozen=True)
-class Mixture:
-    """A Gaussian mixture as numbers: k weights, (k, d) means, (k, d, d) covariances."""
-
-    weights: tuple[float, ...]
-    means: tuple[tuple[float, ...], ...]
-    covariances: tuple[tuple[tuple[float, ...], ...], ...]
-
-    @classmethod
-    def of(cls, weights: Any, means: Any, covariances: Any) -> "Mixture":
-        """From arrays."""
-        lists = (np.asarray(values, dtype=float).tolist() for values in (weights, means, covariances))
-        w, m, c = lists
-        return cls(tuple(w), tuple(map(tuple, m)), tuple(tuple(map(tuple, rows)) for rows in c))
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(weights, means, covariances)."""
-        return np.array(self.weights), np.array(self.means), np.array(self.covariances)
-
-    def log_density(self, rows: np.ndarray) -> np.ndarray:
-        """log p(x) of each row (n, d)."""
-        from scipy.special import logsumexp
-
-        weights, means, covariances = self.arrays
-        joint = np.empty((len(rows), len(weights)))
-        for j, (weight, mean, covariance) in enumerate(zip(weights, means, covariances, strict=True)):
-            root = np.linalg.cholesky(covariance)
-            z = np.linalg.solve(root, (rows - mean).T)
-            joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
-        return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
-
-    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
-        """`n` rows (n, d) in random order."""
-        generator = np.random.default_rng(seed)
-        weights, means, covariances = self.arrays
-        counts = generator.multinomial(n, weights / weights.sum())
-        rows = [
-            generator.multivariate_normal(mean, covariance, count, method="cholesky")
-            for mean, covariance, count in zip(means, covariances, counts, strict=True)
-        ]
-        return generator.permutation(np.concatenate(rows))
-
-    def to_sklearn(self, converged: bool) -> Any:
-        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
-        from sklearn.mixture import GaussianMixture
-
-        weights, means, covariances = self.arrays
-        model = GaussianMixture(len(weights), covariance_type="full")
-        model.weights_, model.means_, model.covariances_ = weights / weights.sum(), means, covariances
-        model.precisions_cholesky_ = np.stack([np.linalg.inv(np.linalg.cholesky(c)).T for c in covariances])
-        model.precisions_ = np.stack([p @ p.T for p in model.precisions_cholesky_])
-        model.converged_, model.n_iter_, model.lower_bound_ = converged, 0, float("nan")
-        model.n_features_in_ = means.shape[1]
-        return model
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.mixture import GaussianMixture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +27,7 @@ class MeanEstimate(Estimate):
     """
 
     kind: ClassVar[str] = "mean"
+    quantities: ClassVar[Mapping[str, str]] = {"mean": "mean"}
 
     center: tuple[float, ...]
 
@@ -89,18 +36,36 @@ class MeanEstimate(Estimate):
         """(d,)."""
         return np.array(self.center)
 
-    def numbers(self) -> dict[str, Any]:
-        """{"mean": [d]}."""
-        return {"mean": list(self.center)}
-
     @classmethod
-    def read_numbers(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a mean."""
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The mean."""
         return {"center": tuple(float(value) for value in data["mean"])}
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureEstimate(Estimate):
+class LawEstimate(Estimate):
+    """A released law of rows: what a Gaussian and a mixture have in common."""
+
+    @property
+    def law(self) -> Mixture:
+        """The law, in the data's own units."""
+        raise NotImplementedError
+
+    def log_density(self, rows: "ArrayLike") -> np.ndarray:
+        """log p(x) of each row (n, d), in the data's own units."""
+        return self.law.log_density(np.asarray(rows, dtype=float))
+
+    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
+        return self.law.sample(n, seed)
+
+    def to_sklearn(self) -> "GaussianMixture":
+        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
+        return self.law.to_sklearn(self.converged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureEstimate(LawEstimate):
     """A released Gaussian mixture; components by falling weight.
 
     Attributes:
@@ -108,8 +73,19 @@ class MixtureEstimate(Estimate):
     """
 
     kind: ClassVar[str] = "gaussian-mixture"
+    quantities: ClassVar[Mapping[str, str]] = {"weights": "weight", "means": "mean", "covariances": "covariance"}
 
     mixture: Mixture
+
+    @property
+    def n_components(self) -> int:
+        """k."""
+        return len(self.mixture.weights)
+
+    @property
+    def law(self) -> Mixture:
+        """The mixture."""
+        return self.mixture
 
     @property
     def weights(self) -> np.ndarray:
@@ -126,34 +102,14 @@ class MixtureEstimate(Estimate):
         """(k, d, d)."""
         return self.mixture.arrays[2]
 
-    def log_density(self, rows: Any) -> np.ndarray:
-        """log p(x) of each row (n, d), in the data's own units."""
-        return self.mixture.log_density(np.asarray(rows, dtype=float))
-
-    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
-        """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
-        return self.mixture.sample(n, seed)
-
-    def to_sklearn(self) -> Any:
-        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
-        return self.mixture.to_sklearn(self.converged)
-
-    def numbers(self) -> dict[str, Any]:
-        """{"weights": [k], "means": [k][d], "covariances": [k][d][d]}."""
-        return {
-            "weights": self.weights.tolist(),
-            "means": self.means.tolist(),
-            "covariances": self.covariances.tolist(),
-        }
-
     @classmethod
-    def read_numbers(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a mixture."""
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Weights, means and covariances."""
         return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianEstimate(Estimate):
+class GaussianEstimate(LawEstimate):
     """A released Gaussian.
 
     Attributes:
@@ -161,8 +117,14 @@ class GaussianEstimate(Estimate):
     """
 
     kind: ClassVar[str] = "gaussian"
+    quantities: ClassVar[Mapping[str, str]] = {"mean": "mean", "covariance": "covariance"}
 
     gaussian: Mixture
+
+    @property
+    def law(self) -> Mixture:
+        """The Gaussian, as a mixture of one component."""
+        return self.gaussian
 
     @property
     def mean(self) -> np.ndarray:
@@ -174,14 +136,6 @@ class GaussianEstimate(Estimate):
         """(d, d)."""
         return np.asarray(self.gaussian.arrays[2][0])
 
-    def log_density(self, rows: Any) -> np.ndarray:
-        """log p(x) of each row (n, d), in the data's own units."""
-        return self.gaussian.log_density(np.asarray(rows, dtype=float))
-
-    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
-        """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
-        return self.gaussian.sample(n, seed)
-
     def to_scipy(self) -> Any:
         """A frozen `scipy.stats.multivariate_normal`."""
         from scipy.stats import Covariance, multivariate_normal
@@ -189,17 +143,9 @@ class GaussianEstimate(Estimate):
         root = np.linalg.cholesky(self.covariance)
         return multivariate_normal(self.mean, Covariance.from_cholesky(root))
 
-    def to_sklearn(self) -> Any:
-        """A fitted `sklearn.mixture.GaussianMixture` with one component."""
-        return self.gaussian.to_sklearn(self.converged)
-
-    def numbers(self) -> dict[str, Any]:
-        """{"mean": [d], "covariance": [d][d]}."""
-        return {"mean": self.mean.tolist(), "covariance": self.covariance.tolist()}
-
     @classmethod
-    def read_numbers(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Of a Gaussian."""
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Mean and covariance."""
         return {"gaussian": Mixture.of([1.0], [data["mean"]], [data["covariance"]])}
 
 
@@ -208,7 +154,7 @@ KINDS: Mapping[str, type[Estimate]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> Estimate:
     """Read a model file: a `MeanEstimate`, `GaussianEstimate` or `MixtureEstimate`, by its kind.
 
     Raises:

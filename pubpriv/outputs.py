@@ -17,19 +17,20 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import numpy as np
-
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
-from pubpriv.estimate import write_atomically
+from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, Unavailable
+from pubpriv.estimate import Estimate, write_atomically
 from pubpriv.models import load
-from pubpriv.report import History, page
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.report import History, history_of, page
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VARIABLE = "PUBPRIV_OUTPUT"
 LATEST = "latest"
@@ -75,7 +76,7 @@ def _is_text(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def release_files(estimate: Any, folder: str | os.PathLike[str]) -> ReleaseFiles:
+def release_files(estimate: Estimate, folder: str | os.PathLike[str]) -> ReleaseFiles:
     """Where the files of a release are kept.
 
     Args:
@@ -93,8 +94,36 @@ def release_files(estimate: Any, folder: str | os.PathLike[str]) -> ReleaseFiles
     return ReleaseFiles(model, table, told, home / f"{LATEST}.json")
 
 
+def public_rows_of(estimate: Estimate, source: str) -> PublicTable | None:
+    """The public rows that a release was made with, if they are still in `source`; else None."""
+    try:
+        public = PublicTable.open(source, estimate.columns)
+    except PubPrivError:
+        return None
+    return public if public.sha256 == estimate.provenance["public_sha256"] else None
+
+
+def store_run(
+    estimate: Estimate, folder: str | os.PathLike[str], public: PublicTable | None, ledger: str
+) -> ReleaseFiles:
+    """Keep the release of a run that came to its end, with the history of its budget on the page.
+
+    This is how every run is kept, with and without Prefect. See `store_release` for what it raises.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree.
+        public: for the page; None draws none.
+        ledger: URL of the ledger that the run was charged to.
+    """
+    with Ledger.open(ledger, create=False) as opened:
+        history = history_of(opened, str(estimate.provenance["dataset"]))
+    store_release(estimate, folder, public, history)
+    return release_files(estimate, folder)
+
+
 def store_release(
-    estimate: Any,
+    estimate: Estimate,
     folder: str | os.PathLike[str],
     public: PublicTable | None = None,
     history: History | None = None,
@@ -142,7 +171,7 @@ def store_release(
     return files.model
 
 
-def numbers_table(estimate: Any) -> Any:
+def numbers_table(estimate: Estimate) -> "pa.Table":
     """Every released number as a row of an Arrow table, the same columns for all kinds of release.
 
     | column | |
@@ -156,25 +185,25 @@ def numbers_table(estimate: Any) -> Any:
     """
     import pyarrow as pa
 
-    where = (estimate.provenance.get("dataset"), estimate.provenance.get("release_id"), estimate.provenance["created"])
-    rows = [(*where, *row) for row in _number_rows(estimate)]
-    fields = [
-        ("dataset", pa.string()),
-        ("release_id", pa.string()),
-        ("created", pa.string()),
-        ("quantity", pa.string()),
-        ("component", pa.int32()),
-        ("column", pa.string()),
-        ("other_column", pa.string()),
-        ("value", pa.float64()),
-        ("error_sampling", pa.float64()),
-        ("error_privacy", pa.float64()),
-    ]
-    arrays = [pa.array([row[i] for row in rows], kind) for i, (_, kind) in enumerate(fields)]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    columns = {
+        "dataset": pa.string(),
+        "release_id": pa.string(),
+        "created": pa.string(),
+        "quantity": pa.string(),
+        "component": pa.int32(),
+        "column": pa.string(),
+        "other_column": pa.string(),
+        "value": pa.float64(),
+        "error_sampling": pa.float64(),
+        "error_privacy": pa.float64(),
+    }
+    where = tuple(estimate.provenance.get(name) for name in ("dataset", "release_id", "created"))
+    rows = [(*where, *astuple(number)) for number in estimate.numbers()]
+    arrays = [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), columns.values(), strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
 
 
-def numbers_file(estimate: Any) -> bytes:
+def numbers_file(estimate: Estimate) -> bytes:
     """`numbers_table` as a Parquet file; the same release gives the same bytes."""
     import pyarrow.parquet as pq
 
@@ -183,37 +212,7 @@ def numbers_file(estimate: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _number_rows(estimate: Any) -> Iterator[tuple[Any, ...]]:
-    """(quantity, component, column, other column, value, sampling, privacy) of every number."""
-    names = estimate.columns
-    parts = {name: _errors(estimate, name) for name in estimate.standard_errors}
-    mixture = estimate.kind == "gaussian-mixture"
-    means = estimate.means if mixture else estimate.mean[None]
-    for j, center in enumerate(means):
-        component = j + 1 if mixture else None
-        if mixture:
-            yield ("weight", component, None, None, float(estimate.weights[j]), *_at(parts["weights"], (j,)))
-        for i, name in enumerate(names):
-            yield ("mean", component, name, None, float(center[i]), *_at(parts["means" if mixture else "mean"], (j, i)))
-        if estimate.kind == "mean":
-            continue
-        covariance = estimate.covariances[j] if mixture else estimate.covariance
-        for a, b in combinations_with_replacement(range(len(names)), 2):
-            errors = _at(parts["covariances" if mixture else "covariance"], (j, a, b))
-            yield ("covariance", component, names[a], names[b], float(covariance[a, b]), *errors)
-
-
-def _errors(estimate: Any, name: str) -> list[np.ndarray]:
-    """Both errors of a part; what is not of a mixture gets a leading axis of one component."""
-    told = [np.asarray(estimate.standard_errors[name][source], dtype=float) for source in ("sampling", "privacy")]
-    return told if estimate.kind == "gaussian-mixture" else [error[None] for error in told]
-
-
-def _at(errors: list[np.ndarray], where: tuple[int, ...]) -> tuple[float, float]:
-    return float(errors[0][where]), float(errors[1][where])
-
-
-def _kept(estimate: Any, files: ReleaseFiles) -> Any:
+def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
     """The release as it stands in its file, if there is one."""
     if not files.model.exists():
         return estimate
@@ -226,14 +225,14 @@ def _kept(estimate: Any, files: ReleaseFiles) -> Any:
     return known
 
 
-def _content(estimate: Any) -> dict[str, Any]:
+def _content(estimate: Estimate) -> dict[str, Any]:
     """What was released, without what two writings of it may differ in; as it reads back from a file."""
     told: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
     told["provenance"] = {name: value for name, value in told["provenance"].items() if name not in _INCIDENTAL}
     return told
 
 
-def _newer(estimate: Any, latest: Path) -> bool:
+def _newer(estimate: Estimate, latest: Path) -> bool:
     """No newer release is in `latest`; a file there that cannot be read is replaced."""
     try:
         known = _age(load(latest))
@@ -242,7 +241,7 @@ def _newer(estimate: Any, latest: Path) -> bool:
     return _age(estimate) > known
 
 
-def _age(estimate: Any) -> tuple[str, str]:
+def _age(estimate: Estimate) -> tuple[str, str]:
     """When a release was made; of two in one second, the one whose id comes later."""
     return str(estimate.provenance["created"]), str(estimate.provenance["release_id"])
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimate import Estimate
 from pubpriv.report import History, picture
 from pubpriv.report.burndown import burn_down
 from pubpriv.report.elements import picture_text
@@ -57,7 +58,7 @@ def show_budget(history: History, standing: Standing, release_id: str) -> tuple[
     return _identity(page), _identity(table)
 
 
-def show_picture(estimate: Any, public: PublicTable | None) -> UUID:
+def show_picture(estimate: Estimate, public: PublicTable | None) -> UUID:
     """Show a release as ellipses (or densities) over the public points."""
     name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"]
     return _identity(

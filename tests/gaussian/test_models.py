@@ -45,7 +45,7 @@ def test_a_file_without_its_numbers_is_damaged(kind, tmp_path):
     """Each kind misses its own numbers; a newer format and an unknown kind are told apart from that."""
     data = MODELS[kind].to_json()
     file = tmp_path / "model.json"
-    for name in MODELS[kind].numbers():
+    for name in MODELS[kind].parts():
         file.write_text(json.dumps({key: value for key, value in data.items() if key != name}))
         with pytest.raises(InvalidInput, match="damaged"):
             pp.load(file)
