@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from cli.console import note, out, table
 
 if TYPE_CHECKING:
-    from pubpriv.estimate import Estimate
-    from pubpriv.numbers import Number
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.released.numbers import Number
 
 SOURCES = ("of sampling", "of privacy")
 
@@ -28,7 +28,7 @@ def show(estimate: "Estimate") -> None:
 
 def show_weights(estimate: "Estimate") -> None:
     """Print the weights of a mixture with both parts of their standard errors."""
-    from pubpriv.numbers import of_quantity
+    from pubpriv.released.numbers import of_quantity
 
     weights = of_quantity(estimate.numbers(), "weight")
     rows = [[str(weight.component), *_cells(weight, ".4f")] for weight in weights]
@@ -37,7 +37,7 @@ def show_weights(estimate: "Estimate") -> None:
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
     """A row for each column: its mean and, where covariances were released, its standard deviation."""
-    from pubpriv.numbers import of_quantity
+    from pubpriv.released.numbers import of_quantity
 
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
     rows = [[str(mean.column), *_cells(mean, ".6g")] for mean in means]
@@ -51,7 +51,7 @@ def _show_columns(numbers: "Sequence[Number]") -> None:
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
     """A row for each component: its weight, and of each column its mean and standard deviation."""
-    from pubpriv.numbers import by_component, of_quantity
+    from pubpriv.released.numbers import by_component, of_quantity
 
     rows = []
     for component, part in by_component(numbers).items():

@@ -14,8 +14,8 @@ from cli.voice import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
-    from pubpriv.estimate import Estimate
     from pubpriv.jobs import Job
+    from pubpriv.released.estimate import Estimate
 
 NOT_CONVERGED = 4
 
@@ -74,7 +74,9 @@ def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
     """
-    root = check_root()
+    from pubpriv.released.files import check_tree
+
+    root = check_tree(job.dataset, job.release_id)
     if out_ is None and root is None:
         raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
     if out_ is not None:
@@ -133,7 +135,7 @@ def _estimate(job: "Job", plain: bool) -> "Estimate":
 
 def check_out(path: Path, job: "Job", overwrite: bool) -> None:
     """Refuse to lose another model, before anything is spent."""
-    from pubpriv.models import load
+    from pubpriv.released.kinds import load
 
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
@@ -152,22 +154,9 @@ def check_out(path: Path, job: "Job", overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
 
 
-def check_root() -> Path | None:
-    """The root of the output tree, if there is one; it can be written."""
-    from pubpriv.outputs import output_root
-
-    root = output_root()
-    if root is None:
-        return None
-    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"PUBPRIV_OUTPUT {root} cannot be written: {folder} is no folder this user may write to")
-    return root
-
-
 def _store(estimate: "Estimate", job: "Job") -> None:
     """What the flow's last task does: model, table and page in the output tree, if there is one."""
-    from pubpriv.outputs import output_root, public_rows_of, store_run
+    from pubpriv.released.files import output_root, public_rows_of, store_run
 
     root = output_root()
     if root is not None:
@@ -176,7 +165,7 @@ def _store(estimate: "Estimate", job: "Job") -> None:
 
 def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
     """Where the run left its model in the output tree."""
-    from pubpriv.outputs import release_files
+    from pubpriv.released.files import release_files
 
     return None if root is None else release_files(estimate, root).model
 

@@ -18,9 +18,9 @@ from cli.options import JsonOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
-    from pubpriv.drift import Difference, Drift
-    from pubpriv.estimate import Estimate
-    from pubpriv.report import History
+    from pubpriv.released.compare import Difference, Drift
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.released.report import History
 
 MOST_DIFFERENCES = 25
 """Of more numbers, `compare` lists those that differ most."""
@@ -31,7 +31,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 
 def show(model: Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
-    from pubpriv.report.words import headline, is_simulation, opening
+    from pubpriv.released.report.words import headline, is_simulation, opening
 
     estimate = _loaded(model)
     if as_json:
@@ -64,8 +64,8 @@ def report(
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
     from pubpriv.data.tables import PublicTable
-    from pubpriv.report import write_report
-    from pubpriv.report.words import is_simulation
+    from pubpriv.released.report import write_report
+    from pubpriv.released.report.words import is_simulation
 
     estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
@@ -81,7 +81,7 @@ def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.report import history_of
+    from pubpriv.released.report import history_of
 
     dataset = estimate.provenance["dataset"]
     with Ledger.open(ledger_url(ledger), create=False) as books:
@@ -102,8 +102,8 @@ def compare(
     A number changed if its difference is beyond what privacy noise and sampling make of one unchanged law, at a
     level of 5% for all numbers together (Bonferroni).
     """
-    from pubpriv.drift import compare as drift_of
-    from pubpriv.report.words import of_whom
+    from pubpriv.released.compare import compare as drift_of
+    from pubpriv.released.report.words import of_whom
 
     one, other = _loaded(first), _loaded(second)
     drift = drift_of(one, other)
@@ -117,7 +117,7 @@ def compare(
 
 
 def _show_drift(drift: "Drift", every: bool) -> None:
-    from pubpriv.drift import CHANGED, NOISE, SAMPLING
+    from pubpriv.released.compare import CHANGED, NOISE, SAMPLING
 
     if drift.pairs:
         matched = ", ".join(f"{pair.first} with {pair.second} ({pair.distance:.2g} sd apart)" for pair in drift.pairs)
@@ -184,8 +184,8 @@ def sample(
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
     """
-    from pubpriv.report.words import is_simulation, of_whom
-    from pubpriv.synthetic import write_sample
+    from pubpriv.released.report.words import is_simulation, of_whom
+    from pubpriv.released.sample import write_sample
 
     estimate = _loaded(model)
     _check_target(out_, [model], overwrite)
@@ -201,8 +201,8 @@ def sample(
 
 def _loaded(model: Path) -> "Estimate":
     """The release in a model file, whole."""
-    from pubpriv.models import load
-    from pubpriv.report.inputs import check_whole
+    from pubpriv.released.kinds import load
+    from pubpriv.released.report.inputs import check_whole
 
     estimate = load(model)
     check_whole(estimate)

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.outputs import LATEST, output_root, safe_name
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import to_text
-from pubpriv.provenance import check_model
+from pubpriv.released.files import LATEST, output_root, safe_name
+from pubpriv.released.provenance import check_model
 from tasks.guard import private_task, safe_flow
 
 FINE = "every record follows from those before it"

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
-from pubpriv.numbers import QUANTITIES, Number, of_quantity
+from pubpriv.released.numbers import QUANTITIES, Number, of_quantity
 from schemas.checks import require
 from schemas.public import FINITE, SOME_ROWS
 
@@ -48,7 +48,7 @@ NUMBERS = pa.DataFrameSchema(
     unique=["quantity", "component", "column", "other_column"],
     unique_column_names=True,
 )
-"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.outputs`)."""
+"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.released.files`)."""
 
 
 ESTIMATES = pa.DataFrameSchema(

@@ -14,10 +14,10 @@ from uuid import UUID
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimate import Estimate
-from pubpriv.report import History, picture
-from pubpriv.report.burndown import burn_down
-from pubpriv.report.elements import picture_text
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.report import History, picture
+from pubpriv.released.report.burndown import burn_down
+from pubpriv.released.report.elements import picture_text
 from tasks.events import Standing
 
 NEWEST_RUNS = 100

@@ -55,7 +55,7 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
-from pubpriv.estimate import replacing
+from pubpriv.released.estimate import replacing
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,13 +14,13 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import BudgetExceeded
-from pubpriv.estimate import Estimate
 from pubpriv.jobs import Job
-from pubpriv.models import KINDS
-from pubpriv.outputs import output_root, public_rows_of, store_run
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.report import history_of
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.files import check_tree, output_root, public_rows_of, store_run
+from pubpriv.released.kinds import KINDS
+from pubpriv.released.report import history_of
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
 from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
@@ -68,9 +68,13 @@ def publish_release(estimate: E, job: Job, folder: str | os.PathLike[str], warn_
 def refusals_told(job: Job) -> Iterator[None]:
     """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
 
+    A run whose files could not be kept afterwards does not begin.
+
     Raises:
+        InvalidInput: `PUBPRIV_OUTPUT` cannot be written, or the names of the run make no file names.
         BudgetExceeded: as it came; the flow run fails with its text.
     """
+    check_tree(job.dataset, job.release_id)
     try:
         yield
     except BudgetExceeded as refusal:

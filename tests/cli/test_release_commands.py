@@ -294,10 +294,10 @@ def test_sample_refuses_in_words(program, here, estimate, arguments, text):
 
 def test_sample_of_many_rows_is_drawn_in_parts(here, monkeypatch):
     """Parts have seeds of their own, and together as many rows as asked."""
-    from pubpriv import synthetic
+    from pubpriv.released import sample
 
-    monkeypatch.setattr(synthetic, "AT_ONCE", 200)
-    synthetic.write_sample(gaussian_release(), 1234, "a.parquet", seed=3)
+    monkeypatch.setattr(sample, "AT_ONCE", 200)
+    sample.write_sample(gaussian_release(), 1234, "a.parquet", seed=3)
     frame = pd.read_parquet("a.parquet")
     assert len(frame) == 1234
     assert not frame.duplicated().any()
@@ -335,6 +335,16 @@ def test_a_file_of_its_own_does_not_keep_a_release_out_of_the_tree(program, fold
     assert refused.code == 2
     assert "PUBPRIV_OUTPUT" in refused.err
     assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["runs"] == 1
+
+
+def test_a_name_that_makes_no_file_is_refused_before_anything_is_spent(program, folder, monkeypatch):
+    """A release id too long for a file name, with and without --out: exit 2, and the ledger has no run."""
+    monkeypatch.setenv("PUBPRIV_OUTPUT", "released")
+    for more in ({}, {"out": None}):
+        refused = program(*mean_arguments(release_id="r" * 201, **more))
+        assert (refused.code, len(refused.lines)) == (2, 1)
+        assert "is no name for a file" in refused.err
+    assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["runs"] == 0
 
 
 def test_fit_asks_where_the_model_goes(program, folder, monkeypatch):

@@ -10,9 +10,9 @@ from stores import drop_guards, raw
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.gaussian.job import MeanJob, run_mean
-from pubpriv.outputs import store_release
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.files import store_release
 
 pytestmark = pytest.mark.prefect
 

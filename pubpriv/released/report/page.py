@@ -7,20 +7,20 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimate import Estimate, write_atomically
-from pubpriv.models import MixtureEstimate
-from pubpriv.numbers import by_component, of_quantity
 from pubpriv.privacy.wording import guarantee_lines, plain_words
-from pubpriv.report import words
-from pubpriv.report.burndown import burn_down
-from pubpriv.report.charts import intervals, positions, weight_bars
-from pubpriv.report.elements import element, page_text
-from pubpriv.report.ellipses import drawn
-from pubpriv.report.history import History
-from pubpriv.report.inputs import check_history, check_public
-from pubpriv.report.plane import moments_of, telling
-from pubpriv.report.style import CSS
-from pubpriv.report.tables import (
+from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import by_component, of_quantity
+from pubpriv.released.report import words
+from pubpriv.released.report.burndown import burn_down
+from pubpriv.released.report.charts import intervals, positions, weight_bars
+from pubpriv.released.report.elements import element, page_text
+from pubpriv.released.report.ellipses import drawn
+from pubpriv.released.report.history import History
+from pubpriv.released.report.inputs import check_history, check_public
+from pubpriv.released.report.plane import moments_of, telling
+from pubpriv.released.report.style import CSS
+from pubpriv.released.report.tables import (
     HEADS,
     correlations,
     facts,

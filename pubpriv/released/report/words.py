@@ -1,7 +1,7 @@
 """What a report says in sentences: headline, what to read first, how to read an error."""
 
 from pubpriv.data.columns import parse_columns
-from pubpriv.estimate import Estimate
+from pubpriv.released.estimate import Estimate
 
 SHARE = "Sharing this page costs no privacy: all of it follows from answers that were paid for and from public rows."
 

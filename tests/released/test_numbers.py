@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from releases import gaussian_release, mean_release, mixture_release
 
-from pubpriv.numbers import Number, by_component, of_quantity
+from pubpriv.released.numbers import Number, by_component, of_quantity
 
 MAKERS = {"mean": mean_release, "gaussian": gaussian_release, "gaussian-mixture": mixture_release}
 COLUMNS = ("age", "cost", "visits")
@@ -90,9 +90,9 @@ def test_numbers_are_chosen_by_quantity_and_component():
 
 def test_nobody_takes_an_estimate_apart_again():
     """Whatever shows, writes or compares a release reads its table: `standard_errors` is opened in one place."""
-    root = Path(__file__).parents[1]
-    files = [*(root / "pubpriv").glob("*.py"), *(root / "pubpriv" / "report").glob("*.py")]
-    files += [path for folder in ("cli", "tasks", "flows", "schemas") for path in (root / folder).glob("*.py")]
+    root = Path(__file__).parents[2]
+    folders = ("pubpriv/released", "cli", "tasks", "flows", "schemas")
+    files = [path for folder in folders for path in (root / folder).rglob("*.py")]
     readers = {
         path.name
         for path in files

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import Estimate
-from pubpriv.models import MixtureEstimate
-from pubpriv.numbers import Number, by_component, of_quantity
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import Number, by_component, of_quantity
 
 LEVEL = 0.05
 """Chance that two releases of one unchanged law are said to differ anywhere."""

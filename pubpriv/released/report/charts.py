@@ -3,10 +3,23 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from pubpriv.numbers import Number, of_quantity
-from pubpriv.report.drawing import FAINT, INK, PAPER, RULE, SHADES, WIDTH, Axis, bottom_axis, line, sheet, short, words
-from pubpriv.report.elements import add, element
-from pubpriv.report.numbers import Z95, percent, small, told
+from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.report.digits import Z95, percent, small, told
+from pubpriv.released.report.drawing import (
+    FAINT,
+    INK,
+    PAPER,
+    RULE,
+    SHADES,
+    WIDTH,
+    Axis,
+    bottom_axis,
+    line,
+    sheet,
+    short,
+    words,
+)
+from pubpriv.released.report.elements import add, element
 
 BOTH, NOISE = "#56B4E9", "#0B4F75"
 """The whole interval light, the part of the privacy noise in it dark."""

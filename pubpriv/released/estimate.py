@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from pubpriv.numbers import QUANTITIES, Number
+from pubpriv.released.numbers import QUANTITIES, Number
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.law import Mixture
     from pubpriv.privacy.books import Statement
+    from pubpriv.released.law import Mixture
 
 FORMAT = 1
 

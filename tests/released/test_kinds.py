@@ -7,7 +7,8 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.models import KINDS, GaussianEstimate, MeanEstimate, Mixture, MixtureEstimate
+from pubpriv.released.kinds import KINDS, GaussianEstimate, MeanEstimate, MixtureEstimate
+from pubpriv.released.law import Mixture
 
 SHARED = {
     "columns": ("a", "log1p(b)"),

@@ -24,10 +24,10 @@ from urllib.parse import quote
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, Unavailable
-from pubpriv.estimate import Estimate, write_atomically
-from pubpriv.models import load
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.report import History, history_of, page
+from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.kinds import load
+from pubpriv.released.report import History, history_of, page
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +55,23 @@ def output_root() -> Path | None:
     """The folder that `PUBPRIV_OUTPUT` names, if it names one."""
     named = os.environ.get(VARIABLE, "").strip()
     return Path(named).expanduser() if named else None
+
+
+def check_tree(dataset: str, release_id: str) -> Path | None:
+    """The root of the tree, if there is one, after a check that a release can be kept there: before anything is spent.
+
+    Raises:
+        InvalidInput: the folder cannot be written, or the names make no file names.
+    """
+    root = output_root()
+    if root is None:
+        return None
+    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
+    for name in (dataset, release_id):
+        safe_name(name)
+    return root
 
 
 def safe_name(name: str) -> str:

@@ -6,9 +6,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from pubpriv.numbers import Number
-from pubpriv.report.elements import clean, element
-from pubpriv.report.numbers import MINUS, Z95, small, told
+from pubpriv.released.numbers import Number
+from pubpriv.released.report.digits import MINUS, Z95, small, told
+from pubpriv.released.report.elements import clean, element
 
 HEADS = ("", "estimate", "95% interval", "± privacy noise", "± sampling")
 

@@ -5,10 +5,11 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimate import Estimate
-from pubpriv.law import Mixture
-from pubpriv.numbers import of_quantity
-from pubpriv.report.drawing import (
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import of_quantity
+from pubpriv.released.report.digits import Z95, percent, told
+from pubpriv.released.report.drawing import (
     DASHES,
     FAINT,
     PAPER,
@@ -25,10 +26,9 @@ from pubpriv.report.drawing import (
     sheet,
     words,
 )
-from pubpriv.report.elements import add, element, picture_text
-from pubpriv.report.inputs import check_public
-from pubpriv.report.numbers import Z95, percent, told
-from pubpriv.report.plane import Plane, plane_of
+from pubpriv.released.report.elements import add, element, picture_text
+from pubpriv.released.report.inputs import check_public
+from pubpriv.released.report.plane import Plane, plane_of
 
 MOST_POINTS = 1000
 """Of more public rows, so many are drawn, evenly chosen in their order."""

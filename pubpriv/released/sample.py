@@ -11,8 +11,8 @@ import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.errors import InvalidInput, Unavailable
-from pubpriv.estimate import Estimate, replacing
-from pubpriv.models import LawEstimate
+from pubpriv.released.estimate import Estimate, replacing
+from pubpriv.released.kinds import LawEstimate
 
 SUFFIXES = (".csv", ".parquet")
 AT_ONCE = 2**22

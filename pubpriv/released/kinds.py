@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import FORMAT, Estimate
-from pubpriv.law import Mixture as Mixture  # noqa: PLC0414
+from pubpriv.released.estimate import FORMAT, Estimate
+from pubpriv.released.law import Mixture
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import Estimate
-from pubpriv.report.history import History
-from pubpriv.report.words import of_whom
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.report.history import History
+from pubpriv.released.report.words import of_whom
 
 
 def check_public(estimate: Estimate, public: PublicTable | None) -> None:
