@@ -55,30 +55,29 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
         numbers: of a mixture.
         chosen: names of the columns to show, in this order.
     """
-    all_means, all_spreads = ({(n.column, n.component): n for n in of_quantity(numbers, q)} for q in ("mean", "sd"))
-    components = sorted({number.component or 0 for number in numbers})
+    places = {name: [n for n in of_quantity(numbers, "mean") if n.column == name] for name in chosen}
+    spreads = {name: [n for n in of_quantity(numbers, "sd") if n.column == name] for name in chosen}
     head, row = 30.0, 15.0
-    block = 24.0 + row * len(components) + 34
-    listed = []
-    for name in chosen:
-        places = [f"component {j} at {told(all_means[name, j].value, all_means[name, j].error)}" for j in components]
-        listed.append(f"{name}: {', '.join(places)}")
+    block = 24.0 + row * len(places[chosen[0]]) + 34
+    listed = [
+        f"{name}: {', '.join(f'component {mean.component} at {told(mean.value, mean.error)}' for mean in means)}"
+        for name, means in places.items()
+    ]
     made = sheet("positions", head + block * len(chosen), "Where the released components are", ". ".join(listed) + ".")
     _legend(made, spread=True)
-    for number, name in enumerate(chosen):
+    for number, (name, means) in enumerate(places.items()):
         y = head + block * number + 14
-        means, spreads = ([told_[name, j] for j in components] for told_ in (all_means, all_spreads))
-        reach = [max(s.value, 2.1 * m.error) for m, s in zip(means, spreads, strict=True)]
+        reach = [max(s.value, 2.1 * m.error) for m, s in zip(means, spreads[name], strict=True)]
         low = min(m.value - r for m, r in zip(means, reach, strict=True))
         high = max(m.value + r for m, r in zip(means, reach, strict=True))
         axis = Axis(low - 0.02 * (high - low), high + 0.02 * (high - low), 20.0, WIDTH - 10)
         add(made, words(short(name, 50), 0.0, y, font_weight="bold"))
-        for place, (m, s) in enumerate(zip(means, spreads, strict=True)):
+        for place, (m, s) in enumerate(zip(means, spreads[name], strict=True)):
             at = y + 14 + row * place
             add(made, words(str(m.component), 0.0, at + 4, font_size="11", fill=FAINT))
             add(made, line(axis(m.value - s.value), at, axis(m.value + s.value), at, "#9a9a9a", 1.2))
             _interval(made, axis, m.value, m.error, m.privacy, at)
-        bottom_axis(made, axis, y + 12 + row * len(components), "")
+        bottom_axis(made, axis, y + 12 + row * len(means), "")
     return made
 
 
