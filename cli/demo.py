@@ -29,7 +29,7 @@ def demo(
     from pubpriv.mixture.job import MixtureJob
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.released.files import check_tree
+    from pubpriv.released.tree import check_tree
 
     dataset = f"rand-hie-{unit}"
     check_tree(dataset, RELEASE_ID)

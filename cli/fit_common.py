@@ -74,7 +74,7 @@ def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
     """
-    from pubpriv.released.files import check_tree
+    from pubpriv.released.tree import check_tree
 
     root = check_tree(job.dataset, job.release_id)
     if out_ is None and root is None:
@@ -156,16 +156,18 @@ def check_out(path: Path, job: "Job", overwrite: bool) -> None:
 
 def _store(estimate: "Estimate", job: "Job") -> None:
     """What the flow's last task does: model, table and page in the output tree, if there is one."""
-    from pubpriv.released.files import output_root, public_rows_of, store_run
+    from pubpriv.released.tree import output_root
 
     root = output_root()
     if root is not None:
+        from pubpriv.released.files import public_rows_of, store_run
+
         store_run(estimate, root, public_rows_of(estimate, job.public), job.ledger)
 
 
 def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
     """Where the run left its model in the output tree."""
-    from pubpriv.released.files import release_files
+    from pubpriv.released.tree import release_files
 
     return None if root is None else release_files(estimate, root).model
 

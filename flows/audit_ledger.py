@@ -13,8 +13,8 @@ from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import to_text
-from pubpriv.released.files import LATEST, output_root, safe_name
 from pubpriv.released.provenance import check_model
+from pubpriv.released.tree import LATEST, output_root, safe_name
 from tasks.guard import private_task, safe_flow
 
 FINE = "every record follows from those before it"

@@ -18,9 +18,10 @@ from pubpriv.jobs import Job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.files import check_tree, output_root, public_rows_of, store_run
+from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
 from pubpriv.released.report import history_of
+from pubpriv.released.tree import check_tree, output_root
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
 from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
