@@ -155,6 +155,19 @@ def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.parametrize(("root", "release_id"), [("out", "r" * 201), ("file/x", "r1")], ids=["name", "folder"])
+def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatch, root, release_id):
+    """A name that makes no file, a folder that cannot be made: refused before the ledger is opened."""
+    from pubpriv.errors import InvalidInput
+    from tasks.publish import refusals_told
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
+    job = MeanJob("private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
+    with pytest.raises(InvalidInput, match="is no name for a file|cannot be written"), refusals_told(job):
+        pytest.fail("the run began")
+
+
 def test_a_budget_that_runs_low_is_told_in_time(world):
     """After r1 two more runs fit, which is enough; after r2 one, and an event says so with the ledger's figures."""
     [payload] = _events("pubpriv.budget.low", 1)
