@@ -164,7 +164,7 @@ def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatc
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
     job = MeanJob("private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
-    with pytest.raises(InvalidInput, match="is no name for a file|cannot be written"), refusals_told(job):
+    with pytest.raises(InvalidInput, match=r"is no name for a file|cannot be written"), refusals_told(job):
         pytest.fail("the run began")
 
 
