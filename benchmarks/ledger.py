@@ -112,7 +112,7 @@ class _Writer:
         self._seq, self._previous = 0, ""
         self._state, self._run = DatasetState(), RunState()
 
-    def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict]:
+    def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict[str, Any]]:
         per_run = _RHO * (charges_per_run + 1)
         budget, allotment = ZeroConcentratedDP(per_run * (runs + 3)), ZeroConcentratedDP(per_run)
         yield self._row("registered", {"budget": budget_to_json(budget), "unit": "one patient", "cap": budget.cap})
@@ -122,7 +122,7 @@ class _Writer:
 
     def _run_rows(
         self, release_id: str, allotment: Budget, budget: Budget, charges: int, left_open: bool
-    ) -> Iterator[dict]:
+    ) -> Iterator[dict[str, Any]]:
         paid = {"price_run": price(EVENT, allotment), "price_ledger": price(EVENT, budget)}
         hold = hold_for(allotment, budget, self._state.cap, self._state.remaining)
         opened = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
@@ -141,7 +141,9 @@ class _Writer:
     def _now(self) -> datetime:
         return START + timedelta(seconds=20 * self._seq)
 
-    def _row(self, kind: str, body: dict, release_id: str | None = None, key: str | None = None) -> dict:
+    def _row(
+        self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None
+    ) -> dict[str, Any]:
         facts = {name: value.to_json() if isinstance(value, Amount) else value for name, value in body.items()}
         run = None if release_id is None or kind == "opened" else self._run
         self._state, run = apply(kind, facts_of(kind, facts), self._state, run)

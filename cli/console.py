@@ -109,7 +109,7 @@ def progress() -> Iterator[None]:
     def around(name: str, step: Any) -> Any:
         def told(*args: Any, **kwargs: Any) -> Any:
             step_name = STEP_NAMES.get(name, name.replace("_", " "))
-            if console.is_terminal:
+            if spinner is not None:
                 spinner.update(f"{step_name} ...")
             else:
                 note(f"  {step_name}")

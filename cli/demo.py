@@ -7,7 +7,8 @@ import typer
 
 from cli.budget import show_charges
 from cli.console import note, out
-from cli.fit_common import run, show
+from cli.estimates import show
+from cli.fit_common import run
 
 OUTPUT = Path("demo-output")
 RELEASE_ID = "demo"
@@ -28,11 +29,13 @@ def demo(
     from pubpriv.mixture.job import MixtureJob
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.tree import check_tree
 
+    dataset = f"rand-hie-{unit}"
+    check_tree(dataset, RELEASE_ID)
     parts = split(SEED, unit)
     folder = OUTPUT.resolve()
     folder.mkdir(exist_ok=True)
-    dataset = f"rand-hie-{unit}"
     private, public = folder / f"private-{unit}.parquet", folder / f"public-{unit}.parquet"
     parts.private.to_parquet(private)
     parts.public.to_parquet(public)

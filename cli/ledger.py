@@ -65,7 +65,7 @@ def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
 
 def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, Any]:
     from pubpriv.ledger import Ledger
-    from pubpriv.provenance import check_model
+    from pubpriv.released.provenance import check_model
 
     with Ledger.open(url, create=False) as books:
         found = {}

@@ -68,6 +68,6 @@ def _usage(error: Any) -> int:
     """A command line that cannot be understood: what is wrong, and where to look it up."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
-        return error.exit_code
+        return int(error.exit_code)
     where = error.ctx.command_path if getattr(error, "ctx", None) else "pubpriv"
     return fail(InvalidInput(f"{error.format_message().rstrip('.')}: see `{where} --help`"))

@@ -174,7 +174,7 @@ def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     ]
     heads = ["", "error", "of sampling", "of privacy", "without privacy", "public rows alone"]
     table("predicted root mean square errors", heads, errors)
-    if plan.feasible:
+    if plan.enough is None:
         out("feasible: yes")
     else:
         out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.told()}")

@@ -58,7 +58,8 @@ def read(file: Path, put_in: bool = True) -> Dataset | Audit:
 
 
 def _loaded(file: Path) -> Any:
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     problem, data = "", None
     try:

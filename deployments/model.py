@@ -1,7 +1,7 @@
 """What a file of `deployments/datasets` may say: a dataset with its releases, or an audit of a ledger."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -96,8 +96,9 @@ class Schedule(_Part):
         anchor = self.anchor or datetime(2026, 1, 1)
         if anchor.tzinfo is None:
             anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
+        assert self.interval is not None  # one of the three is given, as `_one` sees to
         return schedules.IntervalSchedule(
-            interval=self.interval, anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
 
     def told(self) -> str:

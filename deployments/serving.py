@@ -238,6 +238,6 @@ def wait_until_told(alive: Callable[[], str | None]) -> None:
             signal.signal(number, handler)
 
 
-_STOP = (signal.SIGINT, signal.SIGTERM)
+_STOP: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if sys.platform != "win32":
     _STOP = (*_STOP, signal.SIGHUP)

@@ -148,7 +148,8 @@ def _files() -> list[Path]:
 
 
 def _loaded(file: Path) -> dict[str, Any]:
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     try:
         data = YAML(typ="safe").load(file.read_text(encoding="utf-8"))

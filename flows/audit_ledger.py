@@ -13,9 +13,9 @@ from flows.allowed import check_audit_allowed
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.ledger import Ledger
-from pubpriv.outputs import LATEST, output_root, safe_name
 from pubpriv.privacy.units import to_text
-from pubpriv.provenance import check_model
+from pubpriv.released.provenance import check_model
+from pubpriv.released.tree import LATEST, output_root, safe_name
 from tasks.guard import private_task, safe_flow
 
 FINE = "every record follows from those before it"

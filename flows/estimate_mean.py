@@ -5,7 +5,7 @@ from prefect.settings import get_current_settings
 from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MeanParameters
 from pubpriv.gaussian.job import run_mean
-from pubpriv.models import MeanEstimate
+from pubpriv.released.kinds import MeanEstimate
 from tasks.gaussian import gaussian_steps, mean_steps
 from tasks.guard import safe_flow
 from tasks.publish import publish_release, refusals_told

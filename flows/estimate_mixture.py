@@ -5,7 +5,7 @@ from prefect.settings import get_current_settings
 from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MixtureParameters
 from pubpriv.mixture.job import run_job
-from pubpriv.models import MixtureEstimate
+from pubpriv.released.kinds import MixtureEstimate
 from tasks.guard import safe_flow
 from tasks.mixture import mixture_steps
 from tasks.publish import publish_release, refusals_told

@@ -12,10 +12,10 @@ __version__ = version("pubpriv")
 _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
     "Curator": "pubpriv.curator",
-    "GaussianEstimate": "pubpriv.models",
+    "GaussianEstimate": "pubpriv.released.kinds",
     "Ledger": "pubpriv.ledger",
-    "MeanEstimate": "pubpriv.models",
-    "MixtureEstimate": "pubpriv.models",
+    "MeanEstimate": "pubpriv.released.kinds",
+    "MixtureEstimate": "pubpriv.released.kinds",
     "PrivateGaussianMixture": "pubpriv.mixture.estimator",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
@@ -24,7 +24,7 @@ _HOMES = {
     "estimate_gaussian": "pubpriv.gaussian.pipeline",
     "estimate_mean": "pubpriv.gaussian.mean",
     "estimate_mixture": "pubpriv.mixture.pipeline",
-    "load": "pubpriv.models",
+    "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pubpriv.ledger import Ledger
     from pubpriv.mixture.estimator import PrivateGaussianMixture
     from pubpriv.mixture.pipeline import estimate_mixture
-    from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
+    from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
 
 __all__ = [
     "ApproximateDP",

@@ -55,7 +55,7 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
-from pubpriv.estimate import replacing
+from pubpriv.released.estimate import replacing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -167,7 +167,8 @@ def crossing(task: Task[P, R], folder: str | os.PathLike[str]) -> Callable[P, R]
 
     @functools.wraps(task.fn)
     def step(*args: P.args, **kwargs: P.kwargs) -> R:
-        return task(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
+        found: R = task(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
+        return found
 
     return step
 
@@ -230,7 +231,7 @@ def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> 
     return kind(str(error)) if kind else otherwise()
 
 
-def _call(step: Step, args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> Any:
+def _call(step: Callable[..., R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> R:
     """`step`'s result; whatever it raises leaves as `fresh_error` makes it."""
     try:
         return step(*args, **kwargs)

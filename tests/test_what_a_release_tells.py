@@ -18,9 +18,10 @@ from pubpriv.curator import new_release_id
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
-from pubpriv.outputs import release_files, store_release
 from pubpriv.privacy.ledger import book, store
-from pubpriv.report import history_of, page
+from pubpriv.released.files import store_release
+from pubpriv.released.report import history_of, page
+from pubpriv.released.tree import release_files
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 CLOCK = re.compile(r"\d\d:\d\d|T\d{4}")

@@ -16,8 +16,8 @@ from pubpriv.gaussian.pipeline import chosen_target, estimate_gaussian
 from pubpriv.gaussian.plan import check_feasible
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
-from pubpriv.models import GaussianEstimate, MeanEstimate
 from pubpriv.privacy.budgets import Budget, purse_of
+from pubpriv.released.kinds import GaussianEstimate, MeanEstimate
 
 WORDS = ("identity", "unknown")
 """What a covariance may be besides a file."""

@@ -14,15 +14,15 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
 from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
 from pubpriv.ingest import settling
-from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import MeanEstimate
 
 WORTH = 0.9
 """A run must be predicted to bring the error below this many times that of the public mean alone."""

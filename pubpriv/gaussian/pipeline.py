@@ -14,7 +14,6 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.auto import estimate_table
 from pubpriv.gaussian.awkward import checked_scale, examine
 from pubpriv.gaussian.drivers import Outcome, Told, debiased, walk
@@ -33,9 +32,11 @@ from pubpriv.gaussian.reference_gaussian import (
 )
 from pubpriv.gaussian.steps import PLAIN, GaussianSteps
 from pubpriv.ingest import settling
-from pubpriv.models import GaussianEstimate, Mixture
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import GaussianEstimate
+from pubpriv.released.law import Mixture
 
 TARGETS = ("auto", "gaussian", "moments")
 METHODS = ("learner", "algorithm-2")

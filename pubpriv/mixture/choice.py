@@ -9,8 +9,8 @@ from pubpriv.data.questions import BoundedScore
 from pubpriv.mixture.components import cells_of
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 
 QUIET = 0.05
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""

@@ -11,7 +11,7 @@ from pubpriv.mixture.pipeline import checked_public, estimate_mixture
 from pubpriv.mixture.regimes import advice
 from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
-from pubpriv.models import MixtureEstimate
+from pubpriv.released.kinds import MixtureEstimate
 
 
 @dataclass(frozen=True)

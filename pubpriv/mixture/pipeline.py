@@ -20,8 +20,8 @@ from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
 from pubpriv.mixture.shapes import shaped
 from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.mixture.supercluster import Groups
-from pubpriv.models import MixtureEstimate
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.kinds import MixtureEstimate
 
 
 def estimate_mixture(

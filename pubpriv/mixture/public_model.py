@@ -9,7 +9,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import floored, one_thread
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import k_means
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 Setting = tuple[str, float]
 

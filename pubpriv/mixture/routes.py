@@ -17,8 +17,8 @@ from pubpriv.mixture.shapes import Shape, narrowed, shaped
 from pubpriv.mixture.steps import MixtureSteps
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.mixture.unknown import Evidence, proposal
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 
 
 @dataclass(frozen=True)

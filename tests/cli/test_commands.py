@@ -248,13 +248,13 @@ def test_a_model_that_did_not_converge_is_written_and_flagged(program, folder):
 
 def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balance, folder, monkeypatch):
     """A model that cannot be written is exit code 5 with the line that writes it for free."""
-    import pubpriv.estimate
+    import pubpriv.released.estimate
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(pubpriv.estimate, "write_atomically", full)
+        disk.setattr(pubpriv.released.estimate, "write_atomically", full)
         told = fit(release_id="r1")
     assert told.code == 5
     assert "No space left on device" in told.lines[-1]

@@ -15,7 +15,7 @@ from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 
 def through_text(value):

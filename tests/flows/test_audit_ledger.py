@@ -14,10 +14,10 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.errors import LedgerViolation
 from pubpriv.gaussian.job import MeanJob, run_mean
-from pubpriv.outputs import store_release
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.files import store_release
 
 pytestmark = pytest.mark.prefect
 

@@ -26,9 +26,9 @@ from pubpriv.mixture.bks.supercluster import _radius, supercluster
 from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.scaling import precondition
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.law import Mixture
 
 PAPER, PRACTICAL = CONSTANTS["paper"], CONSTANTS["practical"]
 NEAR, FAR = Cylinder(Frame((0.0, 0.0)), 1.0), Cylinder(Frame((0.0, 0.0)), 2.0)

@@ -12,8 +12,8 @@ from pubpriv.mixture.public_model import fit
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.shapes import choose_shape, shaped
 from pubpriv.mixture.steps import PLAIN
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.law import Mixture
 
 CHEAP = replace(PLAIN, public_model=lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 TYPES = ("full", "diag", "spherical")

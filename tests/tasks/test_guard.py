@@ -20,9 +20,9 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, SpecMismatch
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.law import Mixture
 from tasks.guard import (
     FLOW_FAILED,
     ByContent,

@@ -18,8 +18,8 @@ from pubpriv.mixture.plan import UNTRUSTED
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.steps import MixtureSteps
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.law import Mixture
 
 UNEQUAL = 30.0
 """Column scales further apart than this are worth a warning: balls measure all columns alike."""

@@ -15,7 +15,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.bks.constants import ALPHA
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.scaling import FLOOR, Scaling
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 COLUMNS_FROM = 10
 """From so many degrees of freedom on, columns have scales of their own inside groups."""

@@ -12,7 +12,8 @@ from releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
-from pubpriv.outputs import numbers_table, output_root, release_files, safe_name, store_release
+from pubpriv.released.files import numbers_table, store_release
+from pubpriv.released.tree import output_root, release_files, safe_name
 from schemas.released import validate_numbers
 
 NAMES = [

@@ -12,7 +12,7 @@ from releases import gaussian_release, mean_release, mixture_release, public_for
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.report import History, PastRun, history_of, page, write_report
+from pubpriv.released.report import History, PastRun, history_of, page, write_report
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 NASTY = ("<script>alert(1)</script>", 'a" onload="x', "b & <b>c</b>", "\x00\u202e]]>-->")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from releases import gaussian_release, mean_release, mixture_release, simulated
 
-from pubpriv.drift import CHANGED, NOISE, SAMPLING, compare, match
 from pubpriv.errors import InvalidInput
+from pubpriv.released.compare import CHANGED, NOISE, SAMPLING, compare, match
 
 
 def redrawn(make, columns, error, generator):

@@ -2,31 +2,31 @@
 
 import os
 from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimate import write_atomically
 from pubpriv.privacy.wording import guarantee_lines, plain_words
-from pubpriv.report import words
-from pubpriv.report.burndown import burn_down
-from pubpriv.report.charts import errors_of, intervals, positions, weight_bars
-from pubpriv.report.elements import element, page_text
-from pubpriv.report.ellipses import drawn, mixture_of
-from pubpriv.report.history import History
-from pubpriv.report.inputs import check_history, check_public
-from pubpriv.report.plane import moments_of, telling
-from pubpriv.report.style import CSS
-from pubpriv.report.tables import (
+from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import by_component, of_quantity
+from pubpriv.released.report import words
+from pubpriv.released.report.burndown import burn_down
+from pubpriv.released.report.charts import intervals, positions, weight_bars
+from pubpriv.released.report.elements import element, page_text
+from pubpriv.released.report.ellipses import drawn
+from pubpriv.released.report.history import History
+from pubpriv.released.report.inputs import check_history, check_public
+from pubpriv.released.report.plane import moments_of, telling
+from pubpriv.released.report.style import CSS
+from pubpriv.released.report.tables import (
     HEADS,
     correlations,
     facts,
     flat,
     heat_map,
     number_rows,
-    spread_rows,
     strongest,
     table,
 )
@@ -42,7 +42,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def write_report(
-    estimate: Any, path: str | os.PathLike[str], public: PublicTable | None = None, history: History | None = None
+    estimate: Estimate, path: str | os.PathLike[str], public: PublicTable | None = None, history: History | None = None
 ) -> Path:
     """Write the report page of a release, atomically.
 
@@ -66,7 +66,7 @@ def write_report(
     return file
 
 
-def page(estimate: Any, public: PublicTable | None = None, history: History | None = None) -> str:
+def page(estimate: Estimate, public: PublicTable | None = None, history: History | None = None) -> str:
     """The text of the page; the same for the same input. See `write_report`."""
     check_public(estimate, public)
     check_history(estimate, history)
@@ -95,7 +95,7 @@ def page(estimate: Any, public: PublicTable | None = None, history: History | No
 # --- sections --------------------------------------------------------------------------------------------------
 
 
-def _opening(estimate: Any, title: str) -> list[Element]:
+def _opening(estimate: Estimate, title: str) -> list[Element]:
     made = [element("h1", title)]
     if words.is_simulation(estimate):
         made.append(element("p", "Simulation: not private. Its rows were read without protection.", class_="alarm"))
@@ -107,7 +107,7 @@ def _opening(estimate: Any, title: str) -> list[Element]:
     return made
 
 
-def _privacy(estimate: Any, history: History | None) -> list[Element]:
+def _privacy(estimate: Estimate, history: History | None) -> list[Element]:
     told, where = estimate.privacy, estimate.provenance
     made = [element("h2", "What is promised")]
     if words.is_simulation(estimate):
@@ -124,50 +124,45 @@ def _privacy(estimate: Any, history: History | None) -> list[Element]:
     return made
 
 
-def _numbers(estimate: Any) -> list[Element]:
+def _numbers(estimate: Estimate) -> list[Element]:
     made = [element("h2", "The released numbers"), element("p", words.ERRORS)]
     note = words.mapped_columns(estimate)
     made += [element("p", note)] if note else []
-    if estimate.kind == "gaussian-mixture":
+    if isinstance(estimate, MixtureEstimate):
         return made + _components(estimate)
-    names, errors = estimate.columns, errors_of(estimate.standard_errors["mean"], (len(estimate.columns),))
-    shown = slice(0, MOST_COLUMNS)
-    chart = intervals(names[shown], estimate.mean[shown], errors[0][shown], errors[1][shown])
-    made.append(_figure(chart, _of_columns(len(names), "the first")))
-    made.append(table("Means, in the columns' own units", HEADS, number_rows(names, estimate.mean, *errors)))
-    if estimate.kind == "gaussian":
-        rows = spread_rows(names, estimate.covariance, estimate.standard_errors["covariance"])
-        made.append(table("Standard deviations of the columns", HEADS, rows))
+    numbers = estimate.numbers()
+    means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
+    made.append(_figure(intervals(means[:MOST_COLUMNS]), _of_columns(len(means), "the first")))
+    made.append(table("Means, in the columns' own units", HEADS, number_rows(means)))
+    if deviations:
+        made.append(table("Standard deviations of the columns", HEADS, number_rows(deviations)))
     return made
 
 
-def _components(estimate: Any) -> list[Element]:
-    k, d = estimate.means.shape
-    weight_errors = errors_of(estimate.standard_errors["weights"], (k,))
-    errors = errors_of(estimate.standard_errors["means"], (k, d))
-    chosen = [int(i) for i in telling(estimate.mixture)[:MOST_COLUMNS]]
-    shown = chosen if d > MOST_COLUMNS else list(range(d))
-    bars = _figure(weight_bars(estimate.weights, *weight_errors), "A component's weight is its share of the records.")
-    place = positions(estimate.columns, estimate.mixture, shown, *errors)
+def _components(estimate: MixtureEstimate) -> list[Element]:
+    numbers, d = estimate.numbers(), len(estimate.columns)
+    shown = list(estimate.columns)
+    if d > MOST_COLUMNS:
+        shown = [shown[i] for i in telling(estimate.mixture)[:MOST_COLUMNS]]
+    weights = of_quantity(numbers, "weight")
+    bars = _figure(weight_bars(weights), "A component's weight is its share of the records.")
+    place = positions(numbers, shown)
     where = _figure(place, _of_columns(d, "those that tell components apart best"))
-    made = [element("div", bars, where, class_="pair")]
-    rows = number_rows([f"component {j + 1}" for j in range(k)], estimate.weights, *weight_errors)
-    made.append(table("Weights", HEADS, rows))
-    names = [estimate.columns[i] for i in shown]
-    for j in range(k):
-        own = number_rows(names, estimate.means[j, shown], errors[0][j, shown], errors[1][j, shown])
-        deviations = np.sqrt(np.diag(estimate.covariances[j]))[shown]
-        cells = [[*row, f"{deviation:.4g}"] for row, deviation in zip(own, deviations, strict=True)]
+    made = [element("div", bars, where, class_="pair"), table("Weights", HEADS, number_rows(weights))]
+    for component, part in by_component(numbers).items():
+        means, deviations = ({n.column: n for n in of_quantity(part, quantity)} for quantity in ("mean", "sd"))
+        rows = number_rows([means[name] for name in shown])
+        cells = [[*row, f"{deviations[name].value:.4g}"] for row, name in zip(rows, shown, strict=True)]
         left_out = "" if len(shown) == d else f" (of {d} columns, {len(shown)}; the model file has all)"
-        made.append(table(f"Means of component {j + 1}{left_out}", (*HEADS, "sd of rows"), cells))
+        made.append(table(f"Means of component {component}{left_out}", (*HEADS, "sd of rows"), cells))
     return made
 
 
-def _picture(estimate: Any, public: PublicTable | None) -> list[Element]:
+def _picture(estimate: Estimate, public: PublicTable | None) -> list[Element]:
     chart = drawn(estimate, public)
     told = chart.find("desc")
     caption = [element("span", "" if told is None else str(told.text))]
-    if len(estimate.columns) > 2 and mixture_of(estimate) is not None:
+    if len(estimate.columns) > 2 and estimate.law is not None:
         caption.append(
             element(
                 "span",
@@ -181,13 +176,13 @@ def _picture(estimate: Any, public: PublicTable | None) -> list[Element]:
     return [element("h2", "The picture"), made]
 
 
-def _directions(estimate: Any) -> str:
-    several = estimate.kind == "gaussian-mixture" and len(estimate.weights) > 1
+def _directions(estimate: Estimate) -> str:
+    several = (estimate.n_components or 1) > 1
     return "they tell the components apart best" if several else "most of the columns' correlation lies along them"
 
 
-def _relations(estimate: Any) -> list[Element]:
-    mixture = mixture_of(estimate)
+def _relations(estimate: Estimate) -> list[Element]:
+    mixture = estimate.law
     if mixture is None or len(estimate.columns) < 2:
         return []
     made = [element("h2", "How columns go together")]
@@ -209,7 +204,7 @@ def _correlations(names: tuple[str, ...], covariance: np.ndarray, caption: str) 
     return table(f"{caption}: the {len(rows)} strongest", ("columns", "correlation"), rows)
 
 
-def _budget(history: History, estimate: Any) -> list[Element]:
+def _budget(history: History, estimate: Estimate) -> list[Element]:
     release_id = estimate.provenance["release_id"]
     caption = (
         f"{history.dataset} has a budget of {history.budget} for all its releases, for ever. Spent so far: "
@@ -230,7 +225,7 @@ def _budget(history: History, estimate: Any) -> list[Element]:
     ]
 
 
-def _origin(estimate: Any) -> list[Element]:
+def _origin(estimate: Estimate) -> list[Element]:
     told = estimate.provenance
     names = {
         "dataset": "dataset",

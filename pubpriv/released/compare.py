@@ -8,14 +8,15 @@ unchanged law, not more than one in twenty comparisons says that anything change
 Released numbers go in, so a comparison costs no privacy.
 """
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import Number, by_component, of_quantity
 
 LEVEL = 0.05
 """Chance that two releases of one unchanged law are said to differ anywhere."""
@@ -116,19 +117,7 @@ class Drift:
         }
 
 
-@dataclass(frozen=True)
-class _Number:
-    """A number of one release with its errors of sampling and privacy."""
-
-    value: float
-    sampling: float
-    privacy: float
-
-
-_Name = tuple[str, str | None, str | None]
-
-
-def compare(first: Any, second: Any) -> Drift:
+def compare(first: Estimate, second: Estimate) -> Drift:
     """The drift from one release to another.
 
     Args:
@@ -140,25 +129,20 @@ def compare(first: Any, second: Any) -> Drift:
     """
     _check(first, second)
     pairs: tuple[Pair, ...] = ()
-    only_first: tuple[int, ...] = ()
-    only_second: tuple[int, ...] = ()
-    if first.kind == "gaussian-mixture":
+    if isinstance(first, MixtureEstimate) and isinstance(second, MixtureEstimate):
         pairs = match(first, second)
-        only_first = _alone(len(first.weights), {pair.first for pair in pairs})
-        only_second = _alone(len(second.weights), {pair.second for pair in pairs})
-        both = [
-            (pair.first, dict(_part(first, pair.first - 1)), dict(_part(second, pair.second - 1))) for pair in pairs
-        ]
-    else:
-        both = [(0, dict(_part(first, None)), dict(_part(second, None)))]
-    found = [(component or None, name, own[name], other[name]) for component, own, other in both for name in own]
+    only_first = _alone(first.n_components or 0, {pair.first for pair in pairs})
+    only_second = _alone(second.n_components or 0, {pair.second for pair in pairs})
+    one, other = _compared(first), _compared(second)
+    matched: list[tuple[int | None, int | None]] = [(pair.first, pair.second) for pair in pairs] or [(None, None)]
+    found = [(i, a, b) for i, j in matched for a, b in zip(one[i], other[j], strict=True)]
     threshold = _threshold(len(found))
-    told = tuple(_difference(component, name, a, b, threshold) for component, name, a, b in found)
+    differences = tuple(_difference(component, a, b, threshold) for component, a, b in found)
     notes = _notes(first, second, pairs)
-    return Drift(first.kind, first.columns, threshold, told, pairs, only_first, only_second, notes)
+    return Drift(first.kind, first.columns, threshold, differences, pairs, only_first, only_second, notes)
 
 
-def match(first: Any, second: Any) -> tuple[Pair, ...]:
+def match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[Pair, ...]:
     """Components of two mixtures that belong together: the assignment with the least sum of squared distances.
 
     A distance is Mahalanobis': between means, under the mean of both covariances. Of the larger mixture some
@@ -178,12 +162,12 @@ def _alone(k: int, matched: set[int]) -> tuple[int, ...]:
     return tuple(j for j in range(1, k + 1) if j not in matched)
 
 
-def _distance(first: Any, i: int, second: Any, j: int) -> float:
+def _distance(first: MixtureEstimate, i: int, second: MixtureEstimate, j: int) -> float:
     covariance = (first.covariances[i] + second.covariances[j]) / 2
     return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), first.means[i] - second.means[j])))
 
 
-def _check(first: Any, second: Any) -> None:
+def _check(first: Estimate, second: Estimate) -> None:
     for number, estimate in (("first", first), ("second", second)):
         if estimate.provenance.get("dataset") is None:
             raise InvalidInput(f"the {number} model is a simulation: its noise is no release's, so it is not compared")
@@ -207,46 +191,23 @@ def _check(first: Any, second: Any) -> None:
         )
 
 
-def _part(estimate: Any, component: int | None) -> Iterator[tuple[_Name, _Number]]:
-    """Names and numbers of a component, or of a release that has none."""
-    at = () if component is None else (component,)
-    plural = "" if component is None else "s"
-    if component is not None:
-        yield ("weight", None, None), _number(estimate.weights, estimate.standard_errors["weights"], at)
-    means = getattr(estimate, f"mean{plural}")
-    for i, name in enumerate(estimate.columns):
-        yield ("mean", name, None), _number(means, estimate.standard_errors[f"mean{plural}"], (*at, i))
-    if estimate.kind != "mean":
-        covariance = getattr(estimate, f"covariance{plural}")[at] if at else estimate.covariance
-        errors = [np.asarray(estimate.standard_errors[f"covariance{plural}"][s])[at] for s in ("sampling", "privacy")]
-        yield from _spreads(estimate.columns, covariance, errors)
+def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
+    """What is compared of each component: deviations in place of variances, before covariances of pairs."""
+    return {component: _without_variances(part) for component, part in by_component(estimate.numbers()).items()}
 
 
-def _spreads(
-    columns: tuple[str, ...], covariance: np.ndarray, errors: list[np.ndarray]
-) -> Iterator[tuple[_Name, _Number]]:
-    """Standard deviations, with errors to first order, and covariances of pairs, with the errors they have."""
-    sd = np.sqrt(np.diag(covariance))
-    for i, name in enumerate(columns):
-        yield ("sd", name, None), _Number(float(sd[i]), *(float(error[i, i] / (2 * sd[i])) for error in errors))
-    for i, j in combinations(range(len(columns)), 2):
-        yield (
-            ("covariance", columns[i], columns[j]),
-            _Number(float(covariance[i, j]), *(float(e[i, j]) for e in errors)),
-        )
+def _without_variances(numbers: list[Number]) -> list[Number]:
+    pairs = [number for number in of_quantity(numbers, "covariance") if not number.is_variance]
+    return [number for quantity in ("weight", "mean", "sd") for number in of_quantity(numbers, quantity)] + pairs
 
 
-def _number(values: Any, errors: Any, where: tuple[int, ...]) -> _Number:
-    parts = (float(np.asarray(errors[source], dtype=float)[where]) for source in ("sampling", "privacy"))
-    return _Number(float(np.asarray(values)[where]), *parts)
-
-
-def _difference(component: int | None, name: _Name, a: _Number, b: _Number, threshold: float) -> Difference:
+def _difference(component: int | None, a: Number, b: Number, threshold: float) -> Difference:
     apart = b.value - a.value
     noise = float(np.hypot(a.privacy, b.privacy))
     error = float(np.hypot(noise, np.hypot(a.sampling, b.sampling)))
     noises, errors = _units(apart, noise), _units(apart, error)
     verdict = NOISE if abs(noises) <= threshold else SAMPLING if abs(errors) <= threshold else CHANGED
+    name = (a.quantity, a.column, a.other_column)
     return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict)
 
 
@@ -263,7 +224,7 @@ def _threshold(comparisons: int) -> float:
     return float(-ndtri(LEVEL / (2 * max(1, comparisons))))
 
 
-def _notes(first: Any, second: Any, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+def _notes(first: Estimate, second: Estimate, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
     notes = []
     if first.provenance["release_id"] == second.provenance["release_id"]:
         notes.append("both are the same release: their noise is the same, so nothing differs by chance")
@@ -279,9 +240,9 @@ def _notes(first: Any, second: Any, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
         notes.append(
             f"covariances are {shapes[0]} in the first and {shapes[1]} in the second: spreads differ by that alone"
         )
-    if first.kind == "gaussian-mixture" and len(first.weights) != len(second.weights):
+    if first.n_components != second.n_components:
         notes.append(
-            f"the first has {len(first.weights)} components and the second {len(second.weights)}: some stay alone, and "
+            f"the first has {first.n_components} components and the second {second.n_components}: some stay alone, and "
             "numbers of the others move because rows are divided differently"
         )
     notes += [

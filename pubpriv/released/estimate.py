@@ -7,16 +7,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from pubpriv.released.numbers import QUANTITIES, Number
+
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.privacy.books import Statement
+    from pubpriv.released.law import Mixture
 
 FORMAT = 1
+
+SOURCES = ("sampling", "privacy")
+"""What a standard error is made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +41,8 @@ class Estimate:
     """
 
     kind: ClassVar[str]
+    quantities: ClassVar[Mapping[str, str]]
+    """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
 
     columns: tuple[str, ...]
     method: str
@@ -43,13 +52,64 @@ class Estimate:
     provenance: Mapping[str, Any]
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
 
-    def numbers(self) -> dict[str, Any]:
-        """The estimate itself as plain data, by the names it has in a model file."""
-        raise NotImplementedError
+    @property
+    def n_components(self) -> int | None:
+        """How many components the release has; None if it has none."""
+        return None
+
+    @property
+    def law(self) -> "Mixture | None":
+        """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
+        return None
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """The estimate itself as arrays, by the names that they have in a model file."""
+        return {name: np.asarray(getattr(self, name), dtype=float) for name in self.quantities}
+
+    def lacking(self) -> Iterator[str]:
+        """What of the numbers and their errors is missing or cannot be, in words; nothing, if all are there."""
+        for name, values in self.parts().items():
+            shape, errors = self.shape_of(name), self.standard_errors.get(name)
+            for source in SOURCES:
+                if not isinstance(errors, Mapping) or not _finite(errors.get(source), shape):
+                    yield f"the standard errors of {name} ({source}) are not there for every number"
+            if not _finite(values, shape):
+                yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
+            elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
+                yield f"{name} should have no variance below zero"
+
+    def shape_of(self, part: str) -> tuple[int, ...]:
+        """The shape that a part and its standard errors have: components first, if there are any, then columns."""
+        components = () if self.n_components is None else (self.n_components,)
+        return (*components, *[len(self.columns)] * QUANTITIES[self.quantities[part]])
+
+    def numbers(self) -> tuple[Number, ...]:
+        """Every released number once, with its errors: a covariance stands in the order of its columns.
+
+        Components follow each other; in each come weight, means and covariances.
+        """
+        return tuple(self._rows())
+
+    def _rows(self) -> Iterator[Number]:
+        several = self.n_components is not None
+        stacked = {name: self._stacked(name, values) for name, values in self.parts().items()}
+        for j in range(1 if self.n_components is None else self.n_components):
+            for name, arrays in stacked.items():
+                quantity = self.quantities[name]
+                for where in combinations_with_replacement(range(len(self.columns)), QUANTITIES[quantity]):
+                    column, other = (*(self.columns[i] for i in where), None, None)[:2]
+                    value, sampling, privacy = (float(array[(j, *where)]) for array in arrays)
+                    yield Number(quantity, j + 1 if several else None, column, other, value, sampling, privacy)
+
+    def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
+        """A part and its errors of sampling and privacy, with an axis of components in front."""
+        told = self.standard_errors[name]
+        arrays = [values, *(np.asarray(told[source], dtype=float) for source in SOURCES)]
+        return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     @classmethod
-    def read_numbers(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields of the class from what `numbers` wrote."""
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of the class from the parts in a model file."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
@@ -60,7 +120,7 @@ class Estimate:
             "method": self.method,
             "converged": self.converged,
             "columns": list(self.columns),
-            **self.numbers(),
+            **_plain(self.parts()),
             "standard_errors": _plain(self.standard_errors),
             "privacy": _plain(self.privacy),
             "provenance": _plain(self.provenance),
@@ -71,7 +131,7 @@ class Estimate:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """What `to_json` wrote."""
         return cls(
-            **cls.read_numbers(data),
+            **cls.read_parts(data),
             columns=tuple(data["columns"]),
             method=data["method"],
             converged=data["converged"],
@@ -142,6 +202,19 @@ def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _finite(values: Any, shape: tuple[int, ...]) -> bool:
+    """Whether these are finite numbers of this shape."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return array.shape == shape and bool(np.isfinite(array).all())
+
+
+def _variances(covariances: np.ndarray) -> np.ndarray:
+    return np.diagonal(covariances, axis1=-2, axis2=-1)
 
 
 def _plain(value: Any) -> Any:

@@ -10,11 +10,11 @@ from releases import gaussian_release, mean_release, mixture_release, public_for
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.models import Mixture
-from pubpriv.report import picture
-from pubpriv.report.drawing import FAINT, Axis, folded
-from pubpriv.report.numbers import tick_text, ticks, told
-from pubpriv.report.plane import moments_of, plane_of, telling
+from pubpriv.released.law import Mixture
+from pubpriv.released.report import picture
+from pubpriv.released.report.digits import tick_text, ticks, told
+from pubpriv.released.report.drawing import FAINT, Axis, folded
+from pubpriv.released.report.plane import moments_of, plane_of, telling
 
 SVG = "{http://www.w3.org/2000/svg}"
 

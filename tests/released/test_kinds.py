@@ -7,7 +7,8 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.models import KINDS, GaussianEstimate, MeanEstimate, Mixture, MixtureEstimate
+from pubpriv.released.kinds import KINDS, GaussianEstimate, MeanEstimate, MixtureEstimate
+from pubpriv.released.law import Mixture
 
 SHARED = {
     "columns": ("a", "log1p(b)"),
@@ -45,7 +46,7 @@ def test_a_file_without_its_numbers_is_damaged(kind, tmp_path):
     """Each kind misses its own numbers; a newer format and an unknown kind are told apart from that."""
     data = MODELS[kind].to_json()
     file = tmp_path / "model.json"
-    for name in MODELS[kind].numbers():
+    for name in MODELS[kind].parts():
         file.write_text(json.dumps({key: value for key, value in data.items() if key != name}))
         with pytest.raises(InvalidInput, match="damaged"):
             pp.load(file)

@@ -42,11 +42,6 @@ def percent(value: float, error: float | None = None) -> str:
     return f"{told(100 * value, 100 * error if error else None)}%"
 
 
-def total(sampling: float, privacy: float) -> float:
-    """The standard error of both sources together: they are independent."""
-    return float((sampling**2 + privacy**2) ** 0.5)
-
-
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Round numbers between `low` and `high`, at most about `most`, at least one."""
     span = high - low

@@ -6,9 +6,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from pubpriv.report.charts import errors_of
-from pubpriv.report.elements import clean, element
-from pubpriv.report.numbers import MINUS, Z95, small, told
+from pubpriv.released.numbers import Number
+from pubpriv.released.report.digits import MINUS, Z95, small, told
+from pubpriv.released.report.elements import clean, element
 
 HEADS = ("", "estimate", "95% interval", "± privacy noise", "± sampling")
 
@@ -57,21 +57,17 @@ def facts(caption: str, rows: Sequence[tuple[str, str]]) -> Element:
     return element("table", element("caption", caption), element("tbody", *body), class_="facts")
 
 
-def number_rows(names: Sequence[str], values: np.ndarray, sampling: np.ndarray, privacy: np.ndarray) -> list[list[str]]:
-    """Of each number its estimate, interval and both errors, all (d,)."""
+def number_rows(numbers: Sequence[Number]) -> list[list[str]]:
+    """Of each number its column or component, estimate, interval and both errors."""
     rows = []
-    for name, value, s, p in zip(names, values, sampling, privacy, strict=True):
-        b = float(np.hypot(s, p))
+    for number in numbers:
+        value, b = number.value, number.error
         low, high = told(value - Z95 * b, b), told(value + Z95 * b, b)
-        rows.append([name, told(value, b), f"{low} to {high}", small(Z95 * p), small(Z95 * s)])
+        name = number.column or f"component {number.component}"
+        rows.append(
+            [name, told(value, b), f"{low} to {high}", small(Z95 * number.privacy), small(Z95 * number.sampling)]
+        )
     return rows
-
-
-def spread_rows(names: Sequence[str], covariance: np.ndarray, part: Mapping[str, Any]) -> list[list[str]]:
-    """Standard deviations of columns from a covariance (d, d) and its errors, to first order."""
-    deviations = np.sqrt(np.diag(covariance))
-    sampling, privacy = (np.diag(error) / (2 * deviations) for error in errors_of(part, covariance.shape))
-    return number_rows(names, deviations, sampling, privacy)
 
 
 def correlations(covariance: np.ndarray) -> np.ndarray:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import count
 from xml.etree.ElementTree import Element
 
-from pubpriv.report.elements import add, element
-from pubpriv.report.numbers import tick_text, ticks
+from pubpriv.released.report.digits import tick_text, ticks
+from pubpriv.released.report.elements import add, element
 
 INK, FAINT, RULE, PAPER = "#1a1a1a", "#595959", "#d0d0d0", "#ffffff"
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")

@@ -10,8 +10,8 @@ from typing import Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.ledger import Ledger
-from pubpriv.models import load
 from pubpriv.privacy.books import LedgerBooks
+from pubpriv.released.kinds import load
 
 
 def check_model(ledger: Ledger, path: Path) -> None:

@@ -1,13 +1,15 @@
 """The picture of a release: components as ellipses over public points, or as densities of a single column."""
 
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.models import Mixture
-from pubpriv.report.drawing import (
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import of_quantity
+from pubpriv.released.report.digits import Z95, percent, told
+from pubpriv.released.report.drawing import (
     DASHES,
     FAINT,
     PAPER,
@@ -24,10 +26,9 @@ from pubpriv.report.drawing import (
     sheet,
     words,
 )
-from pubpriv.report.elements import add, element, picture_text
-from pubpriv.report.inputs import check_public
-from pubpriv.report.numbers import Z95, percent, told, total
-from pubpriv.report.plane import Plane, plane_of
+from pubpriv.released.report.elements import add, element, picture_text
+from pubpriv.released.report.inputs import check_public
+from pubpriv.released.report.plane import Plane, plane_of
 
 MOST_POINTS = 1000
 """Of more public rows, so many are drawn, evenly chosen in their order."""
@@ -35,7 +36,7 @@ MOST_POINTS = 1000
 LEFT, RIGHT, TOP, SIDE = 48.0, 8.0, 10.0, 300.0
 
 
-def picture(estimate: Any, public: PublicTable | None = None) -> str:
+def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
     """The release as one SVG file: components over public points.
 
     Args:
@@ -51,25 +52,19 @@ def picture(estimate: Any, public: PublicTable | None = None) -> str:
     return picture_text(drawn(estimate, public))
 
 
-def drawn(estimate: Any, public: PublicTable | None) -> Element:
+def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
     """The picture as an element of a page."""
     rows = None if public is None else public.rows
-    mixture = mixture_of(estimate)
+    mixture = estimate.law
     if len(estimate.columns) == 1:
         return _density(estimate, mixture, rows) if mixture else _interval(estimate, rows)
     return _ellipses(estimate, mixture, rows) if mixture else _mean(estimate, rows)
 
 
-def mixture_of(estimate: Any) -> Mixture | None:
-    """The released mixture; a Gaussian is one of one component, a mean is none."""
-    known = {"gaussian": "gaussian", "gaussian-mixture": "mixture"}.get(estimate.kind)
-    return getattr(estimate, known) if known else None
-
-
 # --- two dimensions ------------------------------------------------------------------------------------------
 
 
-def _ellipses(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Element:
+def _ellipses(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> Element:
     plane = plane_of(mixture, estimate.columns)
     weights, means, covariances = mixture.arrays
     centers = plane.of_rows(means)
@@ -99,12 +94,12 @@ def _ellipses(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Eleme
     return sheet_
 
 
-def _mean(estimate: Any, rows: np.ndarray | None) -> Element:
+def _mean(estimate: Estimate, rows: np.ndarray | None) -> Element:
     """The first two columns: the mean, its 95% region, and the public rows."""
-    plane = Plane(np.zeros(2), np.eye(2), tuple(estimate.columns[:2]), plain=True)
-    parts = estimate.standard_errors["mean"]
-    errors = np.array([total(parts["sampling"][i], parts["privacy"][i]) for i in (0, 1)])
-    center = estimate.mean[:2]
+    plane = Plane(np.zeros(2), np.eye(2), (estimate.columns[0], estimate.columns[1]), plain=True)
+    means = of_quantity(estimate.numbers(), "mean")[:2]
+    errors = np.array([mean.error for mean in means])
+    center = np.array([mean.value for mean in means])
     points = None if rows is None else rows[:, :2]
     radius = 5.991**0.5  # of the 95% region of two independent normal errors
     reach = 1.4 * radius * errors
@@ -207,7 +202,7 @@ def _badge(inside: Element, text: str, x: float, y: float, number: int) -> None:
 # --- one dimension -------------------------------------------------------------------------------------------
 
 
-def _density(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Element:
+def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> Element:
     weights, means, covariances = mixture.arrays
     centers, spreads = means[:, 0], np.sqrt(covariances[:, 0, 0])
     extremes = np.concatenate([centers - 3.2 * spreads, centers + 3.2 * spreads])
@@ -236,10 +231,10 @@ def _density(estimate: Any, mixture: Mixture, rows: np.ndarray | None) -> Elemen
     return made
 
 
-def _interval(estimate: Any, rows: np.ndarray | None) -> Element:
+def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
     """A mean of one column: its 95% interval among the public rows."""
-    parts = estimate.standard_errors["mean"]
-    center, error = float(estimate.mean[0]), total(parts["sampling"][0], parts["privacy"][0])
+    mean = of_quantity(estimate.numbers(), "mean")[0]
+    center, error = mean.value, mean.error
     extremes = np.array([center - 4 * error, center + 4 * error])
     if rows is not None:
         extremes = np.concatenate([extremes, np.quantile(rows[:, 0], [0.005, 0.995])])

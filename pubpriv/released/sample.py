@@ -6,13 +6,13 @@ No row is a record's: rows are drawn from the released numbers and from nothing 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.errors import InvalidInput, Unavailable
-from pubpriv.estimate import replacing
+from pubpriv.released.estimate import Estimate, replacing
+from pubpriv.released.kinds import LawEstimate
 
 SUFFIXES = (".csv", ".parquet")
 AT_ONCE = 2**22
@@ -22,7 +22,7 @@ _BACK = {"log": np.exp, "log1p": np.expm1}
 
 
 def write_sample(
-    estimate: Any, n: int, path: str | os.PathLike[str], seed: int | None = None, original_units: bool = False
+    estimate: Estimate, n: int, path: str | os.PathLike[str], seed: int | None = None, original_units: bool = False
 ) -> None:
     """Draw `n` rows from a released Gaussian or mixture and write them as CSV or Parquet, by the path's suffix.
 
@@ -38,8 +38,8 @@ def write_sample(
         Unavailable: the disk refuses the file.
     """
     file = Path(path)
-    if estimate.kind == "mean":
-        raise InvalidInput("a mean is no law to draw rows from: release a gaussian or a mixture")
+    if not isinstance(estimate, LawEstimate):
+        raise InvalidInput(f"a {estimate.kind} is no law to draw rows from: release a gaussian or a mixture")
     if file.suffix.lower() not in SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(SUFFIXES)} file, not to {str(file)!r}")
     columns = parse_columns(estimate.columns)
@@ -56,7 +56,7 @@ def write_sample(
         raise Unavailable(f"the rows cannot be written to {file} ({refused}): choose another place")
 
 
-def _drawn(estimate: Any, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
+def _drawn(estimate: LawEstimate, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
     """Rows (m, d), some at a time, each part with a seed of its own."""
     most = max(1, AT_ONCE // len(estimate.columns))
     seeds = np.random.SeedSequence(seed)

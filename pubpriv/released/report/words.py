@@ -1,8 +1,7 @@
 """What a report says in sentences: headline, what to read first, how to read an error."""
 
-from typing import Any
-
 from pubpriv.data.columns import parse_columns
+from pubpriv.released.estimate import Estimate
 
 SHARE = (
     "Sharing this page costs no privacy beyond what is promised above: all of it follows from answers that were paid "
@@ -23,33 +22,33 @@ ERRORS = (
 )
 
 
-def is_simulation(estimate: Any) -> bool:
+def is_simulation(estimate: Estimate) -> bool:
     """The estimate was made from rows in memory, and nothing about it is private."""
     return estimate.provenance.get("dataset") is None or "epsilon" not in estimate.privacy["guarantee"]
 
 
-def what(estimate: Any) -> str:
+def what(estimate: Estimate) -> str:
     """What was released, in words."""
     columns = counted(len(estimate.columns), "column")
     if estimate.kind == "mean":
         return f"the mean of {columns}"
     if estimate.kind == "gaussian":
         return f"the mean and covariance of {columns}"
-    return f"a mixture of {counted(len(estimate.weights), 'Gaussian component')} over {columns}"
+    return f"a mixture of {counted(estimate.n_components or 0, 'Gaussian component')} over {columns}"
 
 
-def of_whom(estimate: Any) -> str:
+def of_whom(estimate: Estimate) -> str:
     """`visits, release 2026-11`, or that it is a simulation."""
     told = estimate.provenance
     return "a simulation" if is_simulation(estimate) else f"{told['dataset']}, release {told['release_id']}"
 
 
-def headline(estimate: Any) -> str:
+def headline(estimate: Estimate) -> str:
     """The title of the page."""
     return f"{what(estimate)[0].upper()}{what(estimate)[1:]} of {of_whom(estimate)}"
 
 
-def opening(estimate: Any) -> str:
+def opening(estimate: Estimate) -> str:
     """The first sentence: what, from what, when."""
     told = estimate.provenance
     made = str(told.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
@@ -61,13 +60,13 @@ def opening(estimate: Any) -> str:
     return f"Estimated on {made} from {rows} with the help of {public}, by {_how(estimate)}. Columns: {names}."
 
 
-def _how(estimate: Any) -> str:
+def _how(estimate: Estimate) -> str:
     """The method in words; those with a name of their own keep it."""
     name, _, rest = str(estimate.method).partition(" (")
     return METHODS.get(name, f"the method {name}") + (f" ({rest}" if rest else "")
 
 
-def first_of_all(estimate: Any) -> list[str]:
+def first_of_all(estimate: Estimate) -> list[str]:
     """What has to be known before a number is used; empty where there is nothing."""
     told = []
     if is_simulation(estimate):
@@ -77,7 +76,7 @@ def first_of_all(estimate: Any) -> list[str]:
     return told + [str(warning) for warning in estimate.diagnostics.get("warnings", [])]
 
 
-def mapped_columns(estimate: Any) -> str | None:
+def mapped_columns(estimate: Estimate) -> str | None:
     """What is to be known of columns like `log1p(cost)`; None where there are none."""
     mapped = [column for column in parse_columns(estimate.columns) if column.function]
     if not mapped:

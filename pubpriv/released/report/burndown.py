@@ -2,9 +2,9 @@
 
 from xml.etree.ElementTree import Element
 
-from pubpriv.report.drawing import FAINT, SHADES, WIDTH, Axis, left_axis, line, sheet, short, words
-from pubpriv.report.elements import add, element
-from pubpriv.report.history import History
+from pubpriv.released.report.drawing import FAINT, SHADES, WIDTH, Axis, left_axis, line, sheet, short, words
+from pubpriv.released.report.elements import add, element
+from pubpriv.released.report.history import History
 
 MOST_RUNS = 400
 """Of more runs, steps are drawn for so many: the newest; what was before them is one."""

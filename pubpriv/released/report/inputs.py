@@ -1,17 +1,15 @@
 """What goes onto a page belongs to its release: public rows by their hash, a budget's history by dataset and run."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.report.history import History
-from pubpriv.report.words import of_whom
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.report.history import History
+from pubpriv.released.report.words import of_whom
 
 
-def check_public(estimate: Any, public: PublicTable | None) -> None:
+def check_public(estimate: Estimate, public: PublicTable | None) -> None:
     """Public rows are those that the release was made with.
 
     Raises:
@@ -24,7 +22,7 @@ def check_public(estimate: Any, public: PublicTable | None) -> None:
         )
 
 
-def check_history(estimate: Any, history: History | None) -> None:
+def check_history(estimate: Estimate, history: History | None) -> None:
     """The ledger that the history is from knows the release.
 
     Raises:
@@ -44,7 +42,7 @@ def check_history(estimate: Any, history: History | None) -> None:
 FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
 
 
-def check_whole(estimate: Any) -> None:
+def check_whole(estimate: Estimate) -> None:
     """A release that was read from a file has every number, each with its errors, and says where it comes from.
 
     Raises:
@@ -55,32 +53,11 @@ def check_whole(estimate: Any) -> None:
         raise InvalidInput(f"the model is damaged: {lacking}. Take it from its backup, or fit the same release again")
 
 
-def _lacking(estimate: Any) -> Iterator[str]:
+def _lacking(estimate: Estimate) -> Iterator[str]:
     """What is missing or does not fit, in words."""
-    d = len(estimate.columns)
-    k = len(estimate.weights) if estimate.kind == "gaussian-mixture" else 0
-    shapes: dict[str, tuple[int, ...]] = {"mean": (d,), "covariance": (d, d)}
-    if k:
-        shapes = {"weights": (k,), "means": (k, d), "covariances": (k, d, d)}
-    elif estimate.kind == "mean":
-        shapes = {"mean": (d,)}
-    for name, shape in shapes.items():
-        if not _numbers(getattr(estimate, name), shape):
-            yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
-        for source in ("sampling", "privacy"):
-            part = estimate.standard_errors.get(name, {})
-            if not isinstance(part, Mapping) or not _numbers(part.get(source), shape):
-                yield f"the standard errors of {name} ({source}) are not there for every number"
+    yield from estimate.lacking()
     yield from (f"its provenance has no {name}" for name in FACTS if name not in estimate.provenance)
     told = estimate.privacy
     whole = {"unit", "neighbouring", "spent", "guarantee", "charges"} <= set(told) and "text" in told["guarantee"]
     if not whole:
         yield "its privacy statement is not whole"
-
-
-def _numbers(values: Any, shape: tuple[int, ...]) -> bool:
-    try:
-        array = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        return False
-    return array.shape == shape and bool(np.isfinite(array).all())

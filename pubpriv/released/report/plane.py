@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 FLOOR = 1e-12
 """Of the largest eigenvalue: directions with less are not divided by."""
