@@ -97,6 +97,13 @@ def curvature(d: int, radius: float, spread: float) -> float:
     return float(np.mean((image - slope * away) ** 2)) / d
 
 
+def length_quantile(d: int, share: float) -> float:
+    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
+    from scipy.special import gammaincinv
+
+    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
+
+
 def _squared_lengths(freedom: int, count: int) -> np.ndarray:
     """Evenly likely values of chi^2."""
     from scipy.special import gammaincinv
