@@ -155,13 +155,13 @@ def check_out(path: Path, job: Any, overwrite: bool) -> None:
 
 def check_root(out_: Path | None) -> Path:
     """The root of the output tree, for a model that goes nowhere else."""
+    if out_ is not None:
+        return Path()
     from pubpriv.outputs import output_root
 
     root = output_root()
-    if out_ is None and root is None:
+    if root is None:
         raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
-    if out_ is not None or root is None:
-        return Path()
     folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"PUBPRIV_OUTPUT {root} cannot be written: {folder} is no folder this user may write to")

@@ -14,6 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.gaussian.minimum import bounded_minimum
+
 
 @dataclass(frozen=True)
 class MeanConstants:
@@ -199,11 +201,8 @@ def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
 
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
-    from scipy.optimize import minimize_scalar
-
     root = math.sqrt(d)
-    found = minimize_scalar(error, bounds=(math.log(start * root), math.log(3 * root + 5)), method="bounded")
-    return math.exp(float(found.x))
+    return math.exp(bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 
 
 def _inside(freedom: int, squared: float) -> float:
