@@ -12,9 +12,10 @@ import pytest
 import pubpriv as pp
 from benchmarks import startup
 
-HEAVY = set(
-    ["alembic", "dask", "distributed", "dp_accounting", "fsspec", "hypothesis", "jinja2", "matplotlib", "mpmath", "numpy", "opendp", "pandas", "pandera", "prefect", "pyarrow", "rich", "scipy", "sklearn", "sqlalchemy"]
-)
+HEAVY = {
+    "alembic", "dask", "distributed", "dp_accounting", "fsspec", "hypothesis", "jinja2", "matplotlib", "mpmath",
+    "numpy", "opendp", "pandas", "pandera", "prefect", "pyarrow", "rich", "scipy", "sklearn", "sqlalchemy",
+}  # fmt: skip
 """Nobody waits for these before they are used."""
 
 NEVER = {
