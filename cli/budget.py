@@ -8,7 +8,6 @@ import typer
 
 from cli.console import note, out, table
 from cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
-from cli.plots import check_plot, draw
 from pubpriv.errors import InvalidInput
 
 app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, report, recover.")
@@ -143,6 +142,8 @@ def history(
     from pubpriv.privacy.ledger.runs import runs_of
 
     if plot is not None:
+        from cli.plots import check_plot, draw
+
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         records, budget = books.records(dataset), books.balance(dataset).budget

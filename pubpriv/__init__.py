@@ -4,10 +4,7 @@ Public names are loaded on first use, so that `import pubpriv` costs nothing.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-
-__version__ = version("pubpriv")
 
 _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
@@ -60,6 +57,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pubpriv")
     if name not in _HOMES:
         raise AttributeError(f"module 'pubpriv' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

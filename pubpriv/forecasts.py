@@ -17,7 +17,7 @@ from pubpriv.gaussian import mean_plan
 from pubpriv.gaussian import plan as learner_plan
 from pubpriv.gaussian.auto import compares, table_plan, table_rehearsal
 from pubpriv.gaussian.awkward import Layout, examine
-from pubpriv.gaussian.clipping import moment_constants
+from pubpriv.gaussian.clipping import length_quantile, moment_constants
 from pubpriv.gaussian.errors import predicted_errors
 from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.mean import feasible as mean_feasible
@@ -195,12 +195,10 @@ class GaussianCase:
 
     def _table_noise(self, n: int, plan: Plan) -> tuple[tuple[float, float], float]:
         """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
-        from scipy.stats import chi
-
         d, final = self.d, plan.ask("gaussian/final")
         frame = Frame((0.0,) * d)
         asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.ask("gaussian/quantile-reach"))
-        radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
+        radius = min(length_quantile(d, asked.rank / n), loud_radius(frame, n, final))
         noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level

@@ -8,6 +8,7 @@ key-value metadata, no partition folders, no sizes, no time stamps.
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pubpriv.data.arrow import numbers_of
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.public_columns import PublicColumn, chosen_cells, of_array, of_arrow, of_frame
 from pubpriv.data.stores import list_files, locate, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.places import canonical, is_url, root_and_pattern
@@ -252,30 +255,32 @@ class PublicTable:
         """
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
-        frame = _public_frame(source, columns)
-        if frame.empty:
+        return cls._chosen(_public_columns(source, columns), columns, source_of(source))
+
+    @classmethod
+    def _chosen(
+        cls, found: list[PublicColumn], columns: list[str] | tuple[str, ...] | None, source: str | None
+    ) -> "PublicTable":
+        if not any(column.rows for column in found):
             raise InvalidInput("the public table has no rows")
         if columns is None:
-            numeric = [str(name) for i, name in enumerate(frame.columns) if _is_numeric(frame.iloc[:, i])]
+            numeric = [column.name for column in found if column.numbers is not None]
             if not numeric:
                 raise InvalidInput("the public table has no numeric column")
             columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
         wanted = parse_columns(columns)
-        rows = np.column_stack([_public_cells(frame, column) for column in wanted])
+        rows = np.column_stack([chosen_cells(found, column) for column in wanted])
         whole = np.isfinite(rows).all(axis=1)
         if not whole.any():
             raise InvalidInput("the public table has no row in which every column has a finite value")
-        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()), source_of(source))
+        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()), source)
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
         """The same rows with `columns`: names of this table's columns, or expressions of them."""
-        import pandas as pd
-
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
-        mapped = PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
-        return PublicTable(mapped.columns, mapped.rows, mapped.dropped, self.source)
+        return PublicTable._chosen(of_array(self.rows, self.columns), columns, self.source)
 
 
 def source_of(public: Any) -> str | None:
@@ -367,7 +372,7 @@ def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterat
     """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
     block, filled = np.empty((len(columns), length)), 0
     for batch in batches:
-        cells = [_private_cells(batch, column) for column in columns]
+        cells = [numbers_of(batch.column(batch.schema.get_field_index(column.source))) for column in columns]
         taken = 0
         while taken < batch.num_rows:
             step = min(length - filled, batch.num_rows - taken)
@@ -388,25 +393,13 @@ def _mapped(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
     return block
 
 
-def _private_cells(batch: Any, column: Column) -> np.ndarray:
-    """One column as float64, nulls as NaN; never fails on a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    cells = batch.column(batch.schema.get_field_index(column.source))
-    if not pa.types.is_float64(cells.type):
-        cells = pc.cast(cells, pa.float64(), safe=False)
-    return np.asarray(cells.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> Any:
-    import pandas as pd
-
+def _public_columns(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[PublicColumn]:
     if isinstance(source, str | os.PathLike):
         named = canonical(os.fspath(source))
         return _read_public_url(named) if is_url(named) else _read_public(named)
-    if isinstance(source, pd.DataFrame):
-        return source
+    pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return of_frame(source)
     try:
         rows = np.asarray(source)
     except ValueError:  # lists of unequal length
@@ -416,11 +409,11 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
-    return pd.DataFrame(rows, columns=names)
+    return of_array(rows, names)
 
 
-def _read_public_url(uri: str) -> Any:
-    """The frame of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
+def _read_public_url(uri: str) -> list[PublicColumn]:
+    """Columns of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
     import pyarrow as pa
 
     refused: PubPrivError
@@ -428,7 +421,7 @@ def _read_public_url(uri: str) -> Any:
         if uri.lower().endswith(".csv"):
             return _read_csv(read_public(uri))
         tables = [_parquet().read_table(pa.BufferReader(read_public(file))) for file in list_files(uri)]
-        return pa.concat_tables(tables, promote_options="default").to_pandas()
+        return of_arrow(pa.concat_tables(tables, promote_options="default"))
     except InvalidInput:
         raise
     except FileNotFoundError:
@@ -444,8 +437,8 @@ def _read_public_url(uri: str) -> Any:
     raise refused
 
 
-def _read_public(name: str) -> Any:
-    import pandas as pd
+def _read_public(name: str) -> list[PublicColumn]:
+    import pyarrow as pa
 
     root, pattern = root_and_pattern(name)
     path = Path(root)
@@ -455,10 +448,11 @@ def _read_public(name: str) -> Any:
         raise InvalidInput(f"the public table {path} is neither a file nor a folder")
     try:
         if pattern:
-            return pd.concat([_parquet().ParquetFile(file).read().to_pandas() for file in list_files(name)])
+            tables = [_parquet().ParquetFile(file).read() for file in list_files(name)]
+            return of_arrow(pa.concat_tables(tables, promote_options="default"))
         if path.suffix.lower() == ".csv":
             return _read_csv(path.read_bytes())
-        return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
+        return of_arrow(_parquet().ParquetFile(path).read() if path.is_file() else _parquet().read_table(path))
     except InvalidInput:
         raise
     except Exception as error:
@@ -466,39 +460,12 @@ def _read_public(name: str) -> Any:
         raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error
 
 
-def _read_csv(content: bytes) -> Any:
-    """The frame, with its column names as they are written: pandas would rename the second of two equal ones."""
+def _read_csv(content: bytes) -> list[PublicColumn]:
+    """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
     import pandas as pd
 
     frame = pd.read_csv(BytesIO(content))
     written = pd.read_csv(BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
-    return frame
-
-
-def _is_numeric(series: Any) -> bool:
-    from decimal import Decimal
-
-    if series.dtype == object:
-        known = series.dropna()
-        return bool(len(known)) and all(isinstance(cell, Decimal) for cell in known)
-    return series.dtype.kind in "iuf"
-
-
-def _public_cells(frame: Any, column: Column) -> np.ndarray:
-    """One column as float64; where the table has a column called `log(x)`, it is that, and not mapped again."""
-    if column.name in map(str, frame.columns):
-        column = Column(column.name)
-    matches = [i for i, name in enumerate(frame.columns) if str(name) == column.source]
-    if len(matches) != 1:
-        problem = "is missing from" if not matches else "appears more than once in"
-        known = ", ".join(str(name) for name in frame.columns)
-        raise InvalidInput(f"column {column.source!r} {problem} the public table, whose columns are: {known}")
-    series = frame.iloc[:, matches[0]]
-    if not _is_numeric(series):
-        raise InvalidInput(f"column {column.source!r} of the public table is {series.dtype}, not a number")
-    cells = np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    with np.errstate(all="ignore"):
-        column.apply(cells)
-    return cells
+    return of_frame(frame)

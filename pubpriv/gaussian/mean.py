@@ -226,7 +226,7 @@ METHODS = {"two-step": two_step, "clip-and-noise": clip_and_noise, "coinpress": 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     """What a reader should know of the public rows."""
-    from scipy.stats import chi2
+    from scipy.special import chdtr, chdtrc
 
     notes = []
     if rows.dropped:
@@ -235,7 +235,7 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     if m > 1:
         centred = known.whiten((rows.rows - rows.rows.mean(axis=0)).T)
         spread, freedom = float(np.sum(centred * centred)), (m - 1) * d
-        if min(chi2.cdf(spread, freedom), chi2.sf(spread, freedom)) < SURPRISE:
+        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < SURPRISE:
             notes.append(
                 f"the public rows have {spread / freedom:.3g} times the variance that the covariance says: "
                 "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"

@@ -110,9 +110,13 @@ _SPLIT = 1000
 
 
 def _drawn(sd: int, size: int) -> np.ndarray:
-    import opendp.prelude as dp
+    # not `opendp.prelude`, which loads scikit-learn, three times what all of this takes
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(sd))
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="i64"), size=size)
+    mechanism = make_gaussian(domain, l2_distance(T=float), scale=float(sd))
     return np.array(mechanism(np.zeros(size, dtype=np.int64)), dtype=np.int64)

@@ -270,8 +270,8 @@ COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "audit", "bench", "bench scan", "bench demo", "bench mixture",
-    "bench gaussian", "bench figure1", "bench memory", "bench ledger", "demo", "show", "report", "compare", "sample",
-    "deploy", "serve", "backfill",
+    "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "demo", "show",
+    "report", "compare", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
 
 
