@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 VIOLATION = 6
 """Exit code where a promise does not hold."""
 
-OF_THE_CLAIM = {"prices", "noise_law"}
-"""Checks whose figures are shares of what is claimed: of a price, or of the mu that the declared noise gives."""
+OF_THE_CLAIM = {"prices", "noise_law", "files"}
+"""Checks whose figures are shares of what is claimed: of a price, of the mu that the declared noise gives, or of a
+declared distance."""
 
 AT_WORK = {
     "sensitivity": "looking for neighbours further apart than declared",
+    "files": "replacing records at the edges of files, row groups and blocks",
     "prices": "recomputing prices",
     "noise_law": "measuring noise",
     "canary": "attacking each mechanism end to end",
