@@ -2,6 +2,7 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.installed
+REQUIREMENTS := -c constraints.txt -e '.[dask,demo,dev,postgres]'
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow test-storm test-operate check clean
@@ -13,7 +14,9 @@ install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dask,demo,dev,postgres]'
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv || true
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python $(REQUIREMENTS) 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check $(REQUIREMENTS)
 	@touch $(STAMP)
 
 demo: install  ## the main job on real data: a released mixture and its ledger, under demo-output/
