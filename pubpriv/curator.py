@@ -17,8 +17,10 @@ import numpy as np
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, from_json, to_json
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.confined import Confined
 from pubpriv.data.memory import remembering
-from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
+from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
@@ -80,7 +82,7 @@ class SimulationHandle:
 _SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
 
 
-class Curator:
+class Curator(Confined):
     """One run: a private table, a ledger that is charged before every look, and noise from the system.
 
     Args:
@@ -210,14 +212,13 @@ class Curator:
         """Check a whole plan before its first charge: every question can be answered, and together they fit.
 
         Args:
-            questions: of the sizes and prices to come; what they ask about does not matter here.
+            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        for question in questions:
-            self._check_room(question)
-        self._books.afford([_event(question) for question in questions])
+        known = [self._ready(question) for question in questions]
+        self._books.afford([_event(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:
         """Ask one question of the private rows, once, and return its published answer.
@@ -233,18 +234,20 @@ class Curator:
         Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, charged
         before rows are opened; the charge is never returned, and at most one answer is ever published for it.
         """
-        # 1 price: exact, from the question's own integers
+        # 1 price: exact, from the question's own integers, once it is known to fit the table
+        question = checked(question, len(self.columns))
         event = _event(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
         if standing is None or standing.answer is None:
-            self._check_room(question)
+            self._ready(question)
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             standing = self._books.charge(label, to_json(question), event)
         asked: Question = _stored(standing.question)
         answer = standing.answer
         if answer is None:
+            asked = self._ready(asked)
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
@@ -259,19 +262,28 @@ class Curator:
         try:
             wanted = [(name, part.noise_scale, part.size) for name, part in question.parts.items()]
             with drawn_beside(self._noise, label, wanted) as draw:
-                noisy = question.answer(scan(self._source, question, self._executor), draw)
+                totals = scan(self._source, question, self._executor)
+                check_totals(question, totals, self.n_rows)
+                noisy = question.answer(totals, draw)
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         if noisy is None:
             raise PrivateStepFailed
         return {name: [int(value) for value in values] for name, values in noisy.items()}
 
+    def _ready(self, question: Question) -> Question:
+        """The question as the ledger would give it back, if it fits the table, cannot fail, and has room."""
+        known = checked(question, len(self.columns))
+        self._check_room(known)
+        rehearse(known, len(self.columns))
+        return known
+
     def _check_room(self, question: Question) -> None:
-        """|total| + 64 sd < 2^63 for every coordinate, so that no drawn value can fail to be published."""
+        """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= 1 << 63:
+            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:

@@ -155,9 +155,9 @@ class PrivateTable:
         return [Chunk(path, group, self.columns, rows) for path, group, rows in found]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArrayTable:
-    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy."""
+    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy; shown without a value."""
 
     rows: np.ndarray
     columns: tuple[Column, ...]

@@ -85,7 +85,8 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> Plan:
 
 def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
     """Questions of the sizes and prices of `plan`, about nothing."""
-    last, rounds = Frame((0.0,) * layout.dimension), Frame((0.0,) * max(1, len(layout.regular)))
+    d = layout.dimension
+    last, rounds = Frame((0.0,) * d), Frame((0.0,) * d, ((0.0,) * d,) * max(1, len(layout.regular)))
 
     def blank(ask: Ask) -> Question:
         if ask.label.endswith("/final"):

@@ -13,7 +13,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells, Everything
+from pubpriv.data.regions import Cells
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
 from pubpriv.plans import Ask, Plan, split_purse
@@ -152,25 +152,23 @@ def spectral_factor(covariance_type: str, d: int) -> float:
 
 def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
     """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
-    k = plan.n_components
-
-    def frames(count: int, dimension: int) -> tuple[tuple[Frame, ...], tuple[float, ...]]:
-        return (Frame((0.0,) * dimension),) * count, (1.0,) * count
+    k, blank_frame = plan.n_components, Frame((0.0,) * d)
 
     def blank(ask: Ask) -> Question:
         step = ask.label.removeprefix("mixture/")
         if step == "pca":
-            return LiftedGram.second_moment(Everything(), *frames(groups, d), ask.price)
+            return LiftedGram.second_moment(*_regions(blank_frame, groups), ask.price)
         if step.startswith("components-"):
             count = int(step.removeprefix("components-"))
-            return Counts.priced(PairBins(frames(1, d)[0][0], ((0.0,) * d,) * count), ask.price)
+            return Counts.priced(PairBins(blank_frame, ((0.0,) * d,) * count), ask.price)
         if step.startswith("coarse/"):
             ell = min(plan.dimension, d) if step == "coarse/subspace" else d
-            return Moments.priced(Everything(), *frames(k, ell), ask.price, MOMENT_SHARES)
+            flat = Frame((0.0,) * d, ((0.0,) * d,) * ell)
+            return Moments.priced(*_regions(flat, k), ask.price, MOMENT_SHARES)
         if step == "guard" or step.startswith("pick-"):
-            one = Cells(frames(1, d)[0], (0.0,))
+            one = Cells((blank_frame,), (0.0,))
             return BoundedScore.priced(one, one, 1.0, ask.price)
-        return _round(plan.covariance_type, *frames(k, d), ask)
+        return _round(plan.covariance_type, blank_frame, k, 1.0, ask)
 
     return [blank(ask) for ask in plan.asks]
 
@@ -178,10 +176,16 @@ def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
 def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
     """The question of a round over k components of d columns: its size, price and noise, with real radii."""
     radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
-    return _round(covariance_type, (Frame((0.0,) * d),) * k, (radius,) * k, ask)
+    return _round(covariance_type, Frame((0.0,) * d), k, radius, ask)
 
 
-def _round(covariance_type: str, frames: tuple[Frame, ...], radii: tuple[float, ...], ask: Ask) -> LiftedGram | Moments:
+def _round(covariance_type: str, frame: Frame, k: int, radius: float, ask: Ask) -> LiftedGram | Moments:
     if covariance_type == "spherical":
-        return Moments.priced(Everything(), frames, radii, ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES)
+        return Moments.priced(*_regions(frame, k, radius), ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(*_regions(frame, k, radius), ask.price, GRAM_SHARES)
+
+
+def _regions(frame: Frame, count: int, radius: float = 1.0) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+    """A partition into so many regions, with a frame and a radius for each."""
+    frames = (frame,) * count
+    return Cells(frames, (0.0,) * count), frames, (radius,) * count

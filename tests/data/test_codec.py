@@ -154,7 +154,21 @@ def test_a_dataclass_that_is_not_registered_is_refused():
 def test_numbers_that_json_has_not_are_refused(odd):
     """No text is written that another reader would refuse."""
     with pytest.raises(ValueError, match="JSON"):
-        canonical(to_json(replace(QUESTIONS["score"], bound=odd)))
+        canonical(to_json((1.0, odd)))
+
+
+def test_a_number_that_lies_about_itself_is_written_as_what_it_is():
+    """What is stored, and so what is asked, is the number that was checked and priced."""
+
+    class Sly(float):
+        def __float__(self):
+            return 5.0
+
+        def __repr__(self):
+            return "5.0"
+
+    written = to_json(replace(QUESTIONS["score"], bound=Sly(3.0)))["bound"]
+    assert (type(written), written) == (float, 3.0)
 
 
 def test_a_mixture_is_a_public_value():

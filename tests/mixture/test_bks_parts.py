@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import pubpriv as pp
 from pubpriv.audit import recording
+from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
-from pubpriv.mixture.bks.balls import Balls, Cylinder
 from pubpriv.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
 from pubpriv.mixture.bks.estimate import mixing_weights, start_clusters
 from pubpriv.mixture.bks.plan import count_sd, make_plan
@@ -129,9 +129,9 @@ def test_the_first_ball_is_that_of_the_printed_loop_which_asks_about_many():
     assert number > 20
 
 
-points_in_the_plane = st.lists(
-    st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=1, max_size=14
-).map(lambda rows: np.array(rows, float))
+points_in_the_plane = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=1, max_size=14).map(
+    lambda rows: np.array(rows, float)
+)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.balls import Balls
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Balls
 from pubpriv.mixture.bks.constants import ALPHA
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.scaling import FLOOR, Scaling

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Question
-from pubpriv.data.regions import Cells, Everything
+from pubpriv.data.regions import Cells
 from pubpriv.mixture.bks.constants import SHARES
 from pubpriv.mixture.plan import FIRST_ROUND, GRAM_SHARES, TWO_ROUNDS_BELOW, spectral_noise
 from pubpriv.plans import Plan, split_purse
@@ -48,15 +48,16 @@ def rehearsal(plan: BksPlan, d: int) -> list[Question]:
     """Questions of the largest sizes and of the prices of `plan`, about nothing: what `Curator.rehearse` checks."""
     k = plan.n_components
     frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
+    groups = Cells(frames, (0.0,) * k)
     shells = Cells(frames * 3, (0.0,) * (3 * k))
     questions: list[Question] = []
     for ask in plan.asks:
         if ask.label.endswith("/pca"):
-            questions.append(LiftedGram.second_moment(Everything(), frames, radii, ask.price))
+            questions.append(LiftedGram.second_moment(groups, frames, radii, ask.price))
         elif ask.label.endswith("/query"):
             questions.append(Counts.priced(shells, ask.price))
         else:
-            questions.append(LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES))
+            questions.append(LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES))
     return questions
 
 
