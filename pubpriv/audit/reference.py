@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from pubpriv.audit.neighbours import Integers, Record
+from pubpriv.data.balls import Balls
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
@@ -77,7 +78,20 @@ def region(partition: Partition, x: Vector) -> int:
         return inner + sum(cells.n_regions for cells in partition.inner[:group]) if inner >= 0 else -1
     if isinstance(partition, PairBins):
         return _pair_bin(partition, x)
+    if isinstance(partition, Balls):
+        return _path_of(partition, x)
     raise TypeError(f"no reference for {type(partition).__name__}: write one")
+
+
+def _path_of(partition: Balls, x: Vector) -> int:
+    """The path of which every side holds: inside a ball, or outside at a finite distance."""
+    if not math.isfinite(_added(x)):
+        return -1
+    norms = [mapped(ball.frame, x)[1] for ball in partition.balls]
+    within = [norm <= ball.radius**2 for norm, ball in zip(norms, partition.balls, strict=True)]
+    beyond = [math.isfinite(norm) and not inside for norm, inside in zip(norms, within, strict=True)]
+    fits = [all((within if inside else beyond)[ball] for ball, inside in path) for path in partition.paths]
+    return fits.index(True) if any(fits) else -1
 
 
 def _far(z: Vector, points: Iterable[Sequence[float]]) -> Vector:
