@@ -21,6 +21,7 @@ declared distance."""
 AT_WORK = {
     "sensitivity": "looking for neighbours further apart than declared",
     "files": "replacing records at the edges of files, row groups and blocks",
+    "malformed": "asking malformed questions",
     "prices": "recomputing prices",
     "noise_law": "measuring noise",
     "canary": "attacking each mechanism end to end",

@@ -34,9 +34,7 @@ WHAT_IS_PUBLIC = (
 CHARGE = ("label", "question", "cost")
 
 
-def publish_release(
-    estimate: Any, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW
-) -> Any:
+def publish_release(estimate: Any, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW) -> Any:
     """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
 
     Args:

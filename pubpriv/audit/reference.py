@@ -7,7 +7,7 @@ product; an integer differs for that with a probability of some 1e-11, where a c
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -61,26 +61,32 @@ def mapped(frame: Frame, x: Vector) -> tuple[Vector, float]:
 
 def region(partition: Partition, x: Vector) -> int:
     """Number of the region, or -1."""
-    if isinstance(partition, Everything):
-        return 0 if math.isfinite(_added(x)) else -1
-    if isinstance(partition, NearestPoint):
-        z, norm = mapped(partition.frame, x)
-        if not math.isfinite(norm):
-            return -1
-        far = _far(z, partition.points)
-        return partition.groups[far.index(min(far))]
-    if isinstance(partition, Cells):
-        scores = _scores(partition, x)
-        return scores.index(max(scores)) if all(map(math.isfinite, scores)) else -1
-    if isinstance(partition, Refined):
-        group = region(partition.groups, x)
-        inner = region(partition.inner[group], x) if group >= 0 else -1
-        return inner + sum(cells.n_regions for cells in partition.inner[:group]) if inner >= 0 else -1
-    if isinstance(partition, PairBins):
-        return _pair_bin(partition, x)
-    if isinstance(partition, Balls):
-        return _path_of(partition, x)
-    raise TypeError(f"no reference for {type(partition).__name__}: write one")
+    if type(partition) not in _REGIONS:
+        raise TypeError(f"no reference for {type(partition).__name__}: write one")
+    return _REGIONS[type(partition)](partition, x)
+
+
+def _everything(partition: Everything, x: Vector) -> int:  # noqa: ARG001 - as every partition
+    return 0 if math.isfinite(_added(x)) else -1
+
+
+def _nearest(partition: NearestPoint, x: Vector) -> int:
+    z, norm = mapped(partition.frame, x)
+    if not math.isfinite(norm):
+        return -1
+    far = _far(z, partition.points)
+    return partition.groups[far.index(min(far))]
+
+
+def _likeliest(partition: Cells, x: Vector) -> int:
+    scores = _scores(partition, x)
+    return scores.index(max(scores)) if all(map(math.isfinite, scores)) else -1
+
+
+def _refined(partition: Refined, x: Vector) -> int:
+    group = region(partition.groups, x)
+    inner = region(partition.inner[group], x) if group >= 0 else -1
+    return inner + sum(cells.n_regions for cells in partition.inner[:group]) if inner >= 0 else -1
 
 
 def _path_of(partition: Balls, x: Vector) -> int:
@@ -111,6 +117,16 @@ def _pair_bin(partition: PairBins, x: Vector) -> int:
     place = min(max(math.floor(t / WIDTH + INNER / 2 + 1), 0), BINS - 1)
     pairs = [(first, second) for first in range(len(far)) for second in range(first + 1, len(far))]
     return pairs.index((i, j)) * BINS + place
+
+
+_REGIONS: dict[type, Callable[..., int]] = {
+    Everything: _everything,
+    NearestPoint: _nearest,
+    Cells: _likeliest,
+    Refined: _refined,
+    PairBins: _pair_bin,
+    Balls: _path_of,
+}
 
 
 def quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:

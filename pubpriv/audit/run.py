@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from pubpriv.audit import canary, door, files, noise_law, prices, recording, sensitivity
+from pubpriv.audit import canary, door, files, malformed, noise_law, prices, recording, sensitivity
 from pubpriv.audit.finding import Finding
 
 Check = Callable[[bool, int], Iterator[Finding]]
@@ -10,6 +10,7 @@ Check = Callable[[bool, int], Iterator[Finding]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("sensitivity", sensitivity.findings),
     ("files", files.findings),
+    ("malformed", malformed.findings),
     ("prices", prices.findings),
     ("noise_law", noise_law.findings),
     ("canary", canary.findings),

@@ -115,7 +115,7 @@ BAD = {
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
     "unknown setting": ("components:", "clusters:", 7, "settings of mixture are components,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
-    "bad cron": ("15 2 * * *", "15 2 * *", 11, "cron: Invalid cron string: \"15 2 * *\"; write minute, hour"),
+    "bad cron": ("15 2 * * *", "15 2 * *", 11, 'cron: Invalid cron string: "15 2 * *"; write minute, hour'),
     "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),
     "two rules": ('* *"', '* *", interval: 60', 11, "exactly one of cron, interval and rrule"),
     "too often": ('cron: "15 2 * * *"', "interval: 5", 11, "interval: Input should be greater than or equal to 60"),
