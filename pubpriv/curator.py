@@ -217,7 +217,9 @@ class Curator(Confined):
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        known = [self._ready(question) for question in questions]
+        known = [checked(question, len(self.columns)) for question in questions]
+        for question in known:
+            self._try(question)
         self._books.afford([_event(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:
@@ -240,14 +242,16 @@ class Curator(Confined):
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
         if standing is None or standing.answer is None:
-            self._ready(question)
+            self._try(question)
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             standing = self._books.charge(label, to_json(question), event)
         asked: Question = _stored(standing.question)
         answer = standing.answer
         if answer is None:
-            asked = self._ready(asked)
+            if asked != question:
+                # planted, or stored by another version: it is checked as what is asked now was
+                self._try(checked(asked, len(self.columns)))
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
@@ -271,12 +275,10 @@ class Curator(Confined):
             raise PrivateStepFailed
         return {name: [int(value) for value in values] for name, values in noisy.items()}
 
-    def _ready(self, question: Question) -> Question:
-        """The question as the ledger would give it back, if it fits the table, cannot fail, and has room."""
-        known = checked(question, len(self.columns))
-        self._check_room(known)
-        rehearse(known, len(self.columns))
-        return known
+    def _try(self, question: Question) -> None:
+        """A question that fits the table has room, and fails on no record; InvalidInput if not."""
+        self._check_room(question)
+        rehearse(question, len(self.columns))
 
     def _check_room(self, question: Question) -> None:
         """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""

@@ -17,8 +17,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS, Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
-from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined
+from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import InvalidInput, PrivateStepFailed

@@ -61,6 +61,29 @@ def from_json(data: Any) -> Any:
     return data
 
 
+def rebuilt(value: Any) -> Any:
+    """`from_json(to_json(value))`, without writing it: every class checks its fields again, and nothing else goes on.
+
+    What a frozen dataclass carries beside its fields, and values that it was given past its constructor, end here.
+    """
+    known: dict[int, Any] = {}
+
+    def again(value: Any) -> Any:
+        if type(value) is tuple and _SCALARS.issuperset(map(type, value)):
+            return value  # cannot be changed
+        cls = _TYPES.get(type(value).__name__)
+        if cls is type(value) and dataclasses.is_dataclass(value):
+            if id(value) not in known:
+                fields = {field.name: again(getattr(value, field.name)) for field in dataclasses.fields(value)}
+                known[id(value)] = cls(**fields)
+            return known[id(value)]
+        if isinstance(value, tuple | list):
+            return tuple(map(again, value))
+        return to_json(value)
+
+    return again(value)
+
+
 def canonical(data: Any) -> str:
     """One text per JSON value: sorted keys, no spaces, no NaN."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.codec import from_json, to_json
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, check_totals
-from pubpriv.data.regions import NearestPoint
-from pubpriv.data.scan import scan_chunk
-from pubpriv.data.tables import ArrayTable
+from pubpriv.data.regions import NearestPoint, View
 from pubpriv.errors import InvalidInput
 
 HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
@@ -29,10 +26,10 @@ MOST_OWN = 64
 
 
 def checked(question: Any, columns: int) -> Question:
-    """`question` as a ledger gives it back, if it can be asked of a table with so many columns.
+    """`question` as a ledger would give it back, if it can be asked of a table with so many columns.
 
-    It is written and read as a stored question is, so that nothing but its fields goes on, and every class checks them
-    again, however the object was made.
+    It is built anew from its fields, as a stored question is, and every class checks them again: however the object
+    was made, nothing goes on that was not checked.
 
     Raises:
         InvalidInput: it is none of the closed list, or does not fit; nothing was spent.
@@ -41,7 +38,7 @@ def checked(question: Any, columns: int) -> Question:
         names = ", ".join(kind.__name__ for kind in QUESTIONS)
         raise InvalidInput(f"{type(question).__name__} is no question that may be asked of private rows: {names} are")
     try:
-        known: Question = from_json(to_json(question))
+        known: Question = rebuilt(question)
     except InvalidInput:
         raise
     except Exception as error:
@@ -66,11 +63,10 @@ def rehearse(question: Question, columns: int) -> None:
 
 
 def _rehearse(question: Question, columns: int) -> None:
-    rows = np.array(list(_records(question, columns)))
-    table = ArrayTable(rows, parse_columns([f"x{i}" for i in range(columns)]))
-    (chunk,) = table.chunks()
-    totals = scan_chunk(question, chunk)
-    check_totals(question, totals, len(rows))
+    block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
+    with np.errstate(all="ignore"):  # as in a scan
+        totals = question.totals(View(block))
+    check_totals(question, totals, block.shape[1])
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         noisy = question.answer(totals, _silent)
         if {name: values.shape for name, values in noisy.items()} != {
@@ -94,8 +90,8 @@ def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
         record = np.zeros(columns)
         record[-1] = cell
         yield record
-    yield np.resize(np.array(HOSTILE), columns)
-    yield np.resize(np.array((1e308, -1e308)), columns)
+    yield np.resize(HOSTILE, columns)
+    yield np.resize((1e308, -1e308), columns)
     own = list(_own(question))
     yield from own[: MOST_OWN // 2] + own[MOST_OWN // 2 :][-MOST_OWN // 2 :]
 
@@ -117,7 +113,10 @@ def _own(value: Any) -> Iterator[np.ndarray]:
 
 
 def _back(frame: Frame, points: tuple[tuple[float, ...], ...]) -> np.ndarray:
-    """Records that `frame` maps to `points`, or near them."""
+    """Records that `frame` maps to `points`, or near them; none if its matrix is singular."""
+    center, matrix = frame.dense()
     with np.errstate(all="ignore"):
-        center, matrix = frame.dense()
-        return np.asarray(center + np.array(points) @ np.linalg.pinv(matrix).T)
+        try:
+            return np.asarray(center + np.linalg.solve(matrix @ matrix.T, np.array(points).T).T @ matrix)
+        except np.linalg.LinAlgError:
+            return np.empty((0, len(center)))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import QUESTIONS
 
-from pubpriv.data.codec import canonical, from_json, public_value, to_json
+from pubpriv.data.codec import canonical, from_json, public_value, rebuilt, to_json
 from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
@@ -167,8 +167,19 @@ def test_a_number_that_lies_about_itself_is_written_as_what_it_is():
         def __repr__(self):
             return "5.0"
 
-    written = to_json(replace(QUESTIONS["score"], bound=Sly(3.0)))["bound"]
-    assert (type(written), written) == (float, 3.0)
+    question = replace(QUESTIONS["score"], bound=Sly(3.0))
+    for written in (to_json(question)["bound"], rebuilt(question).bound):
+        assert (type(written), written) == (float, 3.0)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_rebuilt_question_is_the_one_that_a_ledger_gives_back(name):
+    """Equal, and another object: what was planted beside the fields is gone."""
+    question = replace(QUESTIONS[name])
+    question.__dict__["planted"] = 1
+    again = rebuilt(question)
+    assert again == from_json(to_json(question)) == question
+    assert "planted" not in again.__dict__
 
 
 def test_a_mixture_is_a_public_value():

@@ -38,8 +38,8 @@ The mechanism that is priced adds an unbounded integer Z to the exact integer t 
 to a public range is post-processing. The sampler draws Z' = Z, saturated to [-2^63, 2^63 - 1]. Before a charge the
 door proves |t| < LIMIT from public bounds. So where Z' differs from Z, t + Z' and t + Z lie beyond LIMIT on the same
 side: Z > Z' = 2^63 - 1 gives t + Z > t + Z' > 2^63 - 1 - LIMIT, hence >= LIMIT, and Z < Z' = -2^63 gives
-t + Z < t + Z' < -2^63 + LIMIT = -LIMIT. Sums are of Python's integers, so clamp(t + Z') = clamp(t + Z) for every Z:
-saturation before the addition never shows.
+t + Z < t + Z' < -2^63 + LIMIT = -LIMIT. Sums are exact, so clamp(t + Z') = clamp(t + Z) for every Z: saturation before
+the addition never shows.
 """
 
 Totals = dict[str, np.ndarray]
@@ -125,11 +125,17 @@ class Additive:
 
 
 def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
-    """clamp(factor * total + noise), in Python's integers; one draw for each total, or none at all."""
+    """clamp(factor * total + noise), without overflow; one draw for each total, or none at all.
+
+    With |t| < LIMIT = 2^62 for t = factor * total, checked in Python's integers, neither LIMIT - t nor -LIMIT - t
+    leaves int64, and t + clip(z, -LIMIT - t, LIMIT - t) is clamp(t + z).
+    """
     if totals.shape != noise.shape:
         raise ValueError("noise of another shape than the totals")
-    sums = (clamped(total * factor + z) for total, z in zip(totals.tolist(), noise.tolist(), strict=True))
-    return np.fromiter(sums, np.int64, totals.size)
+    if totals.size and max(int(totals.max()), -int(totals.min())) * factor >= LIMIT:
+        raise ValueError("a total beyond the room that was proven for it")
+    exact = totals * factor
+    return np.asarray(exact + np.clip(noise, -LIMIT - exact, LIMIT - exact))
 
 
 def clamped(value: int) -> int:
