@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.ledger import Ledger
 from pubpriv.outputs import LATEST, output_root, safe_name
-from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import to_text
 from pubpriv.provenance import check_model
 from tasks.guard import private_task, safe_flow
@@ -59,12 +59,14 @@ def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
     """What the records of a dataset come to, or the first one that is wrong: texts in the order of `COLUMNS`."""
     with Ledger.open(ledger, create=False) as books:
         try:
+            books.check_complete()
             summary = books.verify(dataset)
         except LedgerViolation as wrong:
             return f"dataset {dataset}", "wrong", str(wrong), "", "", "", ""
     state, currency = summary.state, summary.budget.currency
     amounts = [f"{to_text(getattr(state, part).main)} {currency}" for part in ("cap", "spent", "held")]
-    return f"dataset {dataset}", "right", FINE, str(summary.records), *amounts
+    finding = f"{FINE}; {summary.unchecked}" if summary.unchecked else FINE
+    return f"dataset {dataset}", "right", finding, str(summary.records), *amounts
 
 
 @private_task(name="compare models")

@@ -13,7 +13,7 @@ _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
     "Curator": "pubpriv.curator",
     "GaussianEstimate": "pubpriv.models",
-    "Ledger": "pubpriv.privacy.ledger",
+    "Ledger": "pubpriv.ledger",
     "MeanEstimate": "pubpriv.models",
     "MixtureEstimate": "pubpriv.models",
     "PrivateGaussianMixture": "pubpriv.mixture.estimator",
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.gaussian.mean import estimate_mean
     from pubpriv.gaussian.pipeline import estimate_gaussian
+    from pubpriv.ledger import Ledger
     from pubpriv.mixture.estimator import PrivateGaussianMixture
     from pubpriv.mixture.pipeline import estimate_mixture
     from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-    from pubpriv.privacy.ledger import Ledger
 
 __all__ = [
     "ApproximateDP",

@@ -23,14 +23,20 @@ from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.pricing import UNREADABLE, event_of, sizes_of
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
 from pubpriv.privacy.budgets import Budget, Purse
-from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 
 _REFUSALS = (InvalidInput, BudgetExceeded)
 _NAMES_TAKEN = (SpecMismatch, RunClosed)
+
+_PLANTED = (
+    "the charge under {label!r} in the ledger is not answered: {what}. It was not written by a release: stop "
+    "charging this ledger, find the record with `pubpriv ledger verify`, and compare with the last export"
+)
 
 
 @dataclass(frozen=True)
@@ -220,7 +226,7 @@ class Curator(Confined):
         known = [checked(question, len(self.columns)) for question in questions]
         for question in known:
             self._try(question)
-        self._books.afford([_event(question) for question in known])
+        self._books.afford([event_of(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:
         """Ask one question of the private rows, once, and return its published answer.
@@ -238,7 +244,7 @@ class Curator(Confined):
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
         question = checked(question, len(self.columns))
-        event = _event(question)
+        event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
         if standing is None or standing.answer is None:
@@ -246,7 +252,7 @@ class Curator(Confined):
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             standing = self._books.charge(label, to_json(question), event)
-        asked: Question = _stored(standing.question)
+        asked = self._asked(standing, label)
         answer = standing.answer
         if answer is None:
             if asked != question:
@@ -255,10 +261,26 @@ class Curator(Confined):
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
-            answer = self._books.publish(label, standing.attempt, noisy)
+            answer = _fitting(self._books.publish(label, standing.attempt, noisy), asked, label)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
         return Release(label, asked, asked.values(integers))
+
+    def _asked(self, standing: Standing, label: str) -> Question:
+        """The stored question, priced again: what stands in a ledger is what somebody wrote there.
+
+        Raises:
+            LedgerViolation: it was charged as another event, or its answer is of other sizes; no row was read.
+            InvalidInput: it cannot be answered here.
+        """
+        asked: Question = _stored(standing.question)
+        if _event_again(asked) != standing.event:
+            raise LedgerViolation(_PLANTED.format(label=label, what="it was not charged as the question costs"))
+        if standing.answer is None:
+            self._check_room(asked)
+        else:
+            _fitting(standing.answer, asked, label)
+        return asked
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
@@ -331,17 +353,26 @@ class Curator(Confined):
         return f"Curator({self._books.describe()})"
 
 
-def _event(question: Question) -> GaussianEvent:
-    """What a question costs, as data: its distance of neighbours, and its noise."""
-    noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
-    return GaussianEvent(question.squared_distance, noise)
+def _event_again(question: Any) -> Any:
+    """The event of a stored question; None for one that has no price."""
+    try:
+        return event_of(question)
+    except UNREADABLE:
+        return None
+
+
+def _fitting(answer: dict[str, list[int]], question: Question, label: str) -> dict[str, list[int]]:
+    """An answer that the ledger holds, if it has the question's parts and their sizes."""
+    if {name: len(values) for name, values in answer.items()} != sizes_of(question):
+        raise LedgerViolation(_PLANTED.format(label=label, what="its answer is not of the question's sizes"))
+    return answer
 
 
 def _stored(data: Any) -> Any:
     """A public value from the ledger; other versions may have written what this one cannot read."""
     try:
         return from_json(data)
-    except (TypeError, ValueError, KeyError):
+    except UNREADABLE:
         pass
     raise InvalidInput(
         "this run was begun by a version of pubpriv whose questions or steps this version does not know: finish it "

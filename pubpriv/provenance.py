@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import LedgerViolation
+from pubpriv.ledger import Ledger
 from pubpriv.models import load
 from pubpriv.privacy.books import LedgerBooks
-from pubpriv.privacy.ledger import Ledger
 
 
 def check_model(ledger: Ledger, path: Path) -> None:

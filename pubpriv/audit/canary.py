@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv import curator as the_door
 from pubpriv.audit.attacks import CLAIM, HALVES, Attack, attacks
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.worlds import DATASET, in_memory, world
 from pubpriv.data.questions import Bisection, Counts, Question
 from pubpriv.data.questions.base import Totals, Values
 from pubpriv.data.scan import scan
+from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import price
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
@@ -86,7 +86,7 @@ def through_the_door(runs: int, claim: Fraction, seed: int) -> Finding:
 
 def charged_mu(question: Question) -> float:
     """mu that a ledger under (epsilon, delta) is charged for one answer."""
-    paid = price(the_door._event(question), ApproximateDP(1, Fraction(1, 10**6)))
+    paid = price(event_of(question), ApproximateDP(1, Fraction(1, 10**6)))
     return float(np.sqrt(paid.main / UNIT))
 
 

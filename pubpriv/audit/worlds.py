@@ -15,8 +15,8 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import ArrayTable, PrivateTable
+from pubpriv.ledger import Ledger
 from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
-from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 
 DATASET = "audited"

@@ -224,7 +224,7 @@ class SimulatedBooks:
     def find(self, label: str) -> Standing | None:
         """From memory."""
         line = self._lines.get(label)
-        return Standing(line.question, line.answer, "simulated") if line else None
+        return Standing(line.question, line.answer, "simulated", line.event) if line else None
 
     def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Refuses, and resumes, as a ledger would."""
@@ -235,7 +235,7 @@ class SimulatedBooks:
         told = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
         self._lines[label] = _SimulatedCharge(question, cost, event)
-        return Standing(question, None, "simulated")
+        return Standing(question, None, "simulated", event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
         """Remembered for replays within the simulation; the first answer stands."""

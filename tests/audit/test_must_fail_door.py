@@ -159,7 +159,7 @@ def test_noise_drawn_twice_on_a_retry(monkeypatch):
 
     def charge(self, label, question, event):
         standing = right(self, label, question, event)
-        return Standing(standing.question, None, standing.attempt)
+        return replace(standing, answer=None)
 
     monkeypatch.setattr(LedgerBooks, "find", lambda self, label: None)
     monkeypatch.setattr(LedgerBooks, "charge", charge)
@@ -172,7 +172,7 @@ def test_a_question_that_is_made_anew_on_a_retry(monkeypatch):
 
     def charge(self, label, question, event):
         standing = right(self, label, question, event)
-        return Standing(question, standing.answer, standing.attempt)
+        return replace(standing, question=question, event=event)
 
     monkeypatch.setattr(LedgerBooks, "charge", charge)
     assert "the stored question" in promises()["a crash is resumed, with one charge and one answer"]
@@ -185,7 +185,7 @@ def test_a_charge_after_the_look(monkeypatch):
 
     def charge(self, label, question, event):
         waiting[label] = question, event
-        return Standing(question, None, "later")
+        return Standing(question, None, "later", event)
 
     def publish(self, label, attempt, answer):
         right_charge(self, label, *waiting[label])

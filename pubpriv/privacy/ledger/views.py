@@ -1,5 +1,6 @@
 """What the ledger shows: frozen views of a charge, a run and a balance, and what it asks of a table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,12 +23,21 @@ class TableIdentity(Protocol):
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have."""
+
+    event: Event
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Standing:
-    """A charge as the ledger has it."""
+    """A charge as the ledger has it: what was asked, what it was charged as, and the answer if there is one."""
 
     question: Any
     answer: dict[str, list[int]] | None
     attempt: str
+    event: Event
 
 
 @dataclass(frozen=True)
