@@ -104,9 +104,11 @@ def run(job: Any, plain: bool, voice: Voice = USUAL) -> Any:
 
 
 def _estimate(job: Any, plain: bool) -> Any:
-    from pubpriv.jobs import check_job, run_job
+    from pubpriv.jobs import admit, check_job, run_job
     from tasks.validated import validated
 
+    for line in admit(job):
+        note(line)
     # before anything is spent, or a server started; the run checks everything again
     for line in check_job(job, validated(job.bundle)):
         note(f"warning: {line}")

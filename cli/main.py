@@ -2,12 +2,13 @@
 
 import os
 import sys
+import warnings
 from typing import Any
 
 import typer
 
 from cli import audit, bench, budget, demo, fit, ledger, operate, plan, release
-from cli.console import INTERRUPTED, fail, manner
+from cli.console import INTERRUPTED, fail, manner, note
 from pubpriv.errors import InvalidInput
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "Cl
 
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
+    warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         code = app(prog_name="pubpriv", standalone_mode=False)

@@ -58,7 +58,7 @@ def mean(
     """
     from pubpriv.forecasts import MeanCase
 
-    opened = _public(public, columns, public_rows, dims)
+    opened = _public(public, columns, public_rows, dims, private)
     size = (dims, public_rows) if opened is None else opened.rows.shape[::-1]
     _tell("mean", MeanCase(*size), _rows(rows, private, opened, columns), budget, error, as_json)
 
@@ -82,7 +82,7 @@ def gaussian(
     from pubpriv.gaussian.pipeline import chosen_target
 
     target, given = chosen_target(target, "learner", scales(scale)), scales(scale)
-    opened = _public(public, columns, public_rows, dims)
+    opened = _public(public, columns, public_rows, dims, private)
     if given and opened is None:
         raise InvalidInput("--scale names columns of --public: give that file too")
     sized = GaussianCase.sized, (dims, public_rows, target)
@@ -114,16 +114,19 @@ def mixture(
 
     chosen = mixture_settings(components, max_components, method, constants, covariance_type, min_weight)
     settings = MixtureSettings(**chosen)
-    opened = _public(public, columns, public_rows, dims)
+    opened = _public(public, columns, public_rows, dims, private)
     sized = MixtureCase.sized, (dims, public_rows, settings)
     make, known = sized if opened is None else (MixtureCase.of, (opened, settings))
     _tell("mixture", make(*known), _rows(rows, private, opened, columns), budget, error, as_json)
 
 
-def _public(path: str | None, columns: str | None, rows: int | None, dims: int | None) -> "PublicTable | None":
+def _public(
+    path: str | None, columns: str | None, rows: int | None, dims: int | None, private: str | None
+) -> "PublicTable | None":
     """The public table, or None where only its size is known."""
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
+    from pubpriv.jobs import check_public_file
 
     if path is None:
         if rows is None or dims is None:
@@ -133,6 +136,7 @@ def _public(path: str | None, columns: str | None, rows: int | None, dims: int |
         return None
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE tells rows and columns: leave --public-rows and --dims out")
+    check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
 
 

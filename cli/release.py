@@ -68,12 +68,15 @@ def report(
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
     from pubpriv.data.tables import PublicTable
+    from pubpriv.jobs import check_public_file
     from pubpriv.report import write_report
     from pubpriv.report.words import is_simulation
 
     estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
     _check_target(file, [model, *([] if public is None else [Path(public)])], overwrite)
+    if public is not None:
+        check_public_file(public, ledger)
     rows = None if public is None else PublicTable.open(public, estimate.columns)
     history = None if is_simulation(estimate) else _history(estimate, ledger)
     _written(lambda: write_report(estimate, file, rows, history), file)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from flows.periods import Period
-from pubpriv.data.stores import refuse_credentials
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.job import GaussianJob, MeanJob
 from pubpriv.gaussian.reference_mean import MOST_ROUNDS
 from pubpriv.jobs import Job
 from pubpriv.mixture.job import MixtureJob
 from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_LOOKED_FOR, MOST_UNKNOWN
+from pubpriv.places import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"

@@ -6,9 +6,10 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 """
 
 import secrets
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -22,7 +23,7 @@ from pubpriv.data.memory import remembering
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import ArrayTable, PrivateTable
+from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.pricing import UNREADABLE, event_of, sizes_of
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
@@ -102,7 +103,8 @@ class Curator(Confined):
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
-        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget.
+        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget or begun
+            with another table.
         BudgetExceeded: no room for the hold; nothing is held.
     """
 
@@ -116,9 +118,12 @@ class Curator(Confined):
         executor: Executor | None = None,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
+        private = _made_again(private)
         ledger.bind(dataset, private)
+        private = _as_begun(private, ledger.begun(dataset, release_id), release_id)
         ledger.open_run(dataset, release_id, budget)
-        self._assemble(private, LedgerBooks(ledger, dataset, release_id), OperatingSystemNoise(), executor)
+        books = LedgerBooks(ledger, dataset, release_id, table=private)
+        self._assemble(private, books, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
             ledger.reference, dataset, release_id, private, scheduler
@@ -160,13 +165,27 @@ class Curator(Confined):
 
     @classmethod
     def _enter(cls, handle: RunHandle, executor: Executor | None) -> "Curator":
+        """The curator of a run that is there; a handle is believed no more than what it was made from.
+
+        Raises:
+            InvalidInput: no such ledger, dataset or run; no private table.
+            SpecMismatch: a table or columns that the dataset does not declare, or another table than the run's.
+        """
         from pubpriv.privacy.ledger import Ledger
 
-        ledger = Ledger.open(handle.ledger)
+        table = _made_again(handle.table)
+        ledger = Ledger.open(handle.ledger, create=False)
+        try:
+            ledger.check_declared(handle.dataset, table)
+            ledger.run(handle.dataset, handle.release_id)  # it is there; a closed one answers what it answered
+            table = _as_begun(table, ledger.begun(handle.dataset, handle.release_id), handle.release_id)
+        except BaseException:
+            ledger.close()
+            raise
         curator = cls.__new__(cls)
-        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True)
-        curator._assemble(handle.table, books, OperatingSystemNoise(), executor)
-        curator._handle = handle
+        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True, table=table)
+        curator._assemble(table, books, OperatingSystemNoise(), executor)
+        curator._handle = replace(handle, table=table)
         return curator
 
     def _assemble(self, table: Any, books: Books, noise: NoiseSource, executor: Executor | None) -> None:
@@ -193,26 +212,46 @@ class Curator(Confined):
         """The run's allotment."""
         return self._books.allotment
 
+    def check_public(self, public: Any) -> None:
+        """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
+
+        Args:
+            public: a path, which is not opened, a `PublicTable`, or rows in memory, of which nothing is known.
+
+        Raises:
+            InvalidInput: it shares files with a private table.
+        """
+        source = source_of(public)
+        if source is not None:
+            self._books.refuse_private(source)
+
     def begin(
-        self, method: str, configuration: Mapping[str, Any], public_sha256: str, budget: Budget | None = None
+        self,
+        method: str,
+        configuration: Mapping[str, Any],
+        public: PublicTable | str,
+        budget: Budget | None = None,
     ) -> Purse:
         """Bind this run to one configuration of `method` and set aside its share of the allotment.
 
         Args:
             method: `mixture`, `gaussian`, ...; each may begin once in a run.
             configuration: settings that shape the questions (JSON data).
-            public_sha256: hash of the public rows.
+            public: the public rows, or the hash of rows that came from no file.
             budget: what the method may spend, in the kind of the run; None: all that is left.
 
         Returns:
             The share, to be split over steps. Beginning again returns the same share.
 
         Raises:
-            SpecMismatch: this run began the method with other settings or other public rows.
+            InvalidInput: see `check_public`.
+            SpecMismatch: this run began the method with other settings, other public rows or another table.
             RunClosed: the run is closed and never began this method.
             BudgetExceeded: less is left than was asked for.
         """
-        return self._books.begin(method, canonical(configuration), public_sha256, budget)
+        self.check_public(None if isinstance(public, str) else public)
+        sha256 = public if isinstance(public, str) else public.sha256
+        return self._books.begin(method, canonical(configuration), sha256, budget)
 
     def rehearse(self, questions: Sequence[Question]) -> None:
         """Check a whole plan before its first charge: every question can be answered, and together they fit.
@@ -366,6 +405,36 @@ def _fitting(answer: dict[str, list[int]], question: Question, label: str) -> di
     if {name: len(values) for name, values in answer.items()} != sizes_of(question):
         raise LedgerViolation(_PLANTED.format(label=label, what="its answer is not of the question's sizes"))
     return answer
+
+
+def _made_again(table: Any) -> PrivateTable:
+    """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is."""
+    if not isinstance(table, PrivateTable):
+        raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    return PrivateTable(table.uri, table.columns, table.n_rows)
+
+
+def _as_begun(table: PrivateTable, begun: tuple[str, int] | None, release_id: str) -> PrivateTable:
+    """The table as the run began with it: nothing is reckoned anew from another number of rows.
+
+    Raises:
+        SpecMismatch: the run began with another table.
+    """
+    if begun is None:
+        return table
+    uri, n_rows = begun
+    if uri != table.uri:
+        raise SpecMismatch(
+            f"release id {release_id!r} began with the table {uri}, not with {table.uri}: use another release id"
+        )
+    if n_rows != table.n_rows:
+        warnings.warn(
+            f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
+            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for the table as "
+            "it is",
+            stacklevel=3,
+        )
+    return replace(table, n_rows=n_rows)
 
 
 def _stored(data: Any) -> Any:

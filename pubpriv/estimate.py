@@ -122,14 +122,19 @@ os.umask(_MASK)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path`, to be written: at the end it takes the place of `path`, after an exception it is gone."""
+def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """A file beside `path`, to be written: at the end it takes the place of `path`, after an exception it is gone.
+
+    Args:
+        path: where it will be.
+        mode: who may read it; None: as the user's mask says.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_MASK)
+        temporary.chmod(0o666 & ~_MASK if mode is None else mode)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

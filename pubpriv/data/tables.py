@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pubpriv.data.columns import Column, parse_columns
-from pubpriv.data.stores import canonical, list_files, locate, read_public
+from pubpriv.data.stores import list_files, locate, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.places import canonical, is_url, root_and_pattern
 
 T = TypeVar("T")
 
@@ -81,15 +82,29 @@ class Chunk:
 class PrivateTable:
     """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
 
+    One that is made by hand has the same one name and is held against the files before each look (`chunks`).
+
     Attributes:
         uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
         columns: declared columns, in order.
         n_rows: the number of records, which is public.
+
+    Raises:
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows.
     """
 
     uri: str
     columns: tuple[Column, ...]
     n_rows: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uri", canonical(self.uri))
+        if not isinstance(self.columns, tuple) or not all(type(column) is Column for column in self.columns):
+            raise InvalidInput("a private table has a tuple of columns: open it with PrivateTable.open")
+        if parse_columns(self.column_names) != self.columns:
+            raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
+        if type(self.n_rows) is not int or self.n_rows < 1:
+            raise InvalidInput("a private table has a positive number of rows: open it with PrivateTable.open")
 
     @classmethod
     def open(
@@ -134,10 +149,6 @@ class PrivateTable:
         """Columns of the estimate, as written."""
         return tuple(column.name for column in self.columns)
 
-    def covers(self, path: str) -> bool:
-        """Whether `path` is one of this table's files."""
-        return canonical(path) in {canonical(file) for file in _files(self.uri)}
-
     def chunks(self) -> list[Chunk]:
         """The units of a scan, after a check that n is what it was.
 
@@ -151,7 +162,10 @@ class PrivateTable:
             for group, rows in enumerate(groups)
         ]
         if sum(rows for _, _, rows in found) != self.n_rows:
-            raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
+            raise InvalidInput(
+                f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
+                "put back what it was to finish this one"
+            )
         return [Chunk(path, group, self.columns, rows) for path, group, rows in found]
 
 
@@ -211,10 +225,12 @@ class PublicTable:
         rows: (m, d) float64, all finite, read-only.
         sha256: hash of the columns and the bits of the rows.
         dropped: rows left out because a cell was null or not finite after its map.
+        source: canonical name of the file, folder or glob that they were read from; None: they were made otherwise.
     """
 
-    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0) -> None:
+    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0, source: str | None = None) -> None:
         self.columns = columns
+        self.source = None if source is None else canonical(source)
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
         self.rows.flags.writeable = False
         self.dropped = dropped
@@ -249,7 +265,7 @@ class PublicTable:
         whole = np.isfinite(rows).all(axis=1)
         if not whole.any():
             raise InvalidInput("the public table has no row in which every column has a finite value")
-        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()))
+        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()), source_of(source))
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
         """The same rows with `columns`: names of this table's columns, or expressions of them."""
@@ -257,8 +273,20 @@ class PublicTable:
 
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
-            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped)
-        return PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
+            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
+        mapped = PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
+        return PublicTable(mapped.columns, mapped.rows, mapped.dropped, self.source)
+
+
+def source_of(public: Any) -> str | None:
+    """Canonical name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
+
+    Raises:
+        InvalidInput: a path that is no name of a table; see `places.canonical`.
+    """
+    if isinstance(public, str | os.PathLike):
+        return canonical(os.fspath(public))
+    return public.source if isinstance(public, PublicTable) else None
 
 
 def _parquet() -> Any:
@@ -280,7 +308,7 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
         failure = error.with_traceback(None)
     except OSError as error:
         # Arrow calls a footer that it cannot decode an OSError, without a number
-        damaged = error.errno is None and "://" not in where
+        damaged = error.errno is None and not is_url(where)
         failure = (
             InvalidInput(otherwise)
             if damaged
@@ -316,7 +344,7 @@ def _footer(path: str, where: str) -> tuple[Any, list[int]]:
 
 def _footers(paths: list[str], where: str) -> list[tuple[Any, list[int]]]:
     """`_footer` of each file; those of a distant store are fetched side by side, for each takes some round trips."""
-    if "://" not in where or len(paths) == 1:
+    if not is_url(where) or len(paths) == 1:
         return [_footer(path, where) for path in paths]
     with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
         return list(threads.map(lambda path: _footer(path, where), paths))
@@ -375,9 +403,8 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
     import pandas as pd
 
     if isinstance(source, str | os.PathLike):
-        where = os.fspath(source)
-        named = canonical(where) if "://" in where else where
-        return _read_public_url(named) if "://" in named else _read_public(Path(named).expanduser())
+        named = canonical(os.fspath(source))
+        return _read_public_url(named) if is_url(named) else _read_public(named)
     if isinstance(source, pd.DataFrame):
         return source
     try:
@@ -417,15 +444,23 @@ def _read_public_url(uri: str) -> Any:
     raise refused
 
 
-def _read_public(path: Path) -> Any:
+def _read_public(name: str) -> Any:
     import pandas as pd
 
+    root, pattern = root_and_pattern(name)
+    path = Path(root)
     if not path.exists():
         raise InvalidInput(f"no public table at {path}: check the path")
+    if not path.is_file() and not path.is_dir():
+        raise InvalidInput(f"the public table {path} is neither a file nor a folder")
     try:
+        if pattern:
+            return pd.concat([_parquet().ParquetFile(file).read().to_pandas() for file in list_files(name)])
         if path.suffix.lower() == ".csv":
             return _read_csv(path.read_bytes())
         return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
+    except InvalidInput:
+        raise
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error

@@ -39,9 +39,9 @@ class MeanJob(jobs.Job):
     rounds: int = 2
     force: bool = False
 
-    def inputs(self) -> tuple[str, ...]:
-        """Files that a model must not overwrite."""
-        return (*super().inputs(), *([] if self.covariance in WORDS else [self.covariance]))
+    def public_files(self) -> tuple[str, ...]:
+        """The public table, and the file of the covariance if there is one."""
+        return (*super().public_files(), *([] if self.covariance in WORDS else [self.covariance]))
 
     @property
     def bundle(self) -> str:

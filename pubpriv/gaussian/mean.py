@@ -76,6 +76,7 @@ def estimate_mean(
         return _with_unknown_covariance(public, curator, budget, force, steps)
     if isinstance(steps, GaussianSteps):
         raise InvalidInput("a mean with a known covariance takes a bundle of MeanSteps")
+    curator.check_public(public)
     rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
     configuration = {
         "method": method,
@@ -83,7 +84,7 @@ def estimate_mean(
         "columns": list(curator.columns),
         **options.configuration(),
     }
-    purse = curator.begin("mean", configuration, rows.sha256, budget)
+    purse = curator.begin("mean", configuration, rows, budget)
     steps = steps.wrapped(settling(curator.settled, "mean"))
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)

@@ -87,12 +87,13 @@ def estimate_gaussian(
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
     target = chosen_target(target, method, scale)
+    curator.check_public(public)
     rows = PublicTable.open(public, list(curator.columns))
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         examine(rows, scale)  # refuses what cannot be, before the run begins
         given = checked_scale(rows.columns, scale)
-        purse = curator.begin("gaussian", configuration | {"scale": given}, rows.sha256, budget)
+        purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         steps = steps.wrapped(settling(curator.settled, "gaussian"))
         layout = steps.examine(rows, tuple(given.items()))
         chosen, outcome = estimate_table(curator, rows, layout, purse, target, force, steps)
@@ -101,7 +102,7 @@ def estimate_gaussian(
     if method == "algorithm-2":
         bound(rows, beta, gamma)
         configuration |= {"beta": beta, "gamma": gamma}
-    purse = curator.begin("gaussian", configuration, rows.sha256, budget)
+    purse = curator.begin("gaussian", configuration, rows, budget)
     steps = steps.wrapped(settling(curator.settled, "gaussian"))
     preconditioner = steps.precondition(rows)
     if method == "algorithm-2":

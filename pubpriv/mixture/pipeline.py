@@ -68,9 +68,10 @@ def estimate_mixture(
         covariance_type=covariance_type,
         min_weight=min_weight,
     )
+    curator.check_public(public)
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
-    purse = curator.begin("mixture", configuration, rows.sha256, budget)
+    purse = curator.begin("mixture", configuration, rows, budget)
     steps = steps.wrapped(settling(curator.settled, "mixture"))
     if method != "auto":
         return _by_the_paper(rows, curator, settings, purse, budget or curator.budget, steps)

@@ -13,9 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
+from pubpriv.places import canonical as table_name
+from pubpriv.places import sharing
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
 from pubpriv.privacy.events import cap_in, event_from_json, price
 from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     NoRoom,
@@ -28,11 +31,9 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
 from pubpriv.privacy.ledger.replay import FAILURES, check_answer
 from pubpriv.privacy.ledger.runs import runs_of
-from pubpriv.privacy.ledger.tables import overlap, plain
 from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
 
 _table = schema.records
@@ -337,7 +338,7 @@ class Book:
     def declare(self, table: TableIdentity) -> None:
         """Record a table with its columns, unless it is known or another dataset's."""
         self._refuse_foreign(table.uri)
-        uri = plain(table.uri)
+        uri = table_name(table.uri)
         known = self._declared(uri)
         columns = sorted({*table.source_columns, *(known["columns"] if known else ())})
         if known is None or columns != known["columns"]:
@@ -346,32 +347,36 @@ class Book:
     def check_declared(self, table: TableIdentity, url: str) -> None:
         """Refuse a table or columns that were not declared, with the line that declares them."""
         self._refuse_foreign(table.uri)
-        known = self._declared(plain(table.uri))
+        known = self._declared(table_name(table.uri))
         missing = sorted(set(table.source_columns) - set(known["columns"] if known else ()))
         if known is not None and not missing:
             return
         what = f"columns {', '.join(missing)} of {table.uri}" if known else f"the table {table.uri}"
-        declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables)
+        declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables) or "no table yet"
         raise SpecMismatch(
             f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
             f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} "
             f"--private {table.uri} --columns {','.join(table.source_columns)}`"
         )
 
+    def begun(self, release_id: str) -> tuple[str, int] | None:
+        """The table that a run's first method began with, by name and number of rows.
+
+        None where no method began, or where an earlier version began it, which did not write that down.
+        """
+        facts = (record.facts() for record in self.all("started", release_id=release_id))
+        return next(((str(fact["table"]), int(fact["n_rows"])) for fact in facts if "table" in fact), None)
+
     def _declared(self, uri: str) -> dict[str, Any] | None:
         return next((table for table in self.tables if table["uri"] == uri), None)
 
     def _refuse_foreign(self, uri: str) -> None:
-        others = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != self._dataset)
-        query = sa.select(_table).where(_table.c.dataset.in_(others), schema.is_kind("declared"))
-        for row in self._connection.execute(query):
-            record = schema.whole(row)
-            theirs = str(record.facts()["uri"])
-            if overlap(plain(uri), theirs):
-                raise SpecMismatch(
-                    f"the table {uri} belongs to dataset {record.dataset!r} (declared as {theirs}): "
-                    f"one table has one budget, so it cannot be used as {self._dataset!r}"
-                )
+        found = private_owner(self._connection, uri, besides=self._dataset)
+        if found is not None:
+            raise SpecMismatch(
+                f"the table {uri} belongs to dataset {found[0]!r} (declared as {found[1]}): "
+                f"one table has one budget, so it cannot be used as {self._dataset!r}"
+            )
 
     @contextmanager
     def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:
@@ -386,6 +391,25 @@ class Book:
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
             raise Refused(Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last))
+
+
+def private_owner(connection: sa.Connection, uri: str, besides: str | None = None) -> tuple[str, str] | None:
+    """Of the first declared table that could share a file with `uri`: its dataset, and its name.
+
+    Args:
+        connection: in a transaction.
+        uri: of a table or of public rows.
+        besides: a dataset whose own tables are not looked at.
+    """
+    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
+    query = sa.select(_table).where(_table.c.dataset.in_(names), schema.is_kind("declared"))
+    shared = sharing(table_name(uri))
+    for row in connection.execute(query.order_by(_table.c.dataset, _table.c.seq)):
+        record = schema.whole(row)
+        theirs = str(record.facts()["uri"])
+        if shared(theirs):
+            return record.dataset, theirs
+    return None
 
 
 @lru_cache(maxsize=1)

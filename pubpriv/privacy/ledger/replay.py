@@ -64,7 +64,7 @@ class Summary:
         """What was not checked, in words; empty if all was."""
         if not self.unknown:
             return ""
-        types = ", ".join(f"{ascii(name)} ({number:,})" for name, number in sorted(self.unknown.items()))
+        types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items()))
         return (
             f"unchecked: {sum(self.unknown.values()):,} of {self.charges:,} charges are for questions that this version "
             f"does not know, so their events were not compared with them: {types}"

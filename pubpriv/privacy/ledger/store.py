@@ -10,12 +10,13 @@ from typing import Any
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
 from pubpriv.privacy.events import Event, hold_for, price
+from pubpriv.privacy.ledger.book import private_owner
 from pubpriv.privacy.ledger.custody import Custody
 from pubpriv.privacy.ledger.names import check_label, check_name, check_text
 from pubpriv.privacy.ledger.records import charge_key, share_of
 from pubpriv.privacy.ledger.refusals import written
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Standing, TableIdentity
+from pubpriv.privacy.ledger.views import SizedTable, Standing, TableIdentity
 
 LEASE = timedelta(minutes=10)
 """How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
@@ -86,6 +87,35 @@ class Ledger(Custody):
                 return
             book.check_declared(table, self.url)
 
+    def check_declared(self, dataset: str, table: TableIdentity) -> None:
+        """Check that `table` is a declared table of `dataset`, and declare nothing. Raises as `bind` does."""
+        with self._reading(dataset) as book:
+            book.check_declared(table, self.url)
+
+    def refuse_private(self, *public: str) -> None:
+        """Refuse public files that could be those of a private table, whichever dataset it was declared for.
+
+        Args:
+            public: names of files, folders or globs; nothing in them is looked at.
+
+        Raises:
+            InvalidInput: one of them shares a file with a private table, or could.
+        """
+        with self._database.transaction(write=False) as connection:
+            for uri in public:
+                found = private_owner(connection, uri)
+                if found is not None:
+                    raise InvalidInput(
+                        f"the public table {uri} shares files with {found[1]}, a private table of dataset "
+                        f"{found[0]!r}: rows cannot be both. Nothing of it was read; name the table of public rows, "
+                        "and look whether the two were given the wrong way round"
+                    )
+
+    def begun(self, dataset: str, release_id: str) -> tuple[str, int] | None:
+        """Name and number of rows of the table that a run began with, if it began and they were written down."""
+        with self._reading(dataset) as book:
+            return book.begun(release_id)
+
     # -- runs ------------------------------------------------------------------------------------------------
 
     def open_run(self, dataset: str, release_id: str, allotment: Budget) -> None:
@@ -123,11 +153,13 @@ class Ledger(Custody):
         configuration: str,
         public_sha256: str,
         share: Amount | None,
+        table: SizedTable | None = None,
     ) -> Amount:
-        """Bind a run to one configuration of `method` and set its share aside; again: the same share.
+        """Bind a run to one configuration of `method` and to its table, and set its share aside; again: the same share.
 
         Raises:
-            SpecMismatch: other settings or other public rows than the run began the method with.
+            SpecMismatch: other settings, other public rows, another private table or another number of its rows than
+                the run began with.
             RunClosed: the run is closed and never began this method.
             BudgetExceeded: less is left than `share`.
             InvalidInput: a bad name, or a share of nothing.
@@ -135,6 +167,8 @@ class Ledger(Custody):
         check_name(method, "method")
         allotment = self._allotment(dataset, release_id)
         with self._locked(dataset) as book:
+            if table is not None:
+                _check_same(book.begun(release_id), table, release_id)
             for record in book.all("started", release_id=release_id):
                 known = record.facts()
                 if known["method"] != method:
@@ -155,6 +189,7 @@ class Ledger(Custody):
                 "public_sha256": public_sha256,
                 "asked": share,
                 "share": given,
+                **({} if table is None else {"table": table.uri, "n_rows": table.n_rows}),
             }
             if share is None and not run.closed and given.main < 1:
                 raise BudgetExceeded(
@@ -260,6 +295,14 @@ def _checked(answer: Mapping[str, list[int]], standing: Standing, label: str) ->
     except ValueError as error:
         why = str(error)
     raise InvalidInput(f"nothing is published under {label!r}: {why}")
+
+
+def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: str) -> None:
+    if begun is not None and begun != (table.uri, table.n_rows):
+        raise SpecMismatch(
+            f"release id {release_id!r} began with the table {begun[0]} of {begun[1]} rows, not with {table.uri} of "
+            f"{table.n_rows}: use another release id"
+        )
 
 
 def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:

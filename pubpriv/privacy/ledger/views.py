@@ -22,6 +22,14 @@ class TableIdentity(Protocol):
         """Columns of the file that are read."""
 
 
+class SizedTable(TableIdentity, Protocol):
+    """A private table with its number of rows, which is public."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have."""
