@@ -27,6 +27,8 @@ AT_WORK = {
     "canary": "attacking each mechanism end to end",
     "recording": "replaying whole drivers on other tables",
     "door": "breaking into the door: one charge, one answer, never a refund",
+    "books": "writing into the ledger past the door",
+    "names": "calling one table by other names",
 }
 
 

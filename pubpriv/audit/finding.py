@@ -60,7 +60,8 @@ def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], als
                 broken.append(claim)
     except Exception as error:  # whatever a broken product raises, its promise does not hold
         broken.append(f"the story ends; {type(error).__name__} came instead")
-    detail = "does not stand: " + "; ".join(broken) if broken else f"{count} claims{also}"
+    number = "1 claim" if count == 1 else f"{count} claims"
+    detail = "does not stand: " + "; ".join(broken) if broken else f"{number}{also}"
     return Finding(check, mechanism, None, None, not broken, detail)
 
 

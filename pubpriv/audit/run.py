@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from pubpriv.audit import canary, door, files, malformed, noise_law, prices, recording, sensitivity
+from pubpriv.audit import books, canary, door, files, malformed, names, noise_law, prices, recording, sensitivity
 from pubpriv.audit.finding import Finding
 
 Check = Callable[[bool, int], Iterator[Finding]]
@@ -16,6 +16,8 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("canary", canary.findings),
     ("recording", recording.findings),
     ("door", door.findings),
+    ("books", books.findings),
+    ("names", names.findings),
 )
 """By the name that their findings carry."""
 

@@ -94,7 +94,7 @@ def test_nothing_is_caught_where_nothing_is_broken(place, wrong):
 
 def test_one_draw_of_noise_for_two_sums(unwatched, wrong):
     """The question has one total, and its frame makes two of it: their difference is exact."""
-    assert wrong(MAPS)["one centre for two sums, forged"] == "answered, charged"
+    assert wrong(MAPS)["one centre for two sums, forged"].endswith(", charged")
 
 
 def test_a_defect_that_shows_after_the_charge(unguarded, wrong):
