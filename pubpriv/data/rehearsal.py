@@ -101,8 +101,8 @@ def _own(value: Any) -> Iterator[np.ndarray]:
     if isinstance(value, Frame):
         yield np.array(value.center, dtype=np.float64)
     elif isinstance(value, tuple):
-        for item in value:
-            if not isinstance(item, float | int):
+        if not isinstance(value[0] if value else 0, tuple | float | int):  # those of numbers have no frames in them
+            for item in value:
                 yield from _own(item)
     elif dataclasses.is_dataclass(value):
         if isinstance(value, NearestPoint | PairBins):

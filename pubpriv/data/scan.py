@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.progress import Count, watched
-from pubpriv.data.questions.base import Question, Totals, check_shapes, nothing
+from pubpriv.data.questions.base import Question, Totals, nothing
 from pubpriv.data.regions import View, Workspace
 
 
@@ -67,9 +67,10 @@ def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
     """The sum of pieces of the announced shapes; zeros where there are no records."""
     total = nothing(question)
     for piece in pieces:
-        check_shapes(question, piece)
-        for name, values in piece.items():
-            total[name] += values
+        for name, known in total.items():
+            if piece[name].shape != known.shape:  # one number would be added to many
+                raise ValueError("totals of other shapes than the question announced")
+            np.add(known, piece[name], out=known)
     return total
 
 

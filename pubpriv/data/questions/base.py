@@ -148,24 +148,17 @@ def nothing(question: Question) -> Totals:
     return {name: np.zeros(count, dtype=np.int64) for name, count in question.total_sizes.items()}
 
 
-def check_shapes(question: Question, totals: Totals) -> None:
-    """Totals are as many int64 as the question announced: one shorter part would share noise between coordinates.
-
-    Raises:
-        ValueError: they are not.
-    """
-    sizes = {name: part.shape for name, part in totals.items() if part.dtype == np.int64}
-    if sizes != {name: (count,) for name, count in question.total_sizes.items()} or len(sizes) != len(totals):
-        raise ValueError("totals of other shapes than the question announced")
-
-
 def check_totals(question: Question, totals: Totals, rows: int) -> None:
-    """Totals are as many as announced, and none is larger than so many rows can make it.
+    """Totals are as many int64 as the question announced, and none is larger than so many rows can make it.
+
+    A part that is shorter would share noise between coordinates.
 
     Raises:
         ValueError: a defect; nothing may be answered.
     """
-    check_shapes(question, totals)
+    sizes = {name: part.shape for name, part in totals.items() if part.dtype == np.int64}
+    if sizes != {name: (count,) for name, count in question.total_sizes.items()} or len(sizes) != len(totals):
+        raise ValueError("totals of other shapes than the question announced")
     for name, values in question.exact(totals).items():
         most = rows * question.parts[name].bound
         if values.size and not -most <= int(values.min()) <= int(values.max()) <= most:
