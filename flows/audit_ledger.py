@@ -50,8 +50,18 @@ class AuditParameters(BaseModel):
 def list_datasets(ledger: str) -> tuple[str, ...]:
     """Names of all datasets of a ledger."""
     with Ledger.open(ledger, create=False) as books:
-        books.check_complete()
         return tuple(books.datasets())
+
+
+@private_task(name="check that the ledger is whole")
+def check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
+    """Why it is open for reading only, if it is: texts in the order of `COLUMNS`."""
+    with Ledger.open(ledger, create=False) as books:
+        try:
+            books.check_complete()
+        except LedgerViolation as wrong:
+            return (("ledger", "wrong", str(wrong), "", "", "", ""),)
+    return ()
 
 
 @private_task(name="replay records")
@@ -59,7 +69,6 @@ def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
     """What the records of a dataset come to, or the first one that is wrong: texts in the order of `COLUMNS`."""
     with Ledger.open(ledger, create=False) as books:
         try:
-            books.check_complete()
             summary = books.verify(dataset)
         except LedgerViolation as wrong:
             return f"dataset {dataset}", "wrong", str(wrong), "", "", "", ""
@@ -92,7 +101,7 @@ COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
 
 @safe_flow(name="audit-ledger")
 def audit_ledger(parameters: AuditParameters) -> int:
-    """Check the books: hash chain, prices and balances of every dataset, and the stored models.
+    """Check the books: triggers, hash chain, prices, events and balances of every dataset, and the stored models.
 
     What was looked at is shown as a table. A run in which something is wrong fails, and says what and where.
 
@@ -100,7 +109,7 @@ def audit_ledger(parameters: AuditParameters) -> int:
         How many datasets and models are right.
     """
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = list(check_whole(ledger))
     for dataset in parameters.datasets or list_datasets(ledger):
         rows.append(replay_records(ledger, dataset))
         if folder is not None and rows[-1][1] == "right":

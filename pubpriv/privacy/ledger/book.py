@@ -39,7 +39,7 @@ from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
 _table = schema.records
 
 _BATCH = 1000
-"""Records that are stored with one statement."""
+"""Records that are stored with one statement, or read at a time."""
 
 
 class Book:
@@ -188,8 +188,7 @@ class Book:
         Raises:
             LedgerViolation: it has other prices than its event, or did not move what it says.
         """
-        key = charge_key(self._dataset, release_id, label)
-        charged, before = self.find("charged", key=key), None
+        charged = self.find("charged", key=charge_key(self._dataset, release_id, label))
         assert charged is not None
         try:
             facts = charged.facts()
@@ -225,7 +224,8 @@ class Book:
         assert before is not None
         runs: dict[str, RunState | None] = {}
         state, previous = states_of(before.state)[0], before.digest()
-        for row in self._connection.execute(self._rows(_table.c.seq > anchor)):
+        later = self._rows(_table.c.seq > anchor).execution_options(yield_per=_BATCH)
+        for row in self._connection.execute(later):
             record = schema.whole(row)
             name, run = record.release_id, None
             if name is not None and record.kind != "opened":

@@ -89,7 +89,8 @@ class Custody(Reader):
             )
             for dataset, lacking in self.lacks(ends).items()
         }
-        self._anchors = {dataset: end for dataset, end in ends.items() if dataset not in self._read_only}
+        reached = {dataset: end for dataset, end in ends.items() if dataset not in self._read_only}
+        self._anchors = {**self._anchors, **reached}
 
     def check_complete(self) -> None:
         """Raise why a dataset is open for reading only, if one is.

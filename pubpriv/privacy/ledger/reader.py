@@ -14,7 +14,7 @@ from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book, installed_version
 from pubpriv.privacy.ledger.bundle import End, Row
 from pubpriv.privacy.ledger.database import Database
-from pubpriv.privacy.ledger.names import check_label
+from pubpriv.privacy.ledger.names import check_label, check_name
 from pubpriv.privacy.ledger.outlook import Lookout, Outlook, Work, how_many
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
@@ -63,19 +63,14 @@ class Reader:
 
     def at_work(self, dataset: str, release_id: str) -> tuple[Work, ...]:
         """Attempts of an open run whose lease is running: somebody may be at work at them."""
-        with self._database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
-            if book.state is None:
-                self._unknown(connection, dataset)
+        check_name(release_id, "release id")
+        with self._reading(dataset) as book:
             closed = book.run_state(release_id).closed
             return () if closed else tuple(work for work in book.work(release_id) if work.running)
 
     def outlook(self, dataset: str) -> Outlook:
         """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
-        with self._database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
-            if book.state is None:
-                self._unknown(connection, dataset)
+        with self._reading(dataset) as book:
             return book.look()
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
@@ -105,11 +100,13 @@ class Reader:
 
     def run(self, dataset: str, release_id: str) -> Run:
         """One run with its bill."""
+        check_name(release_id, "release id")
         with self._reading(dataset) as book:
             return book.run(release_id)
 
     def notes(self, dataset: str, release_id: str) -> dict[str, Any]:
         """What the steps of a run made, by label, as it was noted first."""
+        check_name(release_id, "release id")
         with self._reading(dataset) as book:
             book.opened(release_id)
             return book.notes(release_id)
@@ -139,6 +136,7 @@ class Reader:
             LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
                 not in the chain.
         """
+        check_name(dataset, "dataset")
         with self._database.transaction(write=False) as connection:
             if not schema.known(connection, dataset, lock=False):
                 self._unknown(connection, dataset)
@@ -184,15 +182,18 @@ class Reader:
 
     def _allotment(self, dataset: str, release_id: str) -> Budget:
         """The budget a run was opened with, which never changes."""
+        check_name(dataset, "dataset")
+        check_name(release_id, "release id")
         if (dataset, release_id) not in self._allotments:
             with self._reading(dataset) as book:
                 self._allotments[dataset, release_id] = book.allotment(release_id)
         return self._allotments[dataset, release_id]
 
     @contextmanager
-    def _reading(self, dataset: str) -> Iterator[Book]:
+    def _reading(self, dataset: str) -> Iterator[Lookout]:
+        check_name(dataset, "dataset")
         with self._database.transaction(write=False) as connection:
-            book = Book(connection, dataset)
+            book = Lookout(connection, dataset)
             if book.state is None:
                 self._unknown(connection, dataset)
             yield book

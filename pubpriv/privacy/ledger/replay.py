@@ -33,7 +33,7 @@ Recompute = Callable[[Any], Asked | None]
 """The event and the sizes of a stored question; None: unknown. It raises a ValueError for what has no price."""
 
 _OF_THE_DATASET = ("registered", "declared", "raised")
-_REMEMBERED = 1024
+_REMEMBERED, _NAMED = 1024, 5
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,11 @@ class Summary:
         """What was not checked, in words; empty if all was."""
         if not self.unknown:
             return ""
-        types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items()))
+        types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items())[:_NAMED])
         return (
-            f"unchecked: {sum(self.unknown.values()):,} of {self.charges:,} charges are for questions that this version "
-            f"does not know, so their events were not compared with them: {types}"
+            f"unchecked: {sum(self.unknown.values()):,} of {self.charges:,} charges are for questions that this "
+            f"version does not know, so their events were not compared with them: {types}"
+            f"{', ...' if len(self.unknown) > _NAMED else ''}"
         )
 
 
@@ -126,7 +127,9 @@ class _Books:
 
     def __init__(self, dataset: str, asked: Recompute | None) -> None:
         self._dataset = dataset
-        self._asked = _remembering(asked)
+        # runs on a schedule ask the same over and over
+        self._asked = lru_cache(_REMEMBERED)(lambda text: asked(json.loads(text)) if asked else None)
+        self._price = lru_cache(_REMEMBERED)(price)
         self._recomputed = 0
         self._unknown: dict[str, int] = {}
         self._registered: Budget | None = None
@@ -229,8 +232,8 @@ class _Books:
         else:
             self._recomputed += 1
         self._waiting[key] = asked or event
-        return _differs("price_run", body, price(event, self._runs[release_id][0])) or _differs(
-            "price_ledger", body, price(event, self._registered_budget())
+        return _differs("price_run", body, self._price(event, self._runs[release_id][0])) or _differs(
+            "price_ledger", body, self._price(event, self._registered_budget())
         )
 
     def _note(self, record: Record, body: dict[str, Any]) -> str | None:
@@ -278,16 +281,6 @@ def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
 
 
 _END = 1 << 63
-
-
-def _remembering(asked: Recompute | None) -> Callable[[str], Asked | None]:
-    """`asked` of canonical text: runs on a schedule ask the same over and over."""
-
-    @lru_cache(maxsize=_REMEMBERED)
-    def of_text(text: str) -> Asked | None:
-        return asked(json.loads(text)) if asked else None
-
-    return of_text
 
 
 def _differs(name: str, body: dict[str, Any], right: Amount) -> str | None:

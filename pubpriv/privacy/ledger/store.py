@@ -241,6 +241,7 @@ class Ledger(Custody):
                 that were paid for.
             RunClosed: the run was closed meanwhile and no answer stands: a late draw is dropped.
         """
+        check_name(release_id, "release id")
         check_label(label)
         with self._locked(dataset) as book:
             standing = book.standing(release_id, label)
@@ -263,6 +264,7 @@ class Ledger(Custody):
 
         A closed run keeps nothing more, and the value comes back as it is.
         """
+        check_name(release_id, "release id")
         check_label(label)
         with self._locked(dataset) as book:
             known = book.noted(release_id, label)
@@ -272,6 +274,7 @@ class Ledger(Custody):
 
     def close_run(self, dataset: str, release_id: str, reason: str) -> None:
         """End a run: what it held and did not charge returns. A closed run stays closed."""
+        check_name(release_id, "release id")
         check_text(reason, "reason")
         with self._locked(dataset) as book:
             if not book.run_state(release_id).closed:
