@@ -166,6 +166,7 @@ class Dataset(_Part):
         private, public: tables.
         columns: of both; default: the numeric columns of the public table.
         output: folder of released models and reports; PUBPRIV_OUTPUT of the runs.
+        dask: scheduler whose workers read the private table; PUBPRIV_DASK of the runs, or none.
         pool: work pool.
         concurrency: of all its deployments together.
         releases: one or more.
@@ -180,6 +181,7 @@ class Dataset(_Part):
     public: str
     columns: tuple[str, ...] | None = None
     output: str | None = None
+    dask: str | None = None
     pool: str = "pubpriv"
     concurrency: Concurrency = Concurrency()
     releases: tuple[Release, ...]
@@ -223,6 +225,7 @@ class Dataset(_Part):
                 budget=release.allotment,
                 dataset=self.dataset,
                 ledger=self.ledger,
+                dask=self.dask,
                 period=release.period,
                 series=release.name,
                 **release.settings,

@@ -9,6 +9,7 @@ from typing import Any
 from prefect.artifacts import create_table_artifact
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from flows.allowed import check_audit_allowed
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.ledger import Ledger
@@ -108,6 +109,7 @@ def audit_ledger(parameters: AuditParameters) -> int:
     Returns:
         How many datasets and models are right.
     """
+    check_audit_allowed(parameters.ledger, parameters.models)
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)
     rows: list[tuple[str, ...]] = list(check_whole(ledger))
     for dataset in parameters.datasets or list_datasets(ledger):

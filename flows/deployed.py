@@ -13,6 +13,7 @@ from typing import Any
 
 from prefect.runtime import deployment, flow_run
 
+from flows.allowed import check_allowed
 from flows.parameters import Parameters
 from flows.periods import Period, release_id_for
 from pubpriv.errors import Unavailable
@@ -46,8 +47,14 @@ def run_name() -> str:
 
 
 def job_of(parameters: Parameters) -> Any:
-    """What the flow run at work has to do."""
-    return parameters.job(release_id_of(parameters))
+    """What the flow run at work has to do.
+
+    Raises:
+        InvalidInput: a run on a worker names what the operator does not allow; see `flows.allowed`.
+    """
+    job = parameters.job(release_id_of(parameters))
+    check_allowed(job, parameters.ledger)
+    return job
 
 
 def slot_of(dataset: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.ingest import watcher
@@ -14,6 +15,7 @@ from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
+from pubpriv.privacy.ledger.views import NamedTable
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,6 @@ class Job:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class _Named:
-    """A table of which only the name is looked at."""
-
-    uri: str
-    source_columns: tuple[str, ...] = ()
-
-
 def admit(job: Job) -> tuple[str, ...]:
     """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
 
@@ -111,8 +105,8 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     for public in job.public_files():
         if shared(canonical(public)):
             raise InvalidInput(f"the public table {public} is part of the private table: rows cannot be both")
-    if ledger.balance(job.dataset).tables:
-        ledger.check_declared(job.dataset, _Named(private))
+    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
     return (f"{bound}; {job.public} is read, and shown, as public",)

@@ -125,13 +125,15 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
     assert "public.parquet is read, and shown, as public" in told
     with pytest.raises(InvalidInput, match="rows cannot be both"):
         admit(job_of(MeanJob, world, "new.parquet", private="new.parquet", dataset="fresh"))
+    with pytest.raises(SpecMismatch, match="belongs to dataset 'visits'"):
+        admit(job_of(MeanJob, world, "public.parquet", dataset="fresh"))
     assert admit(job_of(MeanJob, world, "public.parquet")) == ()
 
 
 ESTIMATORS = {
-    "mean": lambda public, curator: pp.estimate_mean(public, curator),
+    "mean": pp.estimate_mean,
     "unknown covariance": lambda public, curator: pp.estimate_mean(public, curator, covariance="unknown"),
-    "gaussian": lambda public, curator: pp.estimate_gaussian(public, curator),
+    "gaussian": pp.estimate_gaussian,
     "mixture": lambda public, curator: pp.estimate_mixture(public, curator, n_components=2),
     "scikit-learn": lambda public, curator: pp.PrivateGaussianMixture(2).fit(curator, public),
 }
@@ -191,7 +193,7 @@ def test_plans_and_reports_read_no_private_rows(world, monkeypatch):
 
 
 def test_a_handle_opens_no_other_table(world, tmp_path):
-    """Another dataset's table, other columns, a spelling of it, a run or a ledger that is not there: nothing is spent."""
+    """Another dataset's table, a spelling of it, other columns, a run or a ledger that is not there: none spends."""
     secret = pp.PrivateTable.open(world / "salaries" / "p.parquet", ["a", "b"])
     own = pp.PrivateTable.open(world / "visits" / "p.parquet", ["a", "b"])
     other = tmp_path / "decoy.parquet"

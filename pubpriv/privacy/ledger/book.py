@@ -344,9 +344,17 @@ class Book:
         if known is None or columns != known["columns"]:
             self.append("declared", {"uri": uri, "columns": columns})
 
-    def check_declared(self, table: TableIdentity, url: str) -> None:
-        """Refuse a table or columns that were not declared, with the line that declares them."""
+    def check_declared(self, table: TableIdentity, url: str, first: bool = False) -> None:
+        """Refuse a table or columns that were not declared, with the line that declares them.
+
+        Args:
+            table: of which nothing but its name may be known.
+            url: of the ledger.
+            first: where nothing is declared yet, any table will do that is not another dataset's.
+        """
         self._refuse_foreign(table.uri)
+        if first and not self.tables:
+            return
         known = self._declared(table_name(table.uri))
         missing = sorted(set(table.source_columns) - set(known["columns"] if known else ()))
         if known is not None and not missing:
@@ -356,8 +364,12 @@ class Book:
         raise SpecMismatch(
             f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
             f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} "
-            f"--private {table.uri} --columns {','.join(table.source_columns)}`"
+            f"--private {table.uri} --columns {','.join(table.source_columns or self._columns())}`"
         )
+
+    def _columns(self) -> list[str]:
+        """Columns of the tables that are declared."""
+        return sorted({column for table in self.tables for column in table["columns"]})
 
     def begun(self, release_id: str) -> tuple[str, int] | None:
         """The table that a run's first method began with, by name and number of rows.

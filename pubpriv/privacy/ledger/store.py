@@ -87,10 +87,20 @@ class Ledger(Custody):
                 return
             book.check_declared(table, self.url)
 
-    def check_declared(self, dataset: str, table: TableIdentity) -> None:
-        """Check that `table` is a declared table of `dataset`, and declare nothing. Raises as `bind` does."""
+    def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
+        """Check that `table` is a declared table of `dataset`, and declare nothing. Raises as `bind` does.
+
+        Args:
+            dataset: its name.
+            table: of which nothing but its name may be known.
+            first: where nothing is declared yet, any table will do that is not another dataset's.
+
+        Returns:
+            Whether the dataset declares any table.
+        """
         with self._reading(dataset) as book:
-            book.check_declared(table, self.url)
+            book.check_declared(table, self.url, first)
+            return bool(book.tables)
 
     def refuse_private(self, *public: str) -> None:
         """Refuse public files that could be those of a private table, whichever dataset it was declared for.

@@ -22,6 +22,14 @@ class TableIdentity(Protocol):
         """Columns of the file that are read."""
 
 
+@dataclass(frozen=True)
+class NamedTable:
+    """A table by its name and columns, which was not looked at."""
+
+    uri: str
+    source_columns: tuple[str, ...] = ()
+
+
 class SizedTable(TableIdentity, Protocol):
     """A private table with its number of rows, which is public."""
 
