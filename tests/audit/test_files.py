@@ -109,6 +109,15 @@ def test_the_last_record_of_each_block_counted_twice(monkeypatch):
     assert "not the sum of the records of the table as it is" in caught["Counts"]
 
 
+def test_the_last_record_of_each_block_counted_twice_everywhere(monkeypatch):
+    """Files and memory agree with each other, and not with the records."""
+    right = scanning.View
+    monkeypatch.setattr(scanning, "View", lambda block, workspace: right(np.hstack([block, block[:, -1:]]), workspace))
+    detail = broken(FILE)["Counts"]
+    assert "in memory" in detail
+    assert "read once and kept" in detail
+
+
 def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
     """A scan that is right on the table as it is, and doubles a record only where it was replaced."""
     right, first = scanning.scan_chunk, {}
