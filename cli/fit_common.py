@@ -1,5 +1,6 @@
 """What the commands of `pubpriv fit` share: options, the run, the model file, and what is shown of it."""
 
+import glob
 import os
 from importlib import import_module
 from pathlib import Path
@@ -70,6 +71,7 @@ def execute(job: Any, out_: Path | None, plain: bool, overwrite: bool, voice: Vo
     root = check_root(out_)
     if out_ is not None:
         check_out(out_, job, overwrite)
+    check_outside(root / "models" if out_ is None else out_, job)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
         estimate = run(job, plain, voice)
@@ -119,6 +121,14 @@ def _estimate(job: Any, plain: bool) -> Any:
     with running(job.ledger):
         flow = import_module(f"flows.estimate_{job.kind}")
         return getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
+
+
+def check_outside(path: Path, job: Any) -> None:
+    """Refuse to write among the files of the private table, which would be another table then."""
+    from pubpriv.places import canonical, overlap
+
+    if overlap(canonical(job.private), glob.escape(str(path.resolve()))):
+        raise InvalidInput(f"{path} is among the files of the private table {job.private}: write the model elsewhere")
 
 
 def check_out(path: Path, job: Any, overwrite: bool) -> None:

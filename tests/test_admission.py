@@ -130,6 +130,20 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
     assert admit(job_of(MeanJob, world, "public.parquet")) == ()
 
 
+@pytest.mark.parametrize("out", ["visits/new.parquet", "visits/deeper/new.json", "link/new.parquet"])
+def test_no_model_is_written_among_private_files(out, world):
+    """It would be read as rows; also by way of a link, and for the output tree."""
+    from cli.fit_common import check_outside
+
+    if not (world / "link").exists():
+        (world / "link").symlink_to(world / "visits")
+    with pytest.raises(InvalidInput, match="among the files of the private table"):
+        check_outside(world / out, job_of(MeanJob, world, "public.parquet", private="visits"))
+    with pytest.raises(InvalidInput, match="among the files of the private table"):
+        check_outside(world / out, job_of(MeanJob, world, "public.parquet", private="v*"))
+    check_outside(world / "new.parquet", job_of(MeanJob, world, "public.parquet", private="visits"))
+
+
 ESTIMATORS = {
     "mean": pp.estimate_mean,
     "unknown covariance": lambda public, curator: pp.estimate_mean(public, curator, covariance="unknown"),

@@ -336,8 +336,9 @@ def test_a_refusal_inside_a_flow_is_one_line_too(folder, balance, server_url):
     environment = {**os.environ, "PREFECT_API_URL": server_url}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
-    first, few, *steps, last = done.stderr.splitlines()
+    first, bound, few, *steps, last = done.stderr.splitlines()
     assert first.startswith("release id r1 ")
+    assert bound.startswith("dataset visits declares no table yet: this run binds it to ")
     assert few.startswith("warning: 3 public rows are few")
     assert all(line.startswith("  ") for line in steps)
     assert last.startswith("error: the allotment does not fit")

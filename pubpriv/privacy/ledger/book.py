@@ -337,7 +337,7 @@ class Book:
 
     def declare(self, table: TableIdentity) -> None:
         """Record a table with its columns, unless it is known or another dataset's."""
-        self._refuse_foreign(table.uri)
+        self._refuse_foreign(table_name(table.uri))
         uri = table_name(table.uri)
         known = self._declared(uri)
         columns = sorted({*table.source_columns, *(known["columns"] if known else ())})
@@ -352,7 +352,7 @@ class Book:
             url: of the ledger.
             first: where nothing is declared yet, any table will do that is not another dataset's.
         """
-        self._refuse_foreign(table.uri)
+        self._refuse_foreign(table_name(table.uri))
         if first and not self.tables:
             return
         known = self._declared(table_name(table.uri))
@@ -410,12 +410,12 @@ def private_owner(connection: sa.Connection, uri: str, besides: str | None = Non
 
     Args:
         connection: in a transaction.
-        uri: of a table or of public rows.
+        uri: canonical name of a table or of public rows.
         besides: a dataset whose own tables are not looked at.
     """
     names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
     query = sa.select(_table).where(_table.c.dataset.in_(names), schema.is_kind("declared"))
-    shared = sharing(table_name(uri))
+    shared = sharing(uri)
     for row in connection.execute(query.order_by(_table.c.dataset, _table.c.seq)):
         record = schema.whole(row)
         theirs = str(record.facts()["uri"])

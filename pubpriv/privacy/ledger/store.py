@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.places import canonical
 from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
 from pubpriv.privacy.events import Event, hold_for, price
 from pubpriv.privacy.ledger.book import private_owner
@@ -113,7 +114,7 @@ class Ledger(Custody):
         """
         with self._database.transaction(write=False) as connection:
             for uri in public:
-                found = private_owner(connection, uri)
+                found = private_owner(connection, canonical(uri))
                 if found is not None:
                     raise InvalidInput(
                         f"the public table {uri} shares files with {found[1]}, a private table of dataset "
