@@ -128,9 +128,9 @@ def head_of(folder, token=None):
 
 
 def counts_event():
-    from pubpriv.curator import _event
+    from pubpriv.pricing import event_of
 
-    return _event(counts("0.1"))
+    return event_of(counts("0.1"))
 
 
 def test_a_chain_head_commits_to_other_runs_and_tells_nothing_of_them(tmp_path, monkeypatch):
