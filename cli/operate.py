@@ -33,7 +33,8 @@ def deploy(
     Makes the work pool, a slot for each dataset, so that its runs take turns, and the automation that pauses a
     dataset's deployments when its budget is exhausted. Budgets are checked, and set only with --set-budget.
     """
-    from deployments.files import EXAMPLES, read_all
+    from deployments.examples import EXAMPLES
+    from deployments.files import read_all
     from deployments.render import prefect_yaml, render
 
     if prune and not files:
@@ -81,7 +82,7 @@ def serve(
     folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
     """
     from deployments import serving
-    from deployments.files import EXAMPLES
+    from deployments.examples import EXAMPLES
 
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
@@ -115,7 +116,8 @@ def _prepared(
     folder: Path, datasets: Path | None, *, examples: bool, set_budget: bool
 ) -> tuple[str, Callable[[], None]]:
     """What is to be deployed: its work pool, and the function that registers and shows it."""
-    from deployments.files import EXAMPLES, read_all
+    from deployments.examples import EXAMPLES
+    from deployments.files import read_all
     from deployments.render import render
 
     told = read_all([*([EXAMPLES] if examples else []), *([datasets] if datasets else [])])

@@ -6,6 +6,9 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 
+EXAMPLES = Path(__file__).parent / "datasets"
+"""What `serve` and `deploy` take where no files are named."""
+
 ROWS, PUBLIC_ROWS = 4000, 20
 
 

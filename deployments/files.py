@@ -11,9 +11,6 @@ from deployments.model import PATTERNS, Audit, Dataset
 from flows.allowed import filled
 from pubpriv.errors import InvalidInput
 
-EXAMPLES = Path(__file__).parent / "datasets"
-"""Files that come with the package."""
-
 
 def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit]:
     """Every file, and of a folder every `*.yaml` in it.

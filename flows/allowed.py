@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prefect.runtime import deployment
-
 from pubpriv.data import cluster
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.job import WORDS
@@ -62,6 +60,8 @@ class Allowed:
 
 def on_a_worker() -> bool:
     """Whether somebody else than the user of this process started the flow run at work."""
+    from prefect.runtime import deployment  # `serve` sets Prefect's environment before it loads Prefect
+
     return bool(os.environ.get(_AT_WORK)) or deployment.id is not None
 
 

@@ -84,6 +84,12 @@ def test_a_command_loads_no_other(folder):
     assert not {"cli.fit", "cli.bench", "cli.operate", "cli.plots"} & found
 
 
+def test_what_serve_needs_before_it_has_set_an_environment_loads_no_prefect():
+    """Prefect reads its environment when it is imported, so the server's address would come too late."""
+    code = "import sys\nimport cli.operate, deployments.examples, deployments.serving\n"
+    assert "prefect" not in loaded(code + "sys.stderr.write('loaded: ' + ' '.join(sys.modules))")
+
+
 @pytest.mark.parametrize("words", ["mean --covariance unknown", "gaussian"])
 def test_a_plain_fit_loads_what_it_uses(folder, words):
     """No table library beside Arrow, no orchestrator, no schemas, no clustering."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.files import EXAMPLES, read, read_all
+from deployments.examples import EXAMPLES
+from deployments.files import read, read_all
 from deployments.model import Dataset
 from deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
 from deployments.render import FLOWS, prefect_yaml, render
