@@ -105,13 +105,13 @@ def run(job: Any, plain: bool, voice: Voice = USUAL) -> Any:
 
 def _estimate(job: Any, plain: bool) -> Any:
     from pubpriv.jobs import check_job, run_job
-    from tasks.validated import validated
+    from tasks.validate import VALIDATION
 
     # before anything is spent, or a server started; the run checks everything again
-    for line in check_job(job, validated(job.bundle)):
+    for line in check_job(job, VALIDATION):
         note(f"warning: {line}")
     if plain:
-        return run_job(job, validated(job.bundle))
+        return run_job(job, VALIDATION)
     from flows.runtime import running
 
     with running(job.ledger):

@@ -4,11 +4,12 @@ from prefect.settings import get_current_settings
 
 from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import GaussianParameters
-from pubpriv.gaussian.job import run_gaussian
+from pubpriv.jobs import run_job
 from pubpriv.models import GaussianEstimate
-from tasks.gaussian import gaussian_steps
 from tasks.guard import safe_flow
 from tasks.publish import publish_release, refusals_told
+from tasks.runner import PrefectRunner
+from tasks.validate import VALIDATION
 
 parameters_of = GaussianParameters.of
 
@@ -23,5 +24,5 @@ def estimate_gaussian(parameters: GaussianParameters) -> GaussianEstimate:
     job = job_of(parameters)
     folder = get_current_settings().home / "public-tables"
     with refusals_told(job), alone_with(job.dataset):
-        estimate = run_gaussian(job, gaussian_steps(folder))
+        estimate = run_job(job, VALIDATION, PrefectRunner(folder))
     return publish_release(estimate, job, folder, parameters.warn_below)

@@ -4,11 +4,12 @@ from prefect.settings import get_current_settings
 
 from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MeanParameters
-from pubpriv.gaussian.job import run_mean
+from pubpriv.jobs import run_job
 from pubpriv.models import MeanEstimate
-from tasks.gaussian import gaussian_steps, mean_steps
 from tasks.guard import safe_flow
 from tasks.publish import publish_release, refusals_told
+from tasks.runner import PrefectRunner
+from tasks.validate import VALIDATION
 
 parameters_of = MeanParameters.of
 
@@ -22,8 +23,7 @@ def estimate_mean(parameters: MeanParameters) -> MeanEstimate:
     A covariance that is unknown is learnt as `estimate-gaussian` does.
     """
     job = job_of(parameters)
-    bundle = gaussian_steps if job.bundle == "gaussian" else mean_steps
     folder = get_current_settings().home / "public-tables"
     with refusals_told(job), alone_with(job.dataset):
-        estimate = run_mean(job, bundle(folder))
+        estimate = run_job(job, VALIDATION, PrefectRunner(folder))
     return publish_release(estimate, job, folder, parameters.warn_below)

@@ -4,11 +4,12 @@ from prefect.settings import get_current_settings
 
 from flows.deployed import alone_with, job_of, run_name
 from flows.parameters import MixtureParameters
-from pubpriv.mixture.job import run_job
+from pubpriv.jobs import run_job
 from pubpriv.models import MixtureEstimate
 from tasks.guard import safe_flow
-from tasks.mixture import mixture_steps
 from tasks.publish import publish_release, refusals_told
+from tasks.runner import PrefectRunner
+from tasks.validate import VALIDATION
 
 parameters_of = MixtureParameters.of
 
@@ -24,5 +25,5 @@ def estimate_mixture(parameters: MixtureParameters) -> MixtureEstimate:
     job = job_of(parameters)
     folder = get_current_settings().home / "public-tables"
     with refusals_told(job), alone_with(job.dataset):
-        estimate = run_job(job, mixture_steps(folder))
+        estimate = run_job(job, VALIDATION, PrefectRunner(folder))
     return publish_release(estimate, job, folder, parameters.warn_below)

@@ -9,9 +9,23 @@ from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.ingest import watcher
+from pubpriv.ingest import ingest_private, ingest_public
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.steps import ONLY, Runner, Step, plain, watcher
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What tables are held against before a run: steps of whoever knows schemas.
+
+    Attributes:
+        public: gives the public table back, or refuses it.
+        private: gives the handle back, or refuses what it declares.
+    """
+
+    public: Step[[PublicTable], PublicTable]
+    private: Step[[PrivateTable, tuple[str, ...]], PrivateTable]
 
 
 @dataclass(frozen=True)
@@ -41,11 +55,6 @@ class Job:
     release_id: str
     dask: str | None = field(default=None, kw_only=True)
 
-    @property
-    def bundle(self) -> str:
-        """Whose steps it runs: those of its kind, as a rule."""
-        return self.kind
-
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
         return self.private, self.public, self.ledger.removeprefix("sqlite:///")
@@ -70,12 +79,14 @@ class Job:
             InvalidInput: with the n or the budget that would do.
         """
 
-    def estimate(self, public: PublicTable, curator: Curator, steps: Any) -> Any:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Any:
         """What the job is for, in a run that is open."""
         raise NotImplementedError
 
 
-def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
+def run_job(
+    job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
+) -> Any:
     """Ingest, check, hold, estimate, close.
 
     Everything that can be wrong with the input is found before the run is opened. A run that fails after its
@@ -83,7 +94,8 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
 
     Args:
         job: what to run.
-        steps: the bundle of its estimator.
+        validation: of its tables; None: none beside what the estimate needs.
+        runner: who runs the steps.
         executor: where blocks are scanned; default: the job's cluster, or threads.
 
     Raises:
@@ -92,22 +104,22 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
     budget = parse_budget(job.budget)
     executor = executor or _cluster(job)
     watch = watcher.get()
-    steps = steps.wrapped(watch) if watch else steps
-    public, private = _ingested(job, steps, budget)
+    runner = watch(runner) if watch else runner
+    public, private = _ingested(job, validation, runner, budget)
     with (
         Ledger.open(job.ledger, create=False) as ledger,
         Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator,
     ):
-        return job.estimate(public, curator, steps)
+        return job.estimate(public, curator, runner)
 
 
-def check_job(job: Job, steps: Any) -> tuple[str, ...]:
+def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]:
     """All that can be wrong with the input, found without opening the run. Raises as `run_job` does.
 
     Returns:
         What to warn of before anything is spent.
     """
-    public, _ = _ingested(job, steps, parse_budget(job.budget))
+    public, _ = _ingested(job, validation, plain, parse_budget(job.budget))
     with Ledger.open(job.ledger, create=False) as ledger:
         ledger.balance(job.dataset)
     return job.advice(public)
@@ -123,10 +135,16 @@ def _cluster(job: Job) -> Executor | None:
     return found
 
 
-def _ingested(job: Job, steps: Any, budget: Budget) -> tuple[PublicTable, PrivateTable]:
-    public = steps.ingest_public(job.public, stores.content_hash(job.public), job.columns)
+def _ingested(
+    job: Job, validation: Validation | None, runner: Runner, budget: Budget
+) -> tuple[PublicTable, PrivateTable]:
+    public: PublicTable = runner(ingest_public, ONLY, job.public, stores.content_hash(job.public), job.columns)
+    if validation is not None:
+        public = runner(validation.public, ONLY, public)
     public = job.checked(public)
-    private = steps.ingest_private(job.private, public.columns, job.columns is None)
+    private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
+    if validation is not None:
+        private = runner(validation.private, ONLY, private, public.columns)
     if private.covers(job.public):
         raise InvalidInput(f"the public table {job.public} is part of the private table: rows cannot be both")
     job.check_size(public, private.n_rows, budget)

@@ -18,7 +18,8 @@ import pandas as pd
 
 from pubpriv import curator
 from pubpriv.data import scan
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.jobs import run_job
+from pubpriv.mixture.job import MixtureJob
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger

@@ -14,7 +14,8 @@ from pathlib import Path
 import pubpriv.curator
 from flows.runtime import running
 from pubpriv.data.tables import PrivateTable
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.jobs import run_job
+from pubpriv.mixture.job import MixtureJob
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from stores import PASSWORD, running_postgres
 
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.jobs import run_job
+from pubpriv.mixture.job import MixtureJob
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 

@@ -14,12 +14,22 @@ from pubpriv.curator import Curator
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Question
 from pubpriv.data.tables import PublicTable
-from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, scale_question
-from pubpriv.gaussian.decision import Verdict
+from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, assemble, learn_scale, scale_question
+from pubpriv.gaussian.decision import decide
 from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
 from pubpriv.gaussian.errors import plain_errors
-from pubpriv.gaussian.learner import Position, typical_radius
-from pubpriv.gaussian.moments import LOUD, STEPS, Quantile, Table, clip_radius, loud_radius, quantile_question
+from pubpriv.gaussian.learner import Position, measure, pool, typical_radius
+from pubpriv.gaussian.moments import (
+    LOUD,
+    STEPS,
+    Quantile,
+    Table,
+    clip_radius,
+    loud_radius,
+    measure_table,
+    quantile_question,
+    spread_quantile,
+)
 from pubpriv.gaussian.plan import (
     ROUND_MEAN,
     check_feasible,
@@ -29,11 +39,11 @@ from pubpriv.gaussian.plan import (
     learner_shares,
     radius_question,
 )
-from pubpriv.gaussian.preconditioner import Preconditioner
-from pubpriv.gaussian.ranks import Whole, count_question, high_rank
-from pubpriv.gaussian.steps import GaussianSteps
+from pubpriv.gaussian.preconditioner import Preconditioner, precondition
+from pubpriv.gaussian.ranks import Whole, count_question, count_rows, high_rank
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import Execution
 
 QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
 """Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
@@ -104,37 +114,40 @@ def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
 
 
 def estimate_table(
-    curator: Curator, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, steps: GaussianSteps
+    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
 ) -> tuple[str, Outcome]:
     """(target that was chosen, outcome) of `moments` or `auto`."""
+    curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
         check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(table_rehearsal(plan, layout))
-    preconditioner, position = whitened(curator, rows, layout, plan, steps)
-    whole, final = steps.count_rows(curator, plan.ask("gaussian/count")), plan.ask("gaussian/final")
+    preconditioner, position = whitened(run, rows, layout, plan)
+    whole, final = run(count_rows, plan.ask("gaussian/count")), plan.ask("gaussian/final")
     records = whole.records
     scales = tuple(
         Scale(column.scale, True)
         if column.scale is not None
-        else steps.learn_scale(curator, layout, column, whole, plan.ask(f"gaussian/scale-{column.index + 1}"))
+        else run.at(f"({layout.columns[column.index]})")(
+            learn_scale, layout, column, whole, plan.ask(f"gaussian/scale-{column.index + 1}")
+        )
         for column in layout.awkward
     )
-    frame = steps.assemble(layout, None if position is None else position.frame, scales)
+    frame = run(assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for ask in plan.starting("gaussian/quantile-"):
         name = ask.label.rpartition("-")[2]
         share = QUANTILES[name] or reach_share(plan, whole)
-        found[name] = steps.spread_quantile(curator, frame, share, whole, most, ask)
+        found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
     if compares(layout, target) and preconditioner is not None:
-        verdict: Verdict = steps.decide(tuple(found.values()), frame, records)
+        verdict = run(decide, tuple(found.values()), frame, records)
         facts |= {"quantile_gap": verdict.gap}
         if verdict.target == "gaussian":
             accuracy = 0.0 if position is None else position.accuracy
-            measured = steps.measure(curator, Position(frame, records, accuracy), final)
-            fitted = steps.pool(preconditioner, measured)
+            measured = run(measure, Position(frame, records, accuracy), final)
+            fitted = run(pool, preconditioner, measured)
             outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
             outcome.facts.update(facts)
             outcome.warnings[:0] = preconditioner.notes
@@ -143,7 +156,7 @@ def estimate_table(
             return "gaussian", outcome
     radius = clip_radius(frame, records, found["upper"], found["reach"], final)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    table = steps.measure_table(curator, frame, radius, guessed, whole, final)
+    table = run.at("", *found.values())(measure_table, frame, radius, guessed, whole, final)
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
@@ -161,14 +174,14 @@ def reach_share(plan: Plan, whole: Whole) -> float:
 
 
 def whitened(
-    curator: Curator, rows: PublicTable, layout: Layout, plan: Plan, steps: GaussianSteps
+    run: Execution, rows: PublicTable, layout: Layout, plan: Plan
 ) -> tuple[Preconditioner | None, Position | None]:
     """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
     if not layout.regular:
         return None, None
-    preconditioner: Preconditioner = steps.precondition(layout.whitened(rows))
-    start = Position(layout.frame(preconditioner), curator.n_rows)
-    return preconditioner, walk(curator, start, typical_radius(preconditioner), plan, steps)
+    preconditioner = run(precondition, layout.whitened(rows))
+    start = Position(layout.frame(preconditioner), run.curator.n_rows)
+    return preconditioner, walk(run, start, typical_radius(preconditioner), plan)
 
 
 def plain(

@@ -1,7 +1,6 @@
 """A mean, or a Gaussian, from files to model: what a command or a scheduled flow does."""
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -15,9 +14,9 @@ from pubpriv.gaussian.mean import check_two_step, checked_mean, estimate_mean
 from pubpriv.gaussian.pipeline import chosen_target, estimate_gaussian
 from pubpriv.gaussian.plan import check_feasible
 from pubpriv.gaussian.preconditioner import precondition
-from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
 from pubpriv.models import GaussianEstimate, MeanEstimate
 from pubpriv.privacy.budgets import Budget, purse_of
+from pubpriv.steps import Runner
 
 WORDS = ("identity", "unknown")
 """What a covariance may be besides a file."""
@@ -43,14 +42,9 @@ class MeanJob(jobs.Job):
         """Files that a model must not overwrite."""
         return (*super().inputs(), *([] if self.covariance in WORDS else [self.covariance]))
 
-    @property
-    def bundle(self) -> str:
-        """An unknown covariance takes the steps of a Gaussian."""
-        return "gaussian" if self.covariance == "unknown" else "mean"
-
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows, covariance and options that fit each other."""
-        if self.bundle == "gaussian":
+        if self.covariance == "unknown":
             check_two_step(self.method)
             return self._both().checked(public)
         covariance = self._covariance(public)
@@ -58,13 +52,13 @@ class MeanJob(jobs.Job):
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that would tell little more than the public rows do, unless it is forced."""
-        if self.bundle == "gaussian":
+        if self.covariance == "unknown":
             self._both().check_size(public, n_private, budget)
         elif self.method == "two-step" and not self.force:
             m, d = public.rows.shape
             check_mean_feasible(n_private, d, m, purse_of(budget))
 
-    def estimate(self, public: PublicTable, curator: Curator, steps: MeanSteps | GaussianSteps) -> MeanEstimate:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> MeanEstimate:
         """`estimate_mean` with the job's settings."""
         return estimate_mean(
             public,
@@ -73,7 +67,7 @@ class MeanJob(jobs.Job):
             method=self.method,
             rounds=self.rounds,
             force=self.force,
-            steps=steps,
+            runner=runner,
         )
 
     def _covariance(self, public: PublicTable) -> Any:
@@ -114,7 +108,7 @@ class GaussianJob(jobs.Job):
         if self.method == "learner" and not self.force:
             check_feasible(n_private, len(public.columns), purse_of(budget), budget)
 
-    def estimate(self, public: PublicTable, curator: Curator, steps: GaussianSteps) -> GaussianEstimate:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> GaussianEstimate:
         """`estimate_gaussian` with the job's settings."""
         return estimate_gaussian(
             public,
@@ -123,19 +117,5 @@ class GaussianJob(jobs.Job):
             method=self.method,
             scale=self.scale,
             force=self.force,
-            steps=steps,
+            runner=runner,
         )
-
-
-def run_mean(
-    job: MeanJob, steps: MeanSteps | GaussianSteps = PLAIN_MEAN, executor: Executor | None = None
-) -> MeanEstimate:
-    """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
-    estimate: MeanEstimate = jobs.run_job(job, steps, executor)
-    return estimate
-
-
-def run_gaussian(job: GaussianJob, steps: GaussianSteps = PLAIN, executor: Executor | None = None) -> GaussianEstimate:
-    """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
-    estimate: GaussianEstimate = jobs.run_job(job, steps, executor)
-    return estimate

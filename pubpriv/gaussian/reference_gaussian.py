@@ -34,6 +34,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import step
 
 COVARIANCE_ROUNDS, MEAN_ROUNDS = 8, 4
 LAST = Fraction(3, 4)
@@ -91,6 +92,7 @@ class Ball:
     sd: float
 
 
+@step(title="bounds from public rows")
 def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
     """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0.
 
@@ -110,6 +112,7 @@ def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
     return Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
 
 
+@step(title="CoinPress covariance", private=True)
 def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     """One CoinPress round under a map where the second moment is at most I.
 
@@ -128,6 +131,7 @@ def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     return SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
 
 
+@step(title="CoinPress mean", private=True)
 def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
     """One CoinPress round for the mean of records of covariance at most I: a smaller ball about a better center.
 

@@ -1,6 +1,5 @@
 """A mixture from files to model: what a command or a scheduled flow does, with or without an orchestrator."""
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +9,8 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.pipeline import checked_public, estimate_mixture
 from pubpriv.mixture.regimes import advice
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.steps import PLAIN, MixtureSteps
 from pubpriv.models import MixtureEstimate
+from pubpriv.steps import Runner
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,6 @@ class MixtureJob(jobs.Job, MixtureSettings):
             return ()
         return advice(len(public.rows), self.most, self.smallest_weight)
 
-    def estimate(self, public: PublicTable, curator: Curator, steps: MixtureSteps) -> MixtureEstimate:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> MixtureEstimate:
         """`estimate_mixture` with the job's settings."""
-        return estimate_mixture(public, curator, **self.chosen(), steps=steps)
-
-
-def run_job(job: MixtureJob, steps: MixtureSteps = PLAIN, executor: Executor | None = None) -> MixtureEstimate:
-    """Ingest, check, hold, estimate, close; see `pubpriv.jobs`."""
-    estimate: MixtureEstimate = jobs.run_job(job, steps, executor)
-    return estimate
-
-
-def check_job(job: MixtureJob, steps: MixtureSteps = PLAIN) -> tuple[str, ...]:
-    """All that can be wrong with the input, found without opening the run; what to warn of. See `pubpriv.jobs`."""
-    return jobs.check_job(job, steps)
+        return estimate_mixture(public, curator, **self.chosen(), runner=runner)

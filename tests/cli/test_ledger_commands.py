@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from cli import main
 from cli.console import fail
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.jobs import run_job
+from pubpriv.mixture.job import MixtureJob
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.custody import WITNESS

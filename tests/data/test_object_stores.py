@@ -20,7 +20,8 @@ from pubpriv.data.scan import scan
 from pubpriv.data.stores import canonical, content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.gaussian.job import MeanJob
+from pubpriv.jobs import run_job
 from pubpriv.privacy.ledger import Ledger
 
 SECRET = "wJalrXUtnFEMI"
@@ -96,14 +97,14 @@ def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
     tables = "s3://clinic/run/private.parquet", "s3://clinic/run/public.parquet"
     job = MeanJob(*tables, None, "zcdp:0.5", "visits", url, "r1")
-    estimate = run_mean(job)
+    estimate = run_job(job)
     assert estimate.columns == ("a", "b")
     assert estimate.provenance["n_private"] == 3000
     with Ledger.open(url) as ledger:
         assert [table["uri"] for table in ledger.balance("visits").tables] == ["s3://clinic/run/private.parquet"]
     assert SECRET.encode() not in (tmp_path / "ledger.db").read_bytes()
     with pytest.raises(InvalidInput, match="rows cannot be both"):
-        run_mean(MeanJob(job.private, "s3a://clinic/run/private.parquet", None, "zcdp:0.5", "visits", url, "r2"))
+        run_job(MeanJob(job.private, "s3a://clinic/run/private.parquet", None, "zcdp:0.5", "visits", url, "r2"))
 
 
 def test_public_tables_come_as_csv_parquet_and_folders(bucket):

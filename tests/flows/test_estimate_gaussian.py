@@ -1,16 +1,16 @@
 """The flows of one Gaussian: the same bits with and without Prefect, every step a task, a statement to read."""
 
 import json
-from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.gaussian.job import GaussianJob, MeanJob, run_gaussian, run_mean
-from pubpriv.gaussian.steps import GaussianSteps, MeanSteps
+from pubpriv.gaussian.job import GaussianJob, MeanJob
+from pubpriv.jobs import run_job
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.steps import plain
 
 NUMBERS = {"mean": ("mean",), "unknown": ("mean",), "gaussian": ("mean", "covariance")}
 """What is released, by job; `unknown` is a mean whose covariance is learnt."""
@@ -22,13 +22,10 @@ def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
     return np.sign(drawn) * np.abs(drawn) ** 3 if long_tailed else drawn
 
 
-def test_every_step_is_a_task_and_every_form_asks_for_its_job():
-    """No step of a bundle is left to run unguarded, and no setting of a job is missing from its form."""
+def test_every_form_asks_for_its_job():
+    """No setting of a job is missing from its form."""
     from flows.parameters import GaussianParameters, MeanParameters
-    from tasks.gaussian import GAUSSIAN_TASKS, MEAN_TASKS
 
-    for bundle, tasks in ((MeanSteps, MEAN_TASKS), (GaussianSteps, GAUSSIAN_TASKS)):
-        assert {field.name for field in fields(bundle)} == {"ingest_public", *tasks}
     common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
     jobs = (
         MeanJob(*common, "sigma.csv", "coinpress", 3, True),
@@ -51,28 +48,27 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_path, name):
     """In simulation a flow's estimate is the plain driver's, bit for bit, whatever steps the settings take."""
-    from tasks.gaussian import gaussian_steps
     from tasks.guard import safe_flow
+    from tasks.runner import PrefectRunner
 
     long_tailed, awkward, settings, runs, rests = CASES[name]
     private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
     public[:, 2] *= not awkward
     called = set()
 
-    def around(step_name, step):
-        def told(*args):
-            called.add(step_name)
-            return step(*args)
-
-        return told
-
-    def estimate(**steps):
+    def estimate(runner=plain):
         curator = pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed=7)
-        return pp.estimate_gaussian(public, curator, **settings, **steps)
+        return pp.estimate_gaussian(public, curator, **settings, runner=runner)
 
     @safe_flow(name=f"simulation, {name}")
     def simulate():
-        return estimate(steps=gaussian_steps(tmp_path / "public-tables").wrapped(around))
+        run = PrefectRunner(tmp_path / "public-tables")
+
+        def noting(step, place, /, *args):
+            called.add(step.name)
+            return run(step, place, *args)
+
+        return estimate(noting)
 
     assert _told(estimate()) == _told(simulate())
     assert runs <= called
@@ -120,7 +116,7 @@ def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(pref
     with Ledger.open(jobs[name].ledger) as ledger:
         charges = ledger.run("visits", name).charges
         spent = ledger.balance("visits").spent.main
-    again = {"mean": run_mean, "gaussian": run_gaussian}[kind](jobs[name])
+    again = run_job(jobs[name])
     for part in NUMBERS[name]:
         assert getattr(again, part).tobytes() == getattr(estimate, part).tobytes()
     with Ledger.open(jobs[name].ledger) as ledger:

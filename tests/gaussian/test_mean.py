@@ -12,7 +12,6 @@ import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.gaussian.mean_plan import make_plan, rehearsal
-from pubpriv.gaussian.steps import PLAIN_MEAN
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -255,20 +254,17 @@ def test_the_same_run_gives_the_same_bits_and_costs_nothing_again(tmp_path):
         assert len(first.privacy["charges"]) == 2
 
 
-def test_steps_run_through_the_bundle_and_give_the_same_bits():
-    """Wrapped steps are called in order, each private one once, and change nothing."""
+def test_steps_run_through_the_runner_and_give_the_same_bits():
+    """Steps are run in order, those that repeat say which they are, and whoever runs them changes nothing."""
     seen = []
 
-    def around(name, step):
-        def told(*args, **kwargs):
-            seen.append(name)
-            return step(*args, **kwargs)
-
-        return told
+    def around(step, place, /, *args):
+        seen.append(step.at(place))
+        return step(*args)
 
     public, private = rows()
-    wrapped = fit(public, private, steps=PLAIN_MEAN.wrapped(around))
-    assert seen == ["clipped_mean", "clipped_mean", "combine_means"]
+    wrapped = fit(public, private, runner=around)
+    assert seen == ["clipped mean 1 of 2", "clipped mean 2 of 2", "combine means"]
     assert wrapped.mean.tobytes() == fit(public, private).mean.tobytes()
 
 

@@ -18,7 +18,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 import threadpoolctl
-from pubpriv.gaussian.job import GaussianJob, MeanJob, run_gaussian, run_mean
+from pubpriv.jobs import run_job
+from pubpriv.gaussian.job import GaussianJob, MeanJob
 folder, told = sys.argv[1:]
 common = f"{folder}/private.parquet", f"{folder}/public.parquet", None, "zcdp:0.2", "visits", f"sqlite:///{folder}/ledger.db"
 jobs = {
@@ -31,7 +32,7 @@ jobs = {
 }
 models = {}
 for name, job in jobs.items():
-    models[name] = (run_mean if job.kind == "mean" else run_gaussian)(job).to_json()
+    models[name] = run_job(job).to_json()
     del models[name]["provenance"]["created"]
 Path(told).write_text(json.dumps(models))
 print({i["architecture"] for i in threadpoolctl.threadpool_info() if i["internal_api"] == "openblas"})
