@@ -25,7 +25,8 @@ def demo(
     from benchmarks.demo import BUDGET, K, compare
     from benchmarks.randhie import COLUMNS, UNITS, split
     from pubpriv.data.tables import PrivateTable
-    from pubpriv.mixture.job import MixtureJob
+    from pubpriv.estimators import MIXTURE
+    from pubpriv.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
 
@@ -42,8 +43,8 @@ def demo(
         ledger.register(dataset, budget=parse_budget(BUDGET), table=table, unit=UNITS[unit])
         before = ledger.balance(dataset).state.spent.main
     note(f"{table.n_rows} private rows, {len(parts.public)} public ones; unit: {UNITS[unit]}")
-    job = MixtureJob(str(private), str(public), COLUMNS, BUDGET, dataset, url, RELEASE_ID, n_components=K)
-    estimate = run(job, plain)
+    job = Job.of(MIXTURE, str(private), str(public), COLUMNS, BUDGET, dataset, url, RELEASE_ID, n_components=K)
+    estimate = run(job, flown=not plain)
     model = folder / f"model-{unit}.json"
     estimate.save(model)
     show(estimate)

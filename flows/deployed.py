@@ -16,6 +16,7 @@ from prefect.runtime import deployment, flow_run
 from flows.parameters import Parameters
 from flows.periods import Period, release_id_for
 from pubpriv.errors import Unavailable
+from pubpriv.jobs import Job
 
 LEASE_SECONDS = 60
 """How long a slot stays taken after its holder was killed."""
@@ -45,7 +46,7 @@ def run_name() -> str:
     return f"{parameters.dataset}-{release_id_of(parameters)}"
 
 
-def job_of(parameters: Parameters) -> Any:
+def job_of(parameters: Parameters) -> Job:
     """What the flow run at work has to do."""
     return parameters.job(release_id_of(parameters))
 

@@ -2,16 +2,19 @@
 
 import os
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimate import Estimate
+from pubpriv.estimators.estimator import Estimator
 from pubpriv.ingest import ingest_private, ingest_public
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.settings import Settings
 from pubpriv.steps import ONLY, Runner, Step, plain, watcher
 
 
@@ -30,9 +33,10 @@ class Validation:
 
 @dataclass(frozen=True)
 class Job:
-    """A run in names and numbers; each estimator adds its settings.
+    """A run in names and numbers.
 
     Attributes:
+        estimator: what is estimated.
         private: private Parquet table: file, folder or glob.
         public: public table, Parquet or CSV.
         columns: columns or expressions; None: the numeric columns of the public table.
@@ -40,12 +44,11 @@ class Job:
         dataset: name in the ledger.
         ledger: URL of the ledger.
         release_id: name of the run.
+        settings: of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
     """
 
-    kind: ClassVar[str]
-    """`mean`, `gaussian` or `mixture`: flows are found by it."""
-
+    estimator: Estimator
     private: str
     public: str
     columns: tuple[str, ...] | None
@@ -53,40 +56,53 @@ class Job:
     dataset: str
     ledger: str
     release_id: str
-    dask: str | None = field(default=None, kw_only=True)
+    settings: Settings
+    dask: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator,
+        private: str,
+        public: str,
+        columns: tuple[str, ...] | None,
+        budget: str,
+        dataset: str,
+        ledger: str,
+        release_id: str,
+        *,
+        dask: str | None = None,
+        **settings: Any,
+    ) -> "Job":
+        """With settings by name; those that are not given are at their defaults."""
+        made = estimator.settings(**settings)
+        return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
-        return self.private, self.public, self.ledger.removeprefix("sqlite:///")
+        own = self.estimator.checks.files(self.settings)
+        return self.private, self.public, self.ledger.removeprefix("sqlite:///"), *own
 
     def checked(self, public: PublicTable) -> PublicTable:
-        """Public rows that fit the settings.
-
-        Raises:
-            InvalidInput: they do not, or the settings make no sense.
-        """
-        raise NotImplementedError
+        """Public rows that fit the settings; see `Checks`."""
+        return self.estimator.checks.public(self.settings, public)
 
     def advice(self, public: PublicTable) -> tuple[str, ...]:
-        """What to say of public rows that will do, but not well; by default nothing."""
-        del public
-        return ()
+        """What to say of public rows that will do, but not well; see `Checks`."""
+        return self.estimator.checks.advice(self.settings, public)
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
-        """Refuse a run that is known beforehand to be too small; by default none is.
+        """Refuse a run that is known beforehand to be too small; see `Checks`."""
+        self.estimator.checks.size(self.settings, public, n_private, budget)
 
-        Raises:
-            InvalidInput: with the n or the budget that would do.
-        """
-
-    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Any:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """What the job is for, in a run that is open."""
-        raise NotImplementedError
+        return self.estimator.driver(self.settings, public, curator, runner)
 
 
 def run_job(
     job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
-) -> Any:
+) -> Estimate:
     """Ingest, check, hold, estimate, close.
 
     Everything that can be wrong with the input is found before the run is opened. A run that fails after its

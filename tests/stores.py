@@ -106,9 +106,9 @@ class Postgres:
 
     def url(self, database: str, password: str = PASSWORD) -> str:
         """A ledger URL."""
-        return sa.URL.create(
-            "postgresql", "pubpriv", password, "127.0.0.1", self.port, database
-        ).render_as_string(hide_password=False)
+        return sa.URL.create("postgresql", "pubpriv", password, "127.0.0.1", self.port, database).render_as_string(
+            hide_password=False
+        )
 
     def new_url(self) -> str:
         """The URL of a new, empty database."""

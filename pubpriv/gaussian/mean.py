@@ -20,6 +20,7 @@ from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
 from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
+from pubpriv.gaussian.settings import MEAN_METHODS
 from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.steps import Execution, Runner, plain
@@ -216,7 +217,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     return Found(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-METHODS = {"two-step": two_step, "clip-and-noise": clip_and_noise, "coinpress": coinpress}
+METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:

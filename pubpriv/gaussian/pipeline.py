@@ -33,13 +33,12 @@ from pubpriv.gaussian.reference_gaussian import (
     reference_plan,
     reference_rehearsal,
 )
+from pubpriv.gaussian.settings import METHODS, TARGETS
 from pubpriv.models import GaussianEstimate, Mixture
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.steps import Execution, Runner, plain
 
-TARGETS = ("auto", "gaussian", "moments")
-METHODS = ("learner", "algorithm-2")
 STANDING_OUT = 4.0
 """Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 

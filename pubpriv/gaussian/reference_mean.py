@@ -21,6 +21,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import question
 from pubpriv.gaussian.mean_steps import ClippedMean, clipped_mean
+from pubpriv.gaussian.settings import MOST_ROUNDS
 from pubpriv.plans import Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 from pubpriv.steps import Execution
@@ -30,8 +31,6 @@ TAIL = 0.01
 
 LAST = Fraction(3, 4)
 """Share of CoinPress's last round; the others divide the rest evenly."""
-
-MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from cli import main
 from cli.console import fail
-from pubpriv.jobs import run_job
-from pubpriv.mixture.job import MixtureJob
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.custody import WITNESS
@@ -32,7 +32,8 @@ def release(tmp_path_factory) -> Path:
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         ledger.export(folder / "before.jsonl")
-    job = MixtureJob(
+    job = Job.of(
+        MIXTURE,
         private=str(folder / "private.parquet"),
         public=str(folder / "public.parquet"),
         columns=None,

@@ -11,6 +11,7 @@ from deployments.model import Dataset
 from deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
 from deployments.render import FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +52,7 @@ def flows_of_the_project() -> set[str]:
             decorators = getattr(node, "decorator_list", [])
             if any(isinstance(each, ast.Call) and getattr(each.func, "id", "") == "safe_flow" for each in decorators):
                 found.add(f"flows.{path.stem}.{node.name}")
-    return found
+    return found | {f"flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
 
 
 def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
@@ -115,7 +116,7 @@ BAD = {
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
     "unknown setting": ("components:", "clusters:", 7, "settings of mixture are components,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
-    "bad cron": ("15 2 * * *", "15 2 * *", 11, "cron: Invalid cron string: \"15 2 * *\"; write minute, hour"),
+    "bad cron": ("15 2 * * *", "15 2 * *", 11, 'cron: Invalid cron string: "15 2 * *"; write minute, hour'),
     "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),
     "two rules": ('* *"', '* *", interval: 60', 11, "exactly one of cron, interval and rrule"),
     "too often": ('cron: "15 2 * * *"', "interval: 5", 11, "interval: Input should be greater than or equal to 60"),

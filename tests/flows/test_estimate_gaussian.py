@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.gaussian.job import GaussianJob, MeanJob
-from pubpriv.jobs import run_job
+from pubpriv.estimators import GAUSSIAN, MEAN
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.steps import plain
 
@@ -24,15 +24,15 @@ def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
 
 def test_every_form_asks_for_its_job():
     """No setting of a job is missing from its form."""
-    from flows.parameters import GaussianParameters, MeanParameters
+    from flows.parameters import parameters_of
 
     common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
     jobs = (
-        MeanJob(*common, "sigma.csv", "coinpress", 3, True),
-        GaussianJob(*common, "moments", "learner", {"a": 2.0}, True),
+        Job.of(MEAN, *common, covariance="sigma.csv", method="coinpress", rounds=3, force=True),
+        Job.of(GAUSSIAN, *common, target="moments", method="learner", scale={"a": 2.0}, force=True),
     )
-    for job, form in zip(jobs, (MeanParameters, GaussianParameters), strict=True):
-        assert form.of(job).job() == job
+    for job in jobs:
+        assert parameters_of(job).job() == job
 
 
 CASES = {
@@ -96,9 +96,9 @@ def jobs(tmp_path_factory):
     tables = str(folder / "private.parquet"), str(folder / "public.parquet")
     common = (*tables, None, "zcdp:0.5", "visits", url)
     return {
-        "mean": MeanJob(*common, "mean"),
-        "unknown": MeanJob(*common, "unknown", covariance="unknown"),
-        "gaussian": GaussianJob(*common, "gaussian"),
+        "mean": Job.of(MEAN, *common, "mean"),
+        "unknown": Job.of(MEAN, *common, "unknown", covariance="unknown"),
+        "gaussian": Job.of(GAUSSIAN, *common, "gaussian"),
     }
 
 
@@ -106,12 +106,11 @@ def jobs(tmp_path_factory):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(prefect_server, jobs, name):
     """Its numbers come back without Prefect at no cost; artifacts list every charge and every column."""
-    from flows import estimate_gaussian, estimate_mean
+    from flows.estimate import FLOWS
+    from flows.parameters import parameters_of
 
-    kind = jobs[name].kind
-    module = {"mean": estimate_mean, "gaussian": estimate_gaussian}[kind]
-    flow = getattr(module, f"estimate_{kind}")
-    state = flow(module.parameters_of(jobs[name]), return_state=True)
+    kind = jobs[name].estimator.name
+    state = FLOWS[kind](parameters_of(jobs[name]), return_state=True)
     estimate = state.result()
     with Ledger.open(jobs[name].ledger) as ledger:
         charges = ledger.run("visits", name).charges

@@ -13,9 +13,9 @@ import pytest
 
 from pubpriv.curator import Curator
 from pubpriv.errors import SpecMismatch
-from pubpriv.jobs import run_job
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.mixture import pipeline
-from pubpriv.mixture.job import MixtureJob
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.steps import plain as plain_runner
@@ -142,8 +142,8 @@ class World:
     """A registered table, and the job that estimates it."""
 
     url: str
-    job: Callable[..., MixtureJob]
-    fly: Callable[[MixtureJob], Flown]
+    job: Callable[..., Job]
+    fly: Callable[[Job], Flown]
     first: Flown
     second: Flown
 
@@ -161,7 +161,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, prefect_server) -> World:
     """Two releases of one private table through the flow, of which the second can reuse public results."""
-    from flows.estimate_mixture import estimate_mixture, parameters_of
+    from flows.estimate import estimate_mixture
+    from flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("world")
     for name, n in (("private", 1500), ("public", 12)):
@@ -170,11 +171,11 @@ def world(tmp_path_factory, prefect_server) -> World:
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:1"), unit="one patient")
 
-    def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> MixtureJob:
+    def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> Job:
         tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-        return MixtureJob(*tables, None, budget, "visits", url, release_id, n_components=n_components)
+        return Job.of(MIXTURE, *tables, None, budget, "visits", url, release_id, n_components=n_components)
 
-    def fly(wanted: MixtureJob) -> Flown:
+    def fly(wanted: Job) -> Flown:
         state = estimate_mixture(parameters_of(wanted), return_state=True)
         return Flown(state.result(), state.state_details.flow_run_id)
 

@@ -129,9 +129,9 @@ def test_the_first_ball_is_that_of_the_printed_loop_which_asks_about_many():
     assert number > 20
 
 
-points_in_the_plane = st.lists(
-    st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=1, max_size=14
-).map(lambda rows: np.array(rows, float))
+points_in_the_plane = st.lists(st.tuples(st.integers(-40, 40), st.integers(-40, 40)), min_size=1, max_size=14).map(
+    lambda rows: np.array(rows, float)
+)
 
 
 @settings(derandomize=True, max_examples=60, deadline=None)

@@ -6,11 +6,11 @@ from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
+from pubpriv.mixture.forecast import MixtureCase
 from pubpriv.mixture.plan import UNTRUSTED, make_plan
 from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture_forecasts import MixtureCase
 from pubpriv.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 

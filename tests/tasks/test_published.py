@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.gaussian.job import MeanJob
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.prefect
@@ -38,7 +39,8 @@ class Flown:
 def world(tmp_path_factory, prefect_server):
     """Runs r1 and r2 of one dataset, r3 for which there is no room, and the folder of all files."""
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean, parameters_of
+    from flows.estimate import estimate_mean
+    from flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("published")
     for name, n in (("private", 1500), ("public", 8)):
@@ -52,7 +54,7 @@ def world(tmp_path_factory, prefect_server):
 
     def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
         tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-        wanted = parameters_of(MeanJob(*tables, None, budget, "ward.7", url, release_id))
+        wanted = parameters_of(Job.of(MEAN, *tables, None, budget, "ward.7", url, release_id))
         state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
         return Flown(state, _artifacts(state.state_details.flow_run_id), deployment_id)
 
@@ -170,7 +172,7 @@ def test_automations_are_registered_once(prefect_server):
     from prefect.client.orchestration import get_client
 
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean
+    from flows.estimate import estimate_mean
 
     identity = _deployment(estimate_mean)
     name = "pubpriv: pause once when its budget is used up"
@@ -231,7 +233,7 @@ def test_a_run_that_gives_no_sign_of_life_has_crashed(prefect_server):
     from prefect.states import Running
 
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean
+    from flows.estimate import estimate_mean
 
     ensure_automations("silent", [], heartbeat_seconds=4)
     tags = {"ours": "pubpriv", "theirs": "other"}
