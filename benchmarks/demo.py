@@ -43,9 +43,9 @@ class Comparison:
 
 def compare(estimate: Any, public: Any, private: Any, held_out: Any, seed: int) -> Comparison:
     """Score `estimate` and its two neighbours on held-out rows (DataFrames, open data only)."""
-    rows, peers, test = (pp.PublicTable.open(part, list(COLUMNS)) for part in (public, private, held_out))
+    rows, peers, test = (pp.PublicTable.open(part, list(estimate.columns)) for part in (public, private, held_out))
     released = float(estimate.log_density(test.rows).mean())
-    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, K, seed))
+    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, len(estimate.weights), seed))
 
 
 def neighbours(
