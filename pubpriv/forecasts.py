@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from pubpriv.data.questions import Question
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -47,13 +46,11 @@ class Forecast:
     """A run that nobody has made yet.
 
     Attributes:
-        plan: labels and prices.
-        questions: of the sizes and prices to come, about nothing, in the order of the plan.
+        plan: of the run.
         errors: the first one is what a planner is asked to bring down.
     """
 
     plan: Plan
-    questions: tuple[Question, ...]
     errors: tuple[Predicted, ...]
 
 

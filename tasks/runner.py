@@ -9,6 +9,7 @@ from typing import Any
 from prefect import State, Task
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.plans import Ask
 from pubpriv.steps import Place, Step
 from tasks.follow import followed
 from tasks.guard import PublicHandle, for_prefect, packed, private_task, public_task
@@ -82,6 +83,8 @@ def _parts(value: Any) -> Iterator[Any]:
     while rest and seen < MOST_PARTS:
         item = rest.pop()
         seen += 1
+        if isinstance(item, Ask):  # what a step may ask, not what it is made of
+            continue
         if is_dataclass(item):
             yield item
             rest += [getattr(item, field.name) for field in fields(item)]

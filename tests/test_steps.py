@@ -8,6 +8,7 @@ from runners import instead
 
 import pubpriv as pp
 from pubpriv.mixture.public_model import fit, public_model
+from pubpriv.plans import Ask
 from pubpriv.steps import Execution, Step, step
 
 QUICK = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
@@ -35,12 +36,15 @@ GAUSSIANS = {
 }
 
 
-def walked(name):
-    """(title with its place, is private) of every call of a run, in order."""
+def walked(name, asks=None):
+    """(title with its place, is private) of every call of a run, in order; `asks` gets those that were used."""
     seen = []
 
     def noting(called, place, /, *args):
         seen.append((called.at(place), called.private))
+        for each in (*args, *(part for value in args if isinstance(value, tuple) for part in value)):
+            if isinstance(each, Ask) and asks is not None:
+                asks[each.label] = each
         return QUICK(called, place, *args)
 
     if name in MIXTURES:
@@ -107,3 +111,34 @@ def test_private_steps_take_the_curator_and_others_never_see_it():
     assert kept == {"mean/look-1": 11, "mean/look-2": 12, "mean/add-1": 3}
     assert isinstance(look, Step)
     assert look(Curator(), 5) == 15
+
+
+@pytest.mark.parametrize("name", [name for name in (*MIXTURES, *GAUSSIANS) if name != "bks-ample"])
+def test_what_is_asked_is_what_was_planned_priced_and_rehearsed(name, monkeypatch):
+    """Each ask carries its question, about nothing; the real one has its kind, size, sensitivity and noise."""
+    rehearsed, asked, planned = [], {}, {}
+    release, rehearse = pp.Curator.release, pp.Curator.rehearse
+
+    def releasing(curator, question, label):
+        asked[label] = question
+        return release(curator, question, label)
+
+    def rehearsing(curator, questions):
+        rehearsed.extend(questions)
+        return rehearse(curator, questions)
+
+    monkeypatch.setattr(pp.Curator, "release", releasing)
+    monkeypatch.setattr(pp.Curator, "rehearse", rehearsing)
+    walked(name, planned)
+    assert asked
+    assert set(asked) == set(planned)
+    for label, question in asked.items():
+        blank = planned[label].question
+        assert blank in rehearsed or name == "k looked for"  # between the largest and the least k, both rehearsed
+        assert type(question) is type(blank)
+        assert question.squared_distance == blank.squared_distance <= planned[label].price
+        noise, expected = ({part: each.noise_scale for part, each in q.parts.items()} for q in (question, blank))
+        assert noise == expected
+        if "bks" not in name:  # a level has at most as many groups as its question was rehearsed for
+            size, expected = ({part: each.size for part, each in q.parts.items()} for q in (question, blank))
+            assert size == expected

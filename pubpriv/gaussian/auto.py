@@ -5,14 +5,17 @@ last one: the best for a Gaussian, debiased afterwards, or a high quantile, told
 learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, Question
+from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, assemble, learn_scale, scale_question
 from pubpriv.gaussian.decision import decide
@@ -31,13 +34,14 @@ from pubpriv.gaussian.moments import (
     spread_quantile,
 )
 from pubpriv.gaussian.plan import (
-    ROUND_MEAN,
+    LearnerPlan,
+    blank_joint,
     check_feasible,
     feasible,
     final_theta,
-    joint_question,
     learner_shares,
-    radius_question,
+    round_blanks,
+    rounds_of,
 )
 from pubpriv.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.gaussian.ranks import Whole, count_question, count_rows, high_rank
@@ -88,29 +92,48 @@ def compares(layout: Layout, target: str) -> bool:
     return target == "auto" and not layout.awkward
 
 
-def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> Plan:
+@public_value
+@dataclass(frozen=True)
+class TablePlan(LearnerPlan):
+    """Questions of `moments` or `auto`.
+
+    Attributes:
+        count: of whole rows.
+        scales: of the awkward columns, in their order; None where the user gave it.
+        quantiles: by name, see `QUANTILES`.
+    """
+
+    count: Ask
+    scales: tuple[Ask | None, ...]
+    quantiles: tuple[tuple[str, Ask], ...]
+
+    @property
+    def reach(self) -> Ask:
+        """The quantile of which as many records as noise allows are asked for."""
+        return next(ask for name, ask in self.quantiles if QUANTILES[name] is None)
+
+
+def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """The plan of `moments` or `auto`."""
-    return Plan(split_purse(purse, "gaussian", table_shares(n, layout, purse.rho, target)))
-
-
-def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing."""
-    last, rounds = Frame((0.0,) * layout.dimension), Frame((0.0,) * max(1, len(layout.regular)))
-
-    def blank(ask: Ask) -> Question:
-        if ask.label.endswith("/final"):
-            return joint_question(last, 1.0, final_theta(layout.dimension), ask)
-        if ask.label.endswith("/moments"):
-            return joint_question(rounds, 1.0, ROUND_MEAN, ask)
-        if "/quantile-" in ask.label:
-            return quantile_question(last, 0.5, Whole(1.0, 0.0), 1.0, ask)
-        if ask.label.endswith("/count"):
-            return count_question(ask)
-        if "/scale-" in ask.label:
-            return scale_question(layout, layout.awkward[0], Whole(1.0, 0.0), ask)
-        return radius_question(rounds, 1.0, 0.0, ask)
-
-    return [blank(ask) for ask in plan.asks]
+    last, names = Frame((0.0,) * layout.dimension), {name: f"quantile-{name}" for name in QUANTILES}
+    scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.awkward]
+    blanks = round_blanks(max(1, len(layout.regular)))
+    blanks |= {"count": count_question, "final": blank_joint(layout.dimension, final_theta(layout.dimension))}
+    for name, column in zip(scales, layout.awkward, strict=True):
+        if name is not None:
+            blanks[name] = partial(scale_question, layout, column, Whole(1.0, 0.0))
+    for name in names.values():
+        blanks[name] = partial(quantile_question, last, 0.5, Whole(1.0, 0.0), 1.0)
+    shares = table_shares(n, layout, purse.rho, target)
+    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    return TablePlan(
+        asks=tuple(asks.values()),
+        rounds=rounds_of(asks) if layout.regular else (),
+        final=asks["final"],
+        count=asks["count"],
+        scales=tuple(None if name is None else asks[name] for name in scales),
+        quantiles=tuple((short, asks[name]) for short, name in names.items() if name in asks),
+    )
 
 
 def estimate_table(
@@ -122,22 +145,19 @@ def estimate_table(
     if not force:
         check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
-    curator.rehearse(table_rehearsal(plan, layout))
+    curator.rehearse(plan.questions)
     preconditioner, position = whitened(run, rows, layout, plan)
-    whole, final = run(count_rows, plan.ask("gaussian/count")), plan.ask("gaussian/final")
+    whole, final = run(count_rows, plan.count), plan.final
     records = whole.records
     scales = tuple(
-        Scale(column.scale, True)
-        if column.scale is not None
-        else run.at(f"({layout.columns[column.index]})")(
-            learn_scale, layout, column, whole, plan.ask(f"gaussian/scale-{column.index + 1}")
-        )
-        for column in layout.awkward
+        Scale(float(column.scale or 0.0), True)
+        if ask is None
+        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, column, whole, ask)
+        for column, ask in zip(layout.awkward, plan.scales, strict=True)
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
-    for ask in plan.starting("gaussian/quantile-"):
-        name = ask.label.rpartition("-")[2]
+    for name, ask in plan.quantiles:
         share = QUANTILES[name] or reach_share(plan, whole)
         found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
@@ -163,18 +183,17 @@ def estimate_table(
     return "moments", outcome
 
 
-def reach_share(plan: Plan, whole: Whole) -> float:
+def reach_share(plan: TablePlan, whole: Whole) -> float:
     """The share of the records within the reach: so many that noise does not carry it beyond them.
 
     As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
     """
-    searches = [(ask, STEPS) for ask in plan.starting("gaussian/quantile-reach")]
-    searches += [(ask, SCALE_STEPS) for ask in plan.starting("gaussian/scale-")]
+    searches = [(plan.reach, STEPS), *((ask, SCALE_STEPS) for ask in plan.scales if ask is not None)]
     return min(high_rank(Bisection.noise_for(steps, ask.price), whole) for ask, steps in searches) / whole.records
 
 
 def whitened(
-    run: Execution, rows: PublicTable, layout: Layout, plan: Plan
+    run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
 ) -> tuple[Preconditioner | None, Position | None]:
     """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
     if not layout.regular:

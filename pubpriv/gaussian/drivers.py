@@ -10,7 +10,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.gaussian.errors import standard_errors
 from pubpriv.gaussian.learner import Fitted, Measured, Position, approach
-from pubpriv.gaussian.plan import ROUND_SHARES, feasible
+from pubpriv.gaussian.plan import LearnerPlan, feasible
 from pubpriv.gaussian.preconditioner import Preconditioner
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Purse
@@ -58,12 +58,10 @@ class Told:
         return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
 
 
-def walk(run: Execution, position: Position, typical: float, plan: Plan) -> Position:
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
     """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
-    rounds = len(ROUND_SHARES)
-    for number in range(1, rounds + 1):
-        asks = plan.ask(f"gaussian/round-{number}/radius"), plan.ask(f"gaussian/round-{number}/moments")
-        position = run.at(f"{number} of {rounds}")(approach, position, typical, number, asks)
+    for number, asks in enumerate(plan.rounds, start=1):
+        position = run.at(f"{number} of {len(plan.rounds)}")(approach, position, typical, number, asks)
         typical = math.sqrt(position.frame.dimension)
     return position
 

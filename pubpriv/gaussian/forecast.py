@@ -8,14 +8,14 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.gaussian import plan as learner_plan
-from pubpriv.gaussian.auto import compares, table_plan, table_rehearsal
+from pubpriv.gaussian.auto import TablePlan, compares, table_plan
 from pubpriv.gaussian.awkward import Layout, examine
 from pubpriv.gaussian.clipping import moment_constants
 from pubpriv.gaussian.errors import predicted_errors
 from pubpriv.gaussian.moments import loud_radius, quantile_question
+from pubpriv.gaussian.plan import LearnerPlan
 from pubpriv.gaussian.preconditioner import precondition
 from pubpriv.gaussian.ranks import Whole
-from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -59,12 +59,10 @@ class GaussianCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Rounds, quantiles if the target takes them, and the last release."""
         if self.target == "gaussian":
-            plan = learner_plan.make_plan(purse, n, self.d)
-            questions = learner_plan.rehearsal(plan, self.d)
+            plan: LearnerPlan = learner_plan.make_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
-            questions = table_rehearsal(plan, self.layout)
-        return Forecast(plan, tuple(questions), self._errors(n, plan))
+        return Forecast(plan, self._errors(n, plan))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
@@ -75,9 +73,9 @@ class GaussianCase:
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
 
-    def _errors(self, n: int, plan: Plan) -> tuple[Predicted, ...]:
+    def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
-        if self.target == "gaussian" or compares(self.layout, self.target):
+        if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
             told = predicted_errors(plan, n, d)
             noise = told["covariance_noise"], told["mean_noise"]
             own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
@@ -101,13 +99,13 @@ class GaussianCase:
             Predicted("mean of a column", OWN_SD, *(part / math.sqrt(d) for part in parts[1])),
         )
 
-    def _table_noise(self, n: int, plan: Plan) -> tuple[tuple[float, float], float]:
+    def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:
         """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
         from scipy.stats import chi
 
-        d, final = self.d, plan.ask("gaussian/final")
+        d, final = self.d, plan.final
         frame = Frame((0.0,) * d)
-        asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.ask("gaussian/quantile-reach"))
+        asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.reach)
         radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
         noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))

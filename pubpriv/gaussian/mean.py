@@ -17,7 +17,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
+from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rho_for, rows_for
 from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
 from pubpriv.gaussian.settings import MEAN_METHODS
@@ -190,12 +190,12 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
     plan = curator.settled("mean/plan", partial(make_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
-    curator.rehearse(rehearsal(plan))
+    curator.rehearse(plan.questions)
     public = options.public
-    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.ask("mean/step-1"))
+    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
     center = np.array(public) + known.colour(plan.move * np.array(first.move))
     around = tuple(center.tolist())
-    second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.ask("mean/step-2"))
+    second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.asks[1])
     whole = run(combine_means, plan, known, public, first, second)
     warnings = []
     if not feasible(plan.error, plan.m):

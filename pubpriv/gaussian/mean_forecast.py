@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pubpriv.forecasts import OWN_SD, Forecast, Predicted
 from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.mean import feasible
-from pubpriv.gaussian.mean_plan import combined, make_plan, predicted_error, rehearsal
+from pubpriv.gaussian.mean_plan import combined, make_plan, predicted_error
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -23,7 +23,7 @@ class MeanCase:
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
         told = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
-        return Forecast(plan, tuple(rehearsal(plan)), (told,))
+        return Forecast(plan, (told,))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""

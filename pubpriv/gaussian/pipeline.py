@@ -20,7 +20,7 @@ from pubpriv.gaussian.awkward import checked_scale, examine
 from pubpriv.gaussian.drivers import Outcome, Told, debiased, walk
 from pubpriv.gaussian.errors import plain_errors
 from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, measure, pool, start, typical_radius
-from pubpriv.gaussian.plan import check_feasible, make_plan, rehearsal
+from pubpriv.gaussian.plan import LearnerPlan, check_feasible, make_plan
 from pubpriv.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.gaussian.reference_gaussian import (
     COVARIANCE_ROUNDS,
@@ -31,11 +31,9 @@ from pubpriv.gaussian.reference_gaussian import (
     covariance_round,
     mean_round,
     reference_plan,
-    reference_rehearsal,
 )
 from pubpriv.gaussian.settings import METHODS, TARGETS
 from pubpriv.models import GaussianEstimate, Mixture
-from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.steps import Execution, Runner, plain
 
@@ -142,32 +140,31 @@ def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force
     if not force:
         check_feasible(n, d, purse, curator.budget)
     plan = make_plan(purse, n, d)
-    curator.rehearse(rehearsal(plan, d))
+    curator.rehearse(plan.questions)
     measured = learn(run, preconditioner, plan)
     fitted = run(pool, preconditioner, measured)
     return debiased(curator, preconditioner, measured, plan, purse, fitted)
 
 
-def learn(run: Execution, preconditioner: Preconditioner, plan: Plan) -> Measured:
+def learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
     """All rounds of `plan` and the final release."""
     begun = start(preconditioner, run.curator.n_rows)
     position = walk(run, begun, typical_radius(preconditioner), plan)
-    return run(measure, position, plan.ask("gaussian/final"))
+    return run(measure, position, plan.final)
 
 
 def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> Outcome:
     """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
     n, d = run.curator.n_rows, bounds.frame.dimension
-    plan = reference_plan(purse)
-    run.curator.rehearse(reference_rehearsal(plan, d))
+    plan = reference_plan(purse, d)
+    run.curator.rehearse(plan.questions)
     frame = bounds.shrunk()
-    for number in range(1, COVARIANCE_ROUNDS + 1):
-        ask, place = plan.ask(f"gaussian/covariance-{number}"), f"{number} of {COVARIANCE_ROUNDS}"
-        last = run.at(place, bounds)(covariance_round, frame, ask)
+    for number, ask in enumerate(plan.covariance, start=1):
+        last = run.at(f"{number} of {COVARIANCE_ROUNDS}", bounds)(covariance_round, frame, ask)
         frame = last.next
     ball = Ball(frame, bounds.distance, 0.0)
-    for number in range(1, MEAN_ROUNDS + 1):
-        ball = run.at(f"{number} of {MEAN_ROUNDS}")(mean_round, ball, plan.ask(f"gaussian/mean-{number}"))
+    for number, ask in enumerate(plan.mean, start=1):
+        ball = run.at(f"{number} of {MEAN_ROUNDS}")(mean_round, ball, ask)
     center, matrix = last.frame.dense()
     mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
     shift = matrix @ (mean - center)

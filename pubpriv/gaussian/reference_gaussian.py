@@ -32,7 +32,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.preconditioner import precondition
-from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 from pubpriv.steps import step
 
@@ -147,26 +147,32 @@ def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
     return Ball(Frame.of(moved, matrix), math.sqrt(1 / n + sd * sd) * tail, sd)
 
 
-def reference_plan(purse: Purse) -> Plan:
+@public_value
+@dataclass(frozen=True)
+class ReferencePlan(Plan):
+    """Questions of algorithm 2: rounds for the second moment, then rounds for the mean."""
+
+    covariance: tuple[Ask, ...]
+    mean: tuple[Ask, ...]
+
+
+def reference_plan(purse: Purse, d: int) -> ReferencePlan:
     """Half for the second moment, half for the mean; three quarters of each for its last round."""
-    shares: dict[str, Fraction] = {}
-    for part, rounds in (("covariance", COVARIANCE_ROUNDS), ("mean", MEAN_ROUNDS)):
-        for number in range(1, rounds):
-            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2
-        shares[f"{part}-{rounds}"] = LAST / 2
-    return Plan(split_purse(purse, "gaussian", shares))
-
-
-def reference_rehearsal(plan: Plan, d: int) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
-    def blank(ask: Ask) -> Question:
-        if "/mean-" in ask.label:
-            return ClippedSums.priced(Everything(), frames, radii, ask.price)
+    def moments(ask: Ask) -> Question:
         return LiftedGram.second_moment(Everything(), frames, radii, ask.price)
 
-    return [blank(ask) for ask in plan.asks]
+    def total(ask: Ask) -> Question:
+        return ClippedSums.priced(Everything(), frames, radii, ask.price)
+
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    for part, rounds, blank in (("covariance", COVARIANCE_ROUNDS, moments), ("mean", MEAN_ROUNDS, total)):
+        for number in range(1, rounds):
+            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2, blank
+        shares[f"{part}-{rounds}"] = LAST / 2, blank
+    asks = tuple(split_purse(purse, "gaussian", shares).values())
+    return ReferencePlan(asks, asks[:COVARIANCE_ROUNDS], asks[COVARIANCE_ROUNDS:])
 
 
 def tail_radius(d: int, beta: float) -> float:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import question
+from pubpriv.gaussian.mean_plan import blank_sum
 from pubpriv.gaussian.mean_steps import ClippedMean, clipped_mean
 from pubpriv.gaussian.settings import MOST_ROUNDS
 from pubpriv.plans import Plan, split_purse
@@ -107,8 +106,8 @@ def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, pu
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
     n, d = run.curator.n_rows, len(rows.columns)
     radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
-    plan = Plan(split_purse(purse, "mean", {"step-1": Fraction(1)}))
-    run.curator.rehearse([question(Frame((0.0,) * d), radius, ask) for ask in plan.asks])
+    plan = _planned(purse, {"step-1": Fraction(1)}, d)
+    run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
     return Found(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
@@ -119,8 +118,8 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     n, d = run.curator.n_rows, len(rows.columns)
     radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
-    plan = Plan(split_purse(purse, "mean", coinpress_shares(options.rounds)))
-    run.curator.rehearse([question(Frame((0.0,) * d), radius, ask) for ask in plan.asks])
+    plan = _planned(purse, coinpress_shares(options.rounds), d)
+    run.curator.rehearse(plan.questions)
     gamma, radii = tail_bound(d, TAIL), []
     answers: list[ClippedMean] = []
     for number, ask in enumerate(plan.asks, start=1):
@@ -131,6 +130,11 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         radius = math.sqrt(1 / n + answer.noise**2) * gamma
         radii.append(clip)
     return Found(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+
+
+def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
+    blank = blank_sum(d)
+    return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 
 def coinpress_shares(rounds: int) -> dict[str, Fraction]:

@@ -13,7 +13,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.mixture.bks.driver import estimate_bks
 from pubpriv.mixture.choice import prefer
 from pubpriv.mixture.components import count_weights
-from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
+from pubpriv.mixture.plan import MixturePlan, make_plan
 from pubpriv.mixture.public_model import public_model
 from pubpriv.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
 from pubpriv.mixture.released import diagnostics, released
@@ -84,18 +84,20 @@ def estimate_mixture(
     regime = searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
-        return make_plan(purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for)
+        return make_plan(
+            purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
+        )
 
     plan = planned(most)
     for other in [plan] if not looked_for else [plan, planned(1)]:
-        curator.rehearse(rehearsal(other, len(rows.columns), groups.count))
+        curator.rehearse(other.questions)
     layout = Layout(most, groups)
     if looked_for:
         layout = search(scene, groups, plan)
         plan = planned(layout.n_components)
     fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
     last, shape = with_type(scene, measured(scene, layout, plan))
-    guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.ask("mixture/guard"))
+    guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(count_weights, last)
     told = diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback

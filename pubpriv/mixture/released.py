@@ -11,7 +11,7 @@ from pubpriv.mixture.choice import Preference
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
-from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, searched, spectral_factor
+from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
 from pubpriv.mixture.regimes import OVERLAPPING, Regime, advice
 from pubpriv.mixture.routes import Layout, Scene
 from pubpriv.mixture.scaling import FLOOR, Scaling
@@ -47,7 +47,7 @@ def diagnostics(
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
-    unasked = {searched(tried) for tried in range(2, plan.most + 1)} - {searched(e.components) for e in layout.tried}
+    unasked = plan.search[len(layout.tried) :]
     return {
         "regime": regime.name,
         "regime_reason": regime.reason,
@@ -57,7 +57,7 @@ def diagnostics(
         "components_tried": [
             {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
         ],
-        "rounds": [ask.label for ask in plan.asks if ask.label not in unasked],
+        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
         "covariance_noise": loud.tolist(),

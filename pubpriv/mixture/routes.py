@@ -10,9 +10,9 @@ from pubpriv.mixture.choice import prefer
 from pubpriv.mixture.components import Floors, Round, estimate_components
 from pubpriv.mixture.partition import locate, seed
 from pubpriv.mixture.pca import Subspaces, private_pca
-from pubpriv.mixture.plan import MixturePlan, searched
+from pubpriv.mixture.plan import MixturePlan
 from pubpriv.mixture.public_model import public_starts
-from pubpriv.mixture.regimes import AMPLE, OVERLAPPING
+from pubpriv.mixture.regimes import OVERLAPPING
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import Seeds
 from pubpriv.mixture.settings import MixtureSettings
@@ -76,11 +76,11 @@ def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
     subspaces = _subspaces(scene, tight, plan)
     least = run.curator.n_rows * scene.settings.smallest_weight / 4
     tried: list[Evidence] = []
-    for k in range(plan.most, 1, -1):
+    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
         where = proposal(tight, joined, subspaces, k)
         here = run.at(f"({k} components)", subspaces)
         seeds = here(seed, *where, k)
-        tried.append(here(probe, scene.scaling, *where, seeds, least, plan.ask(searched(k))))
+        tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
         if tried[-1].apart:
             return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
     return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
@@ -101,19 +101,17 @@ def _separated(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
     groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or _subspaces(scene, groups, plan)
     seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
-    first = None if plan.regime == AMPLE else plan.ask("mixture/coarse/subspace")
-    asks = first, plan.ask("mixture/coarse/space")
-    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, asks)
+    assert plan.space is not None
+    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
     floors = layout.groups.floors(seeds.groups)
-    return _refine(scene, scene.start(located), floors, plan.starting("mixture/round-"), "", located)
+    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
 
 
 def _subspaces(scene: Scene, groups: Groups, plan: MixturePlan) -> Subspaces:
     """Private directions where the plan pays for them, else all of R^d."""
-    paid = plan.starting("mixture/pca")
-    if not paid:
+    if plan.pca is None:
         return Subspaces.whole(groups)
-    return scene.run(private_pca, scene.scaling, groups, plan.dimension, paid[0])
+    return scene.run(private_pca, scene.scaling, groups, plan.dimension, plan.pca)
 
 
 def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
@@ -122,18 +120,19 @@ def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
     floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
     starts = run(public_starts, scene.rows, scaling, plan.n_components)
     refined = []
-    for number, start in enumerate(starts, start=1):
-        asks = plan.starting(f"mixture/start-{number}/")
+    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
     picks = [
-        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], plan.ask(f"mixture/pick-{number}"))
-        for number, other in enumerate(refined[1:], start=2)
+        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
+        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
     ]
     best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
-    return _refine(scene, best, floors, [plan.ask("mixture/round-3")], "(best start)", *picks)
+    return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
 
 
-def _refine(scene: Scene, start: Mixture, floors: Floors, asks: list[Ask], whose: str = "", *sources: Any) -> Round:
+def _refine(
+    scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
+) -> Round:
     """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
     mixture = start
     for number, ask in enumerate(asks, start=1):

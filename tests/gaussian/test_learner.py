@@ -63,7 +63,7 @@ def test_a_plan_adds_up_to_its_purse(n, d, rho):
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     assert min(ask.price for ask in plan.asks) > 0
     assert len(plan.asks) == 15
-    assert plan.ask("gaussian/final").price >= Fraction(74, 100) * purse.squared_distance(purse.units)
+    assert plan.final.price >= Fraction(74, 100) * purse.squared_distance(purse.units)
 
 
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(4.0, 1e-6)])

@@ -189,21 +189,21 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     from pubpriv.data import progress
     from pubpriv.data.questions import Counts
     from pubpriv.data.regions import Everything
-    from tasks.follow import followed
-    from tasks.guard import crossing, private_task, safe_flow
+    from pubpriv.steps import ONLY, step
+    from tasks.guard import safe_flow
+    from tasks.runner import PrefectRunner
 
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.001)
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
     curator = pp.Curator.simulation(np.zeros((3_000_000, 2)), pp.parse_budget("zcdp:1"), seed=1)
 
+    @step(title="count rows", private=True)
     def count_rows(curator, label):
         return float(curator.release(Counts.priced(Everything(), Fraction(1, 4)), label).values["count"][0])
 
-    step = private_task(name="count rows")(followed("count rows", count_rows))
-
     @safe_flow(name="one count")
     def counting() -> None:
-        crossing(step, "unused")(curator, "n")
+        PrefectRunner("unused")(count_rows, ONLY, curator, "n")
 
     state = counting(return_state=True)
     assert state.is_completed()

@@ -52,7 +52,7 @@ def hard_clustering(
     k, weight, constants = settings.most, settings.smallest_weight, settings.constants
     least = least_public(CONSTANTS[constants], len(rows.rows), weight)
     asked: list[str] = []
-    for number in range(1, plan.levels + 1):
+    for number, asks in enumerate(plan.levels, start=1):
         if len(level.tree.groups) == k:
             break
         here = run.at(f"(level {number})")
@@ -61,14 +61,14 @@ def hard_clustering(
             short = f"{where}no group has the {2 * least:.0f} public points that it takes to split it"
             return Clustering(level.tree, tuple(asked), short)
         subspaces = _whole(level, len(rows.columns))
-        if k < len(rows.columns):
-            asked.append(f"mixture/level-{number}/pca")
-            subspaces = here(level_pca, level, k, plan.ask(asked[-1]))
+        if asks.pca is not None:
+            asked.append(asks.pca.label)
+            subspaces = here(level_pca, level, k, asks.pca)
         splits = here(public_query, rows, scaling, level, subspaces, weight, constants)
         if not splits:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub")
-        asked.append(f"mixture/level-{number}/query")
-        passed = here(private_query, level.tree, splits, weight, constants, plan.ask(asked[-1]))
+        asked.append(asks.query.label)
+        passed = here(private_query, level.tree, splits, weight, constants, asks.query)
         if not passed:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)")
         below = run.at(f"(level {number + 1})")

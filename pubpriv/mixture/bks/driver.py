@@ -10,7 +10,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
 from pubpriv.mixture.bks.constants import CONSTANTS, least_private
 from pubpriv.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.mixture.bks.plan import BksPlan, count_sd, make_plan, rehearsal
+from pubpriv.mixture.bks.plan import BksPlan, count_sd, make_plan
 from pubpriv.mixture.bks.requirement import requirement
 from pubpriv.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.mixture.components import Floors, Round, estimate_components
@@ -68,7 +68,7 @@ def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, p
     standard = run(precondition, rows)
     scaling = one_scale(standard)
     level, plan = _planned(rows, run, scaling, settings, purse)
-    curator.rehearse(rehearsal(plan, len(rows.columns)))
+    curator.rehearse(plan.questions)
     if level is None:
         clustering = easy_clustering(rows, run, scaling, settings)
     else:
@@ -104,7 +104,7 @@ def _planned(
 
 def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
     """Every group's Gaussian and weight, round by round, each from the estimate before it."""
-    first, *others = plan.starting("mixture/round-")
+    first, *others = plan.rounds
     rounds = [run.at(f"{number} of {1 + len(others)}") for number in range(1, 2 + len(others))]
     last = rounds[0](estimate_components, scaling, mixture, floors, first, tree.partition)
     for here, ask in zip(rounds[1:], others, strict=True):
@@ -155,8 +155,8 @@ def _told(
         "separation": separation,
         "n_components": k,
         "groups": len(clustering.tree.groups),
-        "levels": plan.levels,
-        "rounds": [*clustering.asked, *(ask.label for ask in plan.starting("mixture/round-") if last is not None)],
+        "levels": len(plan.levels),
+        "rounds": [*clustering.asked, *(ask.label for ask in plan.rounds if last is not None)],
         "covariance_noise": noise,
         "private_model_chosen": last is not None,
         "warnings": warnings + ([unmet] if unmet else []),
