@@ -43,7 +43,7 @@ def clusters(k=3, d=4, n=4000, m=40, seed=0, gap=8.0):
 
 def fit(public, private, k, budget=HALF, seed=1, columns=None, **options):
     curator = pp.Curator.simulation(private, budget, seed, columns=columns)
-    return pp.estimate_mixture(public, curator, n_components=k, **{"steps": QUICK, **options})
+    return pp.estimate_mixture(public, curator, n_components=k, **{"runner": QUICK, **options})
 
 
 def whole(estimate, k, d):
