@@ -50,8 +50,9 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
     ) -> None:
         settings = settings_from(estimator, given)
         opened = _public(public, columns, public_rows, dims)
-        for option in by_column_options(estimator, given) if public is None else ():
-            raise InvalidInput(f"{option} names columns of --public: give that file too")
+        by_column = by_column_options(estimator, given)
+        if by_column and public is None:
+            raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
         _tell(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
 

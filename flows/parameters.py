@@ -172,5 +172,5 @@ def _type_of(setting: Setting) -> Any:
 def _field_of(setting: Setting) -> Any:
     about = setting.about
     bounds = {"ge": about.least, "le": about.most, "gt": about.above}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
     return Field(default=setting.default, description=about.help, **given)

@@ -5,6 +5,8 @@ from pubpriv.estimators.gaussian import GAUSSIAN
 from pubpriv.estimators.mean import MEAN
 from pubpriv.estimators.mixture import MIXTURE
 
+__all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator", "estimator_named"]
+
 ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE)
 
 

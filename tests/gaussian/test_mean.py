@@ -1,5 +1,6 @@
 """The mean: as good as promised, honest about its errors, the same in any units, and clear about bad input."""
 
+import json
 import math
 import re
 from fractions import Fraction
@@ -10,6 +11,7 @@ from scipy.stats import trim_mean
 
 import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.gaussian.mean_plan import make_plan
 from pubpriv.privacy.budgets import Purse
@@ -252,6 +254,17 @@ def test_the_same_run_gives_the_same_bits_and_costs_nothing_again(tmp_path):
         with pytest.raises(SpecMismatch):
             again(covariance=2 * np.eye(3))
         assert len(first.privacy["charges"]) == 2
+
+
+def test_a_plan_that_an_older_version_noted_is_read_with_its_questions():
+    """Asks had no question then; a resumed run rehearses the same ones."""
+    plan = make_plan(Purse(500_000_000_000, "zcdp"), 1000, 5, 2)
+    noted = to_json(plan)
+    for ask in noted["asks"]:
+        del ask["question"]
+    old = from_json(json.loads(json.dumps(noted)))
+    assert [(ask.label, ask.price) for ask in old.asks] == [(ask.label, ask.price) for ask in plan.asks]
+    assert old.questions == plan.questions
 
 
 def test_steps_run_through_the_runner_and_give_the_same_bits():
