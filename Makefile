@@ -34,7 +34,7 @@ test-storm: install  ## hundreds of kill -9 at random moments, with and without 
 test-operate: install  ## a real server with a worker: schedules, kills, cancels, the UI in a browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 0
 
-check: install  ## ruff, mypy --strict on pubpriv, import contracts
+check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

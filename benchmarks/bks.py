@@ -9,8 +9,8 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
+from pubpriv.data.balls import Balls
 from pubpriv.data.regions import View
-from pubpriv.mixture.bks.balls import Balls
 from pubpriv.mixture.bks.estimate import start_clusters
 from pubpriv.steps import Place, Step
 

@@ -15,8 +15,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pubpriv.data.codec import to_json
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Everything
+from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, budget_to_json
-from pubpriv.privacy.events import GaussianEvent, hold_for, price
+from pubpriv.privacy.events import hold_for, price
 from pubpriv.privacy.ledger import Ledger, schema
 from pubpriv.privacy.ledger.records import (
     DatasetState,
@@ -32,10 +36,11 @@ from pubpriv.privacy.ledger.records import (
 DATASET = "visits"
 START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 LEASE = timedelta(minutes=10)
-QUESTION = {"type": "Counts", "radius": "1"}
 ANSWER = {"count": [12345]}
 PEOPLE = ("ada", "grace", "emmy")
 _RHO = Fraction(1, 1000)
+_ASKED = Counts.priced(Everything(), 2 * _RHO)
+QUESTION, EVENT = to_json(_ASKED), event_of(_ASKED)
 _CHUNK = 5000
 
 
@@ -107,7 +112,7 @@ class _Writer:
         self._seq, self._previous = 0, ""
         self._state, self._run = DatasetState(), RunState()
 
-    def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict]:
+    def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict[str, Any]]:
         per_run = _RHO * (charges_per_run + 1)
         budget, allotment = ZeroConcentratedDP(per_run * (runs + 3)), ZeroConcentratedDP(per_run)
         yield self._row("registered", {"budget": budget_to_json(budget), "unit": "one patient", "cap": budget.cap})
@@ -117,9 +122,8 @@ class _Writer:
 
     def _run_rows(
         self, release_id: str, allotment: Budget, budget: Budget, charges: int, left_open: bool
-    ) -> Iterator[dict]:
-        event = GaussianEvent(2 * _RHO, ((1 << 30, 1),))
-        paid = {"price_run": price(event, allotment), "price_ledger": price(event, budget)}
+    ) -> Iterator[dict[str, Any]]:
+        paid = {"price_run": price(EVENT, allotment), "price_ledger": price(EVENT, budget)}
         hold = hold_for(allotment, budget, self._state.cap, self._state.remaining)
         opened = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
         yield self._row("opened", opened, release_id)
@@ -127,7 +131,7 @@ class _Writer:
             label, attempt = f"mean/step-{number}", f"{self._seq:032x}"
             key = charge_key(DATASET, release_id, label)
             lease = {"attempt": attempt, "lease_until": (self._now() + LEASE).isoformat()}
-            body = {"label": label, "question": QUESTION, "event": event.to_json(), **lease, **paid}
+            body = {"label": label, "question": QUESTION, "event": EVENT.to_json(), **lease, **paid}
             yield self._row("charged", body, release_id, key)
             if not (left_open and number == charges - 1):
                 yield self._row("published", {"attempt": attempt, "answer": ANSWER}, release_id, key)
@@ -137,7 +141,9 @@ class _Writer:
     def _now(self) -> datetime:
         return START + timedelta(seconds=20 * self._seq)
 
-    def _row(self, kind: str, body: dict, release_id: str | None = None, key: str | None = None) -> dict:
+    def _row(
+        self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None
+    ) -> dict[str, Any]:
         facts = {name: value.to_json() if isinstance(value, Amount) else value for name, value in body.items()}
         run = None if release_id is None or kind == "opened" else self._run
         self._state, run = apply(kind, facts_of(kind, facts), self._state, run)

@@ -14,16 +14,21 @@ if TYPE_CHECKING:
 VIOLATION = 6
 """Exit code where a promise does not hold."""
 
-OF_THE_CLAIM = {"prices", "noise_law"}
-"""Checks whose figures are shares of what is claimed: of a price, or of the mu that the declared noise gives."""
+OF_THE_CLAIM = {"prices", "noise_law", "files"}
+"""Checks whose figures are shares of what is claimed: of a price, of the mu that the declared noise gives, or of a
+declared distance."""
 
 AT_WORK = {
     "sensitivity": "looking for neighbours further apart than declared",
+    "files": "replacing records at the edges of files, row groups and blocks",
+    "malformed": "asking malformed questions",
     "prices": "recomputing prices",
     "noise_law": "measuring noise",
     "canary": "attacking each mechanism end to end",
     "recording": "replaying whole drivers on other tables",
     "door": "breaking into the door: one charge, one answer, never a refund",
+    "books": "writing into the ledger past the door",
+    "names": "calling one table by other names",
 }
 
 

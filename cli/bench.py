@@ -53,6 +53,23 @@ def ledger(
 
 
 @app.command()
+def startup(
+    repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each command, in turns with imports.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """How long commands take to start, over the imports that they cannot do without, beside their bounds."""
+    from benchmarks.startup import bench
+
+    found = bench(repeats)
+    if not as_json:
+        names = ("seconds", "seconds_beside", "ratio", "processor_ratio", "bound", "seconds_bound", "met")
+        rows = [[row["of"], row["beside"], *(cell(row[name]) for name in names)] for row in found["rows"]]
+        title = f"fresh processes, medians of {found['repeats']}"
+        table(title, ["of", "beside", *(name.replace("_", " ") for name in names)], rows)
+    tell(found, as_json)
+
+
+@app.command()
 def demo(
     unit: Annotated[str, typer.Option(help="person or person-year.")] = "person",
     splits: Annotated[int, typer.Option(min=1, help="Splits, seeds 0, 1, ...")] = 5,

@@ -8,7 +8,6 @@ import typer
 
 from cli.console import note, out, table
 from cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
-from cli.plots import check_plot, draw
 from pubpriv.errors import InvalidInput
 
 app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, report, recover.")
@@ -23,7 +22,7 @@ def set_(
     ledger: LedgerOption = None,
     private: Annotated[str | None, typer.Option(help="Private Parquet table of this dataset.")] = None,
     columns: ColumnsOption = None,
-    unit: Annotated[str, typer.Option(help="What one record stands for, in words.")] = "one record",
+    unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
     raise_: Annotated[bool, typer.Option("--raise", help="Raise the cap of a known dataset.")] = False,
     reason: Annotated[str | None, typer.Option(help="Why the cap is raised; kept in the ledger.")] = None,
 ) -> None:
@@ -65,6 +64,8 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
 
 def show_balance(outlook: Any) -> None:
     """Cap, spent, held and remaining in the ledger's unit and as an epsilon."""
+    from pubpriv.privacy.wording import declared
+
     balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
     pure = balance.budget.kind == "pure"
     columns = ["", balance.budget.currency]
@@ -74,8 +75,9 @@ def show_balance(outlook: Any) -> None:
         row = [title, told["exact"][name]]
         row += [] if pure else [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"]
         rows.append(row)
-    table(f"{balance.dataset}: {balance.budget.describe()}, unit: {balance.unit}", columns, rows)
-    out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per {balance.unit}, for all runs together")
+    table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    out(f"unit: {declared(balance.unit)}")
+    out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
 
 
 def show_runs(outlook: Any) -> None:
@@ -140,6 +142,8 @@ def history(
     from pubpriv.privacy.ledger.runs import runs_of
 
     if plot is not None:
+        from cli.plots import check_plot, draw
+
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         records, budget = books.records(dataset), books.balance(dataset).budget

@@ -67,7 +67,7 @@ def progress() -> Iterator[None]:
 
     def around(runner: Runner) -> Runner:
         def told(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-            if console.is_terminal:
+            if spinner is not None:
                 spinner.update(f"{step.at(place)} ...")
             else:
                 note(f"  {step.at(place)}")

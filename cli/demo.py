@@ -8,7 +8,8 @@ import typer
 
 from cli.budget import show_charges
 from cli.console import note, out
-from cli.fit_common import run, show
+from cli.estimates import show
+from cli.fit_common import run
 from pubpriv.errors import InvalidInput
 
 OUTPUT = Path("demo-output")
@@ -62,10 +63,12 @@ def demo(
     from pubpriv.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.tree import check_tree
 
     if separated and unit != "person":
         raise InvalidInput("--unit is of the people of the RAND experiment: leave it out with --separated")
     example = _machines() if separated else _people(unit)
+    check_tree(example.dataset, RELEASE_ID)
     folder = OUTPUT.resolve()
     folder.mkdir(exist_ok=True)
     private, public = folder / f"private-{example.title}.parquet", folder / f"public-{example.title}.parquet"
@@ -110,7 +113,6 @@ def _people(unit: str) -> Example:
 def _machines() -> Example:
     from deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
 
-    sizes = ((MINUTES, 1), (BENCH_MINUTES, 2), (MINUTES, 3))
-    tables = (machine_minutes(n, seed) for n, seed in sizes)
+    tables = machine_minutes(MINUTES, 1), machine_minutes(BENCH_MINUTES, 2), machine_minutes(MINUTES, 3)
     unit, budget = "one minute of one machine", "zcdp:0.5"
     return Example("machines", "machines", unit, MACHINES, budget, len(STATES), *tables, "this data set is made up")

@@ -1,17 +1,21 @@
 """What the commands of `pubpriv fit` share: options, the run, the model file, and what is shown of it."""
 
+import glob
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import note, out, table
+from cli.console import note, out
+from cli.estimates import show
 from cli.voice import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
 
 if TYPE_CHECKING:
     from pubpriv.jobs import Job
+    from pubpriv.released.estimate import Estimate
 
 NOT_CONVERGED = 4
 
@@ -21,7 +25,9 @@ BudgetOption = Annotated[str, typer.Option(help="What this run may spend: zcdp:R
 DatasetOption = Annotated[str, typer.Option(help="Name of the dataset in the ledger.")]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", help="Where the model is written, as JSON; else under PUBPRIV_OUTPUT.", show_default=False),
+    typer.Option(
+        "--out", help="Model file to write, as JSON; PUBPRIV_OUTPUT keeps one too, where it is set.", show_default=False
+    ),
 ]
 ReleaseIdOption = Annotated[
     str | None,
@@ -51,9 +57,16 @@ def execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, voice: 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
     """
-    root = check_root(out_)
+    from pubpriv.released.tree import check_tree
+
+    root = check_tree(job.dataset, job.release_id)
+    if out_ is None and root is None:
+        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
     if out_ is not None:
         check_out(out_, job, overwrite)
+    for written in (out_, None if root is None else root / "models"):
+        if written is not None:
+            check_outside(written, job)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
         estimate = run(job, flown, voice)
@@ -62,12 +75,12 @@ def execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, voice: 
         raise
     if out_ is not None:
         save(estimate, out_)
-    file = store(estimate, job, root) if out_ is None else out_
+    files = [file for file in (out_, _kept(estimate, root)) if file is not None]
     if voice.quiet or voice.as_json:
-        out(str(file))
+        out(str(files[0]))
     else:
         show(estimate)
-    note(f"model written to {file}")
+    note(f"model written to {' and '.join(map(str, files))}")
     if not estimate.converged:
         note("the model did not converge: see its warnings")
         raise typer.Exit(NOT_CONVERGED)
@@ -84,7 +97,7 @@ def through_prefect(plain: bool, prefect: bool) -> bool:
     return prefect or (not plain and bool(os.environ.get("PREFECT_API_URL")))
 
 
-def run(job: "Job", flown: bool, voice: Voice = USUAL) -> Any:
+def run(job: "Job", flown: bool, voice: Voice = USUAL) -> "Estimate":
     """The estimate of a job, through Prefect if `flown`."""
     from pubpriv.logs import tell
 
@@ -98,28 +111,40 @@ def run(job: "Job", flown: bool, voice: Voice = USUAL) -> Any:
     return estimate
 
 
-def _estimate(job: "Job", flown: bool) -> Any:
-    from pubpriv.jobs import check_job, run_job
-    from tasks.validate import VALIDATION
+def _estimate(job: "Job", flown: bool) -> "Estimate":
+    from pubpriv.jobs import admit, check_job, run_job
 
+    for line in admit(job):
+        note(line)
     # before anything is spent, or a server started; the run checks everything again
-    for line in check_job(job, VALIDATION):
+    for line in check_job(job):
         note(f"warning: {line}")
     if not flown:
-        return run_job(job, VALIDATION)
+        # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out
+        estimate = run_job(job)
+        _store(estimate, job)
+        return estimate
     from flows.runtime import running
 
     with running(job.ledger):
         from flows.estimate import FLOWS
-
         from flows.parameters import parameters_of
 
-        return FLOWS[job.estimator.name](parameters_of(job))
+        flow: Callable[..., Estimate] = FLOWS[job.estimator.name]
+        return flow(parameters_of(job))
+
+
+def check_outside(path: Path, job: "Job") -> None:
+    """Refuse to write among the files of the private table, which would be another table then."""
+    from pubpriv.places import canonical, overlap
+
+    if overlap(canonical(job.private), glob.escape(str(path.resolve()))):
+        raise InvalidInput(f"{path} is among the files of the private table {job.private}: write the model elsewhere")
 
 
 def check_out(path: Path, job: "Job", overwrite: bool) -> None:
     """Refuse to lose another model, before anything is spent."""
-    from pubpriv.models import load
+    from pubpriv.released.kinds import load
 
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
@@ -138,36 +163,25 @@ def check_out(path: Path, job: "Job", overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
 
 
-def check_root(out_: Path | None) -> Path:
-    """The root of the output tree, for a model that goes nowhere else."""
-    from pubpriv.outputs import output_root
+def _store(estimate: "Estimate", job: "Job") -> None:
+    """What the flow's last task does: model, table and page in the output tree, if there is one."""
+    from pubpriv.released.tree import output_root
 
     root = output_root()
-    if out_ is None and root is None:
-        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
-    if out_ is not None or root is None:
-        return Path()
-    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"PUBPRIV_OUTPUT {root} cannot be written: {folder} is no folder this user may write to")
-    return root
+    if root is not None:
+        from pubpriv.released.files import public_rows_of, store_run
+
+        store_run(estimate, root, public_rows_of(estimate, job.public), job.ledger)
 
 
-def store(estimate: Any, job: "Job", root: Path) -> Path:
-    """The model, its table and its page in the output tree."""
-    from pubpriv.data.tables import PublicTable
-    from pubpriv.outputs import store_release
-    from pubpriv.privacy.ledger import Ledger
-    from pubpriv.report import history_of
+def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
+    """Where the run left its model in the output tree."""
+    from pubpriv.released.tree import release_files
 
-    public = PublicTable.open(job.public, estimate.columns)
-    with Ledger.open(job.ledger, create=False) as ledger:
-        history = history_of(ledger, job.dataset)
-    same = public.sha256 == estimate.provenance["public_sha256"]
-    return store_release(estimate, root, public if same else None, history)
+    return None if root is None else release_files(estimate, root).model
 
 
-def save(estimate: Any, path: Path) -> None:
+def save(estimate: "Estimate", path: Path) -> None:
     """Write the model; a disk that refuses it costs nothing but another try."""
     refused = None
     try:
@@ -179,52 +193,3 @@ def save(estimate: Any, path: Path) -> None:
             f"the model cannot be written to {path} ({refused}); its answers are kept: run the same command with "
             f"--release-id {estimate.provenance['release_id']}, which spends nothing"
         )
-
-
-def show(estimate: Any) -> None:
-    """Privacy statement and estimates with their standard errors, in the data's own units."""
-    privacy = estimate.privacy
-    out(f"privacy: {privacy['guarantee']['text']}")
-    out(f"unit: {privacy['unit']}; neighbours: {privacy['neighbouring']}")
-    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
-    {"mean": _show_mean, "gaussian": _show_gaussian, "gaussian-mixture": _show_mixture}[estimate.kind](estimate)
-    for warning in estimate.diagnostics.get("warnings", []):
-        note(f"warning: {warning}")
-
-
-def _show_mean(estimate: Any) -> None:
-    rows = _mean_rows(estimate)
-    table("released mean: estimate ± standard error", ["", "mean", "of sampling", "of privacy"], rows)
-
-
-def _mean_rows(estimate: Any) -> list[list[str]]:
-    """Of each column: its name, its mean, and the two parts of the mean's standard error."""
-    parts = estimate.standard_errors["mean"]
-    columns = zip(estimate.columns, estimate.mean, parts["sampling"], parts["privacy"], strict=True)
-    return [
-        [name, f"{mean:.6g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"]
-        for name, mean, own, noise in columns
-    ]
-
-
-def _show_gaussian(estimate: Any) -> None:
-    parts = estimate.standard_errors["covariance"]
-    rows = []
-    for i, told in enumerate(_mean_rows(estimate)):
-        sd = estimate.covariance[i, i] ** 0.5
-        own, noise = (parts[part][i][i] / (2 * sd) for part in ("sampling", "privacy"))
-        rows.append([*told, f"{sd:.4g} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"])
-    title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
-    table(title, ["", "mean", "of sampling", "of privacy", "sd", "of sampling", "of privacy"], rows)
-
-
-def _show_mixture(estimate: Any) -> None:
-    errors = estimate.standard_errors["means"]
-    rows = []
-    for j, weight in enumerate(estimate.weights):
-        cells = [f"{weight:.3f}"]
-        for i in range(len(estimate.columns)):
-            error = (errors["sampling"][j][i] ** 2 + errors["privacy"][j][i] ** 2) ** 0.5
-            cells.append(f"{estimate.means[j, i]:.4g} ±{error:.2g}\n(sd {estimate.covariances[j, i, i] ** 0.5:.3g})")
-        rows.append([str(j + 1), *cells])
-    table("released components: mean ± standard error (sd)", ["", "weight", *estimate.columns], rows)

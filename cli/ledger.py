@@ -27,6 +27,8 @@ def verify(
 ) -> None:
     """Replay every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
 
+    What each charge was paid for is worked out again from its stored question.
+
     With --file an export is checked by itself; with --file and --ledger also whether the ledger has all of it.
     With --model a model's bill is compared with the ledger's, and its chain head is looked for.
     """
@@ -36,21 +38,25 @@ def verify(
     if as_json:
         out(json.dumps({dataset: _told(summary) for dataset, summary in found.items()}, indent=1))
         return
-    columns = ["dataset", "records", "charges", "answers", "cap", "spent", "held", "", "head"]
+    columns = ["dataset", "records", "charges", "recomputed", "answers", "cap", "spent", "held", "", "head"]
     rows = []
     for dataset, summary in found.items():
         told = _told(summary)
-        numbers = [f"{told[name]:,}" for name in ("records", "charges", "answers")]
+        numbers = [f"{told[name]:,}" for name in ("records", "charges", "recomputed", "answers")]
         amounts = [told[name] for name in ("cap", "spent", "held", "currency")]
         rows.append([dataset, *numbers, *amounts, told["head"][:16]])
     table(f"{file or 'the ledger'}: every record follows from those before it", columns, rows)
+    for dataset, summary in found.items():
+        if summary.unchecked:
+            note(f"{dataset}: {summary.unchecked}")
 
 
 def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
-    from pubpriv.privacy.ledger import Ledger, bundle
+    from pubpriv.ledger import Ledger
+    from pubpriv.privacy.ledger import bundle
 
     with _at_work(f"replaying {file}"):
-        found = bundle.verify(file)
+        found = bundle.verify(file, Ledger.asked)
     if ledger is not None:  # only if it is named: a file is checked without a database
         with Ledger.open(ledger_url(ledger), create=False, witness=file) as books:
             books.check_complete()
@@ -58,8 +64,8 @@ def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
 
 
 def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, Any]:
-    from pubpriv.privacy.ledger import Ledger
-    from pubpriv.provenance import check_model
+    from pubpriv.ledger import Ledger
+    from pubpriv.released.provenance import check_model
 
     with Ledger.open(url, create=False) as books:
         found = {}
@@ -78,7 +84,8 @@ def _told(summary: Any) -> dict[str, Any]:
 
     state = summary.state
     amounts = {name: to_text(getattr(state, name).main) for name in ("cap", "spent", "held")}
-    counts = {name: getattr(summary, name) for name in ("records", "charges", "answers")}
+    counts = {name: getattr(summary, name) for name in ("records", "charges", "recomputed", "answers")}
+    counts["unchecked"] = dict(summary.unknown)
     return counts | amounts | {"currency": summary.budget.currency, "head": summary.head}
 
 
@@ -93,7 +100,7 @@ def export(
     Kept away from the ledger, it is also the witness that tells a restored, older ledger from the real one: name it
     in PUBPRIV_LEDGER_WITNESS, and a ledger that lacks some of it opens for reading only.
     """
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.ledger import Ledger
 
     if out_.is_dir() or not out_.absolute().parent.is_dir():
         raise InvalidInput(f"--out {out_} must be a file in a folder that exists")
@@ -115,7 +122,7 @@ def restore(
     Brings an older copy up to date, or moves a whole ledger into an empty database. Use one of two copies from then
     on: what is charged to both is spent twice.
     """
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger)) as books, _at_work(f"restoring from {file}"):
         appended = books.restore(file, datasets or [])

@@ -2,36 +2,47 @@
 
 import os
 import sys
-from typing import Any
+import warnings
+from typing import Any, ClassVar
 
 import typer
 
-from cli import audit, bench, budget, demo, fit, ledger, operate, plan, release
-from cli.console import INTERRUPTED, fail, manner
+from cli.console import INTERRUPTED, fail, manner, note
+from cli.on_demand import MANNERS, OnDemand
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(
-    name="pubpriv",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    help="Statistics of a private table, released under differential privacy with the help of public rows.",
-)
-app.add_typer(fit.app, name="fit")
-app.add_typer(plan.app, name="plan")
-app.add_typer(budget.app, name="budget")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(bench.app, name="bench")
-app.command(name="demo")(demo.demo)
-app.command(name="audit")(audit.audit)
-app.command(name="show")(release.show)
-app.command(name="report")(release.report)
-app.command(name="compare")(release.compare)
-app.command(name="sample")(release.sample)
-app.command(name="deploy")(operate.deploy)
-app.command(name="serve")(operate.serve)
-app.command(name="backfill")(operate.backfill)
+COMMANDS = {
+    "demo": ("cli.demo:demo", "The main job on open data, at (4, 1e-6)-DP."),
+    "audit": ("cli.audit:audit", "Try to break every privacy promise here."),
+    "show": ("cli.release:show", "A release: numbers, errors, guarantee, warnings."),
+    "report": ("cli.release:report", "A release as one HTML page without a network."),
+    "compare": ("cli.release:compare", "What changed from one release to another."),
+    "sample": ("cli.release:sample", "Draw synthetic rows from a released model."),
+    "deploy": ("cli.operate:deploy", "Register deployments on the Prefect server."),
+    "serve": ("cli.operate:serve", "Server, worker and examples on this machine."),
+    "backfill": ("cli.operate:backfill", "Run the periods of a schedule that were missed."),
+    "fit": ("cli.fit:app", "Estimate: mean, gaussian, mixture."),
+    "plan": ("cli.plan:app", "Price and error of an estimate beforehand."),
+    "budget": ("cli.budget:app", "Budgets of datasets: set, show, history, report."),
+    "ledger": ("cli.ledger:app", "The ledger itself: verify, export, restore."),
+    "bench": ("cli.bench:app", "Figures that the documentation claims."),
+}
+"""Where each command is, and its line in `pubpriv --help`; what it says of itself at length is there."""
+
+
+class Program(OnDemand):
+    """The group of all commands."""
+
+    homes: ClassVar = {name: home for name, (home, _) in COMMANDS.items()}
+    about: ClassVar = {name: line for name, (_, line) in COMMANDS.items()}
+
+
+app = typer.Typer(name="pubpriv", cls=Program, no_args_is_help=True, **MANNERS)
+
+
+@app.callback()
+def pubpriv() -> None:
+    """Statistics of a private table, released under differential privacy with the help of public rows."""
 
 
 # old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either
@@ -40,6 +51,7 @@ USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "Cl
 
 def main() -> None:
     """Run, and leave with the exit code that the kind of error has."""
+    warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
         code = app(prog_name="pubpriv", standalone_mode=False)
@@ -66,6 +78,6 @@ def _usage(error: Any) -> int:
     """A command line that cannot be understood: what is wrong, and where to look it up."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
-        return error.exit_code
+        return int(error.exit_code)
     where = error.ctx.command_path if getattr(error, "ctx", None) else "pubpriv"
     return fail(InvalidInput(f"{error.format_message().rstrip('.')}: see `{where} --help`"))

@@ -81,6 +81,7 @@ def serve(
     folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
     """
     from deployments import serving
+    from deployments.files import EXAMPLES
 
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
@@ -91,7 +92,8 @@ def serve(
     own = os.environ.get("PUBPRIV_LEDGER") if no_examples else None  # examples have no business in other ledgers
     ledger = own or f"sqlite:///{folder / 'ledger.db'}"
     output = Path((own and os.environ.get("PUBPRIV_OUTPUT")) or folder / "released").expanduser().resolve()
-    environment = serving.settings(folder, port, ledger, output)
+    files = [*([] if no_examples else [EXAMPLES]), *([datasets] if datasets else [])]
+    environment = serving.settings(folder, port, ledger, output, files)
     everything = serving.clean(os.environ) | environment
     os.environ.clear()  # before Prefect is imported, which reads it then
     os.environ.update(everything)

@@ -49,7 +49,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         **given: Any,
     ) -> None:
         settings = settings_from(estimator, given)
-        opened = _public(public, columns, public_rows, dims)
+        opened = _public(public, columns, public_rows, dims, private)
         by_column = by_column_options(estimator, given)
         if by_column and public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -63,11 +63,14 @@ for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
 
 
-def _public(path: str | None, columns: str | None, rows: int | None, dims: int | None) -> "PublicTable | Size":
+def _public(
+    path: str | None, columns: str | None, rows: int | None, dims: int | None, private: str | None
+) -> "PublicTable | Size":
     """The public table, or how large it will be."""
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
     from pubpriv.forecasts import Size
+    from pubpriv.jobs import check_public_file
 
     if path is None:
         if rows is None or dims is None:
@@ -77,6 +80,7 @@ def _public(path: str | None, columns: str | None, rows: int | None, dims: int |
         return Size(rows, dims)
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE tells rows and columns: leave --public-rows and --dims out")
+    check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
 
 
@@ -115,7 +119,7 @@ def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     ]
     heads = ["", "error", "of sampling", "of privacy", "without privacy", "public rows alone"]
     table("predicted root mean square errors", heads, errors)
-    if plan.feasible:
+    if plan.enough is None:
         out("feasible: yes")
     else:
         out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.told()}")

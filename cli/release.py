@@ -5,14 +5,22 @@ All of it is post-processing of released numbers, so none of it costs privacy, a
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.console import note, out, table
+from cli.estimates import show as show_estimate
+from cli.estimates import show_weights
 from cli.options import JsonOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from pubpriv.released.compare import Difference, Drift
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.released.report import History
 
 MOST_DIFFERENCES = 25
 """Of more numbers, `compare` lists those that differ most."""
@@ -23,8 +31,7 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existin
 
 def show(model: Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
-    from cli.fit_common import show as show_estimate
-    from pubpriv.report.words import headline, is_simulation, opening
+    from pubpriv.released.report.words import headline, is_simulation, opening
 
     estimate = _loaded(model)
     if as_json:
@@ -36,20 +43,9 @@ def show(model: Model, as_json: JsonOption = False) -> None:
         note("warning: this is a simulation, and not private")
     if not estimate.converged:
         note("warning: the estimate did not converge: do not use its numbers")
-    if estimate.kind == "gaussian-mixture":
-        _show_weights(estimate)
+    if estimate.n_components is not None:
+        show_weights(estimate)
     show_estimate(estimate)
-
-
-def _show_weights(estimate: Any) -> None:
-    parts = estimate.standard_errors["weights"]
-    rows = [
-        [str(j + 1), f"{weight:.4f} ±{(own**2 + noise**2) ** 0.5:.2g}", f"±{own:.2g}", f"±{noise:.2g}"]
-        for j, (weight, own, noise) in enumerate(
-            zip(estimate.weights, parts["sampling"], parts["privacy"], strict=True)
-        )
-    ]
-    table("released weights: estimate ± standard error", ["", "weight", "of sampling", "of privacy"], rows)
 
 
 def report(
@@ -68,24 +64,27 @@ def report(
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
     from pubpriv.data.tables import PublicTable
-    from pubpriv.report import write_report
-    from pubpriv.report.words import is_simulation
+    from pubpriv.jobs import check_public_file
+    from pubpriv.released.report import write_report
+    from pubpriv.released.report.words import is_simulation
 
     estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
     _check_target(file, [model, *([] if public is None else [Path(public)])], overwrite)
+    if public is not None:
+        check_public_file(public, ledger)
     rows = None if public is None else PublicTable.open(public, estimate.columns)
     history = None if is_simulation(estimate) else _history(estimate, ledger)
     _written(lambda: write_report(estimate, file, rows, history), file)
     note(f"report written to {file}")
 
 
-def _history(estimate: Any, ledger: str | None) -> Any:
+def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
     """The budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.report import history_of
+    from pubpriv.released.report import history_of
 
     dataset = estimate.provenance["dataset"]
     with Ledger.open(ledger_url(ledger), create=False) as books:
@@ -106,8 +105,8 @@ def compare(
     A number changed if its difference is beyond what privacy noise and sampling make of one unchanged law, at a
     level of 5% for all numbers together (Bonferroni).
     """
-    from pubpriv.drift import compare as drift_of
-    from pubpriv.report.words import of_whom
+    from pubpriv.released.compare import compare as drift_of
+    from pubpriv.released.report.words import of_whom
 
     one, other = _loaded(first), _loaded(second)
     drift = drift_of(one, other)
@@ -120,8 +119,8 @@ def compare(
         note(f"note: {text}")
 
 
-def _show_drift(drift: Any, every: bool) -> None:
-    from pubpriv.drift import CHANGED, NOISE, SAMPLING
+def _show_drift(drift: "Drift", every: bool) -> None:
+    from pubpriv.released.compare import CHANGED, NOISE, SAMPLING
 
     if drift.pairs:
         matched = ", ".join(f"{pair.first} with {pair.second} ({pair.distance:.2g} sd apart)" for pair in drift.pairs)
@@ -155,13 +154,13 @@ def _show_drift(drift: Any, every: bool) -> None:
     )
 
 
-def _name(told: Any) -> str:
+def _name(told: "Difference") -> str:
     of = " and ".join(name for name in (told.column, told.other_column) if name is not None)
     where = "" if told.component is None else f"component {told.component}: "
     return f"{where}{told.quantity}{f' of {of}' if of else ''}"
 
 
-def _named(estimate: Any) -> dict[str, Any]:
+def _named(estimate: "Estimate") -> dict[str, Any]:
     return {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
 
 
@@ -188,8 +187,8 @@ def sample(
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
     """
-    from pubpriv.report.words import is_simulation, of_whom
-    from pubpriv.synthetic import write_sample
+    from pubpriv.released.report.words import is_simulation, of_whom
+    from pubpriv.released.sample import write_sample
 
     estimate = _loaded(model)
     _check_target(out_, [model], overwrite)
@@ -203,10 +202,10 @@ def sample(
     )
 
 
-def _loaded(model: Path) -> Any:
+def _loaded(model: Path) -> "Estimate":
     """The release in a model file, whole."""
-    from pubpriv.models import load
-    from pubpriv.report.inputs import check_whole
+    from pubpriv.released.kinds import load
+    from pubpriv.released.report.inputs import check_whole
 
     estimate = load(model)
     check_whole(estimate)
@@ -225,7 +224,7 @@ def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
         raise InvalidInput(f"the folder of --out {path} does not exist: make it first")
 
 
-def _written(write: Any, path: Path) -> None:
+def _written(write: Callable[[], object], path: Path) -> None:
     refused = None
     try:
         write()

@@ -1,20 +1,18 @@
 """Reading the files: YAML to a checked model, or a message that names file, line, field and what is allowed."""
 
 import os
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from deployments.model import PATTERNS, Audit, Dataset
+from flows.allowed import filled
 from pubpriv.errors import InvalidInput
 
 EXAMPLES = Path(__file__).parent / "datasets"
 """Files that come with the package."""
-
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit]:
@@ -51,7 +49,7 @@ def read(file: Path, put_in: bool = True) -> Dataset | Audit:
     """One file; see `read_all`."""
     data = _loaded(file)
     model: type[Dataset] | type[Audit] = Audit if "audit" in data else Dataset
-    plain = _filled(data, lambda name: _value(file, name) if put_in else f"{{{{ ${name} }}}}")
+    plain = filled(data, lambda name: _value(file, name) if put_in else f"{{{{ ${name} }}}}")
     try:
         return model(**plain)
     except ValidationError as error:
@@ -60,7 +58,8 @@ def read(file: Path, put_in: bool = True) -> Dataset | Audit:
 
 
 def _loaded(file: Path) -> Any:
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     problem, data = "", None
     try:
@@ -76,15 +75,6 @@ def _loaded(file: Path) -> Any:
     if not isinstance(data, dict):
         raise InvalidInput(f"{file}: a file describes a dataset (dataset: NAME, ...) or an audit (audit: NAME, ...)")
     return data
-
-
-def _filled(data: Any, value: Callable[[str], str]) -> Any:
-    """The same in plain dictionaries and lists, with values for `${NAME}`."""
-    if isinstance(data, dict):
-        return {str(name): _filled(part, value) for name, part in data.items()}
-    if isinstance(data, list):
-        return [_filled(part, value) for part in data]
-    return _VARIABLE.sub(lambda match: value(match[1]), data) if isinstance(data, str) else data
 
 
 def _value(file: Path, name: str) -> str:

@@ -1,7 +1,7 @@
 """What a file of `deployments/datasets` may say: a dataset with its releases, or an audit of a ledger."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -90,8 +90,9 @@ class Schedule(_Part):
         anchor = self.anchor or datetime(2026, 1, 1)
         if anchor.tzinfo is None:
             anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
+        assert self.interval is not None  # one of the three is given, as `_one` sees to
         return schedules.IntervalSchedule(
-            interval=self.interval, anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
 
     def told(self) -> str:
@@ -160,6 +161,7 @@ class Dataset(_Part):
         private, public: tables.
         columns: of both; default: the numeric columns of the public table.
         output: folder of released models and reports; PUBPRIV_OUTPUT of the runs.
+        dask: scheduler whose workers read the private table; PUBPRIV_DASK of the runs, or none.
         pool: work pool.
         concurrency: of all its deployments together.
         releases: one or more.
@@ -174,6 +176,7 @@ class Dataset(_Part):
     public: str
     columns: tuple[str, ...] | None = None
     output: str | None = None
+    dask: str | None = None
     pool: str = "pubpriv"
     concurrency: Concurrency = Concurrency()
     releases: tuple[Release, ...]
@@ -217,6 +220,7 @@ class Dataset(_Part):
                 budget=release.allotment,
                 dataset=self.dataset,
                 ledger=self.ledger,
+                dask=self.dask,
                 period=release.period,
                 series=release.name,
                 **release.settings,

@@ -1,6 +1,6 @@
 """Processes that `pubpriv serve` starts: each in a session of its own, none of them left behind.
 
-They end when their parent ends, even by kill -9: standard input is a pipe from there, and `python -m
+They end when their parent ends, even by kill -9: standard input is a pipe from there, and `python -P -m
 deployments.processes MODULE ARGUMENT ...`, which is how they are started, ends itself and all that it started when
 that pipe closes. Processes are told by their number and the time they began, never by a name.
 """
@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from flows.runtime import python_command, python_environment
 
 GRACE_SECONDS = 15
 """How long a process may take to end after SIGTERM."""
@@ -41,14 +43,17 @@ class Child:
 
 
 def start(module: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-    """`python -m MODULE ARGUMENT ...`, which ends with this process; what it says goes to the end of a file."""
+    """`python -P -m MODULE ARGUMENT ...`, which ends with this process; what it says goes to the end of a file.
+
+    Nothing of the current folder can be imported by it, or by what it starts.
+    """
     with log.open("ab") as said:
         return subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "deployments.processes", module, *arguments],
+            python_command("deployments.processes", module, *arguments),
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=said,
-            env=dict(environment),
+            env=python_environment(environment),
             cwd=log.parent,
             start_new_session=True,  # Ctrl-C is for the parent, who ends its children in their order
         )

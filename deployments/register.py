@@ -9,6 +9,9 @@ from deployments.render import SLUG, TAG, Rendered
 from flows.deployed import slot_of
 from pubpriv.errors import Unavailable
 
+MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
+"""Description of a work pool by which it is known for ours."""
+
 CREATED, CHANGED, UNCHANGED, REMOVED, LEFT = "created", "changed", "unchanged", "removed", "in no file"
 
 
@@ -62,7 +65,10 @@ def register(
         dry_run: tell, and change nothing.
     """
     wanted = list(deployments)
-    outcomes = [_pool(client, pool, dry_run) for pool in sorted({each.pool for each in wanted})]
+    pools = {
+        pool: [each.env for each in wanted if each.pool == pool] for pool in sorted({each.pool for each in wanted})
+    }
+    outcomes = [_pool(client, pool, environments, whole, dry_run) for pool, environments in pools.items()]
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
     outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
     known = {each.name: each for each in _ours(client)}
@@ -90,20 +96,47 @@ def _ours(client: Any) -> list[Any]:
     return found
 
 
-def _pool(client: Any, name: str, dry_run: bool) -> Outcome:
-    from prefect.client.schemas.actions import WorkPoolCreate
+def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], whole: bool, dry_run: bool) -> Outcome:
+    """A pool whose runs cannot be given commands, or an environment that no file names; see `_template`."""
+    from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-    from prefect.workers.process import ProcessWorker
 
     try:
-        client.read_work_pool(name)
+        known = client.read_work_pool(name)
     except ObjectNotFound:
+        template = _template(environments, {})
         if not dry_run:
-            template = ProcessWorker.get_default_base_job_template()
             with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
-                client.create_work_pool(WorkPoolCreate(name=name, type="process", base_job_template=template))
+                made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=MADE)
+                client.create_work_pool(made)
         return Outcome(f"work pool {name}", CREATED, f"start a worker: prefect worker start --pool {name}")
-    return Outcome(f"work pool {name}", UNCHANGED)
+    if known.description != MADE:
+        return Outcome(f"work pool {name}", UNCHANGED)
+    template = _template(environments, {} if whole else known.base_job_template)
+    if template == known.base_job_template:
+        return Outcome(f"work pool {name}", UNCHANGED)
+    if not dry_run:
+        client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=MADE))
+    return Outcome(f"work pool {name}", CHANGED, "changed: the environments that its runs may have")
+
+
+def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Job variables of a pool: an environment of the names and values that files have, or had, and nothing else.
+
+    Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
+    environment, with it another ledger.
+    """
+    before = known.get("variables", {}).get("properties", {}).get("env", {}).get("properties", {})
+    values = {name: set(rule["enum"]) for name, rule in before.items()}
+    for environment in environments:
+        for name, value in environment.items():
+            values.setdefault(name, set()).add(value)
+    env = {name: {"type": "string", "enum": sorted(values[name])} for name in sorted(values)}
+    closed = {"type": "object", "additionalProperties": False}
+    return {
+        "job_configuration": {"env": "{{ env }}"},
+        "variables": closed | {"properties": {"env": closed | {"properties": env}}},
+    }
 
 
 def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:

@@ -9,6 +9,7 @@ from deployments.schedules import period_of
 from flows.automations import HEARTBEAT_SECONDS, HEARTBEAT_VARIABLE
 from flows.deployed import WAIT_VARIABLE, slot_of
 from pubpriv.estimators import ESTIMATORS
+from pubpriv.privacy.wording import declared
 
 TAG = "pubpriv"
 """On every deployment that `pubpriv deploy` made: by it those are found that no file names any more."""
@@ -101,7 +102,7 @@ def _release(dataset: Dataset, release: Release) -> Rendered:
     return Rendered(
         name=f"{dataset.dataset}-{release.name}",
         entrypoint=FLOWS[release.estimator],
-        description=f"{told}. {release.allotment} a release, of {dataset.cap} in all; unit: {dataset.unit}.",
+        description=f"{told}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
         tags=(TAG, dataset.dataset),
         parameters={"parameters": {name: value for name, value in parameters.items() if value is not None}},
         schedule=schedule,

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from deployments import processes
+from flows import allowed
 from flows.runtime import ask
 from pubpriv.errors import InvalidInput, Unavailable
 
@@ -71,8 +72,16 @@ class Served:
         partial.replace(file)
 
 
-def settings(home: Path, port: int, ledger: str, output: Path) -> dict[str, str]:
-    """Environment of server, worker and registration: on loopback, to nobody else, and strict."""
+def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[Path] = ()) -> dict[str, str]:
+    """Environment of server, worker and registration: on loopback, to nobody else, and strict.
+
+    Args:
+        home: folder of all files.
+        port: of the server.
+        ledger: its URL.
+        output: folder of released models.
+        files: dataset files and folders of them, which say what runs may name.
+    """
     return {
         "PREFECT_HOME": str(home / "prefect"),
         "PREFECT_API_URL": f"http://{HOST}:{port}/api",
@@ -100,6 +109,7 @@ def settings(home: Path, port: int, ledger: str, output: Path) -> dict[str, str]
         "PUBPRIV_LEDGER": ledger,
         "PUBPRIV_OUTPUT": str(output),
         "PUBPRIV_DATA": str(home / "data"),
+        allowed.VARIABLE: os.pathsep.join(str(file.expanduser().resolve()) for file in files),
     }
 
 
@@ -228,6 +238,6 @@ def wait_until_told(alive: Callable[[], str | None]) -> None:
             signal.signal(number, handler)
 
 
-_STOP = (signal.SIGINT, signal.SIGTERM)
+_STOP: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
 if sys.platform != "win32":
     _STOP = (*_STOP, signal.SIGHUP)

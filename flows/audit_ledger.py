@@ -9,12 +9,13 @@ from typing import Any
 from prefect.artifacts import create_table_artifact
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from flows.allowed import check_audit_allowed
 from flows.parameters import ledger_at, refuse_password
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.outputs import LATEST, output_root, safe_name
-from pubpriv.privacy.ledger import Ledger
+from pubpriv.ledger import Ledger
 from pubpriv.privacy.units import to_text
-from pubpriv.provenance import check_model
+from pubpriv.released.provenance import check_model
+from pubpriv.released.tree import LATEST, output_root, safe_name
 from tasks.guard import private_task, safe_flow
 
 FINE = "every record follows from those before it"
@@ -50,8 +51,18 @@ class AuditParameters(BaseModel):
 def list_datasets(ledger: str) -> tuple[str, ...]:
     """Names of all datasets of a ledger."""
     with Ledger.open(ledger, create=False) as books:
-        books.check_complete()
         return tuple(books.datasets())
+
+
+@private_task(name="check that the ledger is whole")
+def check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
+    """Why it is open for reading only, if it is: texts in the order of `COLUMNS`."""
+    with Ledger.open(ledger, create=False) as books:
+        try:
+            books.check_complete()
+        except LedgerViolation as wrong:
+            return (("ledger", "wrong", str(wrong), "", "", "", ""),)
+    return ()
 
 
 @private_task(name="replay records")
@@ -64,7 +75,8 @@ def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
             return f"dataset {dataset}", "wrong", str(wrong), "", "", "", ""
     state, currency = summary.state, summary.budget.currency
     amounts = [f"{to_text(getattr(state, part).main)} {currency}" for part in ("cap", "spent", "held")]
-    return f"dataset {dataset}", "right", FINE, str(summary.records), *amounts
+    finding = f"{FINE}; {summary.unchecked}" if summary.unchecked else FINE
+    return f"dataset {dataset}", "right", finding, str(summary.records), *amounts
 
 
 @private_task(name="compare models")
@@ -90,15 +102,16 @@ COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
 
 @safe_flow(name="audit-ledger")
 def audit_ledger(parameters: AuditParameters) -> int:
-    """Check the books: hash chain, prices and balances of every dataset, and the stored models.
+    """Check the books: triggers, hash chain, prices, events and balances of every dataset, and the stored models.
 
     What was looked at is shown as a table. A run in which something is wrong fails, and says what and where.
 
     Returns:
         How many datasets and models are right.
     """
+    check_audit_allowed(parameters.ledger, parameters.models)
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = list(check_whole(ledger))
     for dataset in parameters.datasets or list_datasets(ledger):
         rows.append(replay_records(ledger, dataset))
         if folder is not None and rows[-1][1] == "right":

@@ -66,7 +66,7 @@ def _pause(dataset: str, deployment_ids: Sequence[UUID]) -> AutomationCore:
             threshold=1,
             within=timedelta(0),
         ),
-        actions=[PauseDeployment(deployment_id=identity) for identity in sorted(deployment_ids)],
+        actions=[PauseDeployment(source="selected", deployment_id=identity) for identity in sorted(deployment_ids)],
     )
 
 
@@ -85,7 +85,11 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
             threshold=1,
             within=timedelta(seconds=MISSED_HEARTBEATS * heartbeat_seconds),
         ),
-        actions=[ChangeFlowRunState(state=StateType.CRASHED, message="no sign of life: its process is gone")],
+        actions=[
+            ChangeFlowRunState(
+                name=None, state=StateType.CRASHED, message="no sign of life: its process is gone", force=False
+            )
+        ],
     )
 
 
@@ -105,7 +109,7 @@ def _ensure(wanted: AutomationCore) -> bool:
         return True
 
 
-def _told(automation: AutomationCore | Automation) -> dict[str, object]:
+def _told(automation: AutomationCore | Automation) -> object:
     """What counts of an automation: not its identity, nor whether an operator switched it off."""
     fields = AutomationCore.model_fields.keys() - {"enabled"}
     told: dict[str, object] = automation.model_dump(mode="json", include=set(fields))

@@ -2,10 +2,11 @@
 
 A run that is given a release id takes that. A deployed run that is given none takes that of the period its
 *scheduled* time lies in (`flows.periods`), so a run that is late, retried or triggered twice is the same release and
-costs nothing more; a run started by hand belongs to the current period. Without a period the id is made of the flow
-run's own identity, which a retry keeps.
+costs nothing more; a run started by hand belongs to the current period. Without a period the id is made of the day
+and of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day.
 """
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 
 from prefect.runtime import deployment, flow_run
 
+from flows.allowed import check_allowed
 from flows.parameters import Parameters
 from flows.periods import Period, release_id_for
 from pubpriv.errors import Unavailable
@@ -34,7 +36,7 @@ def release_id_of(parameters: Parameters) -> str:
     scheduled = flow_run.scheduled_start_time
     if parameters.period is not None:
         return release_id_for(scheduled, Period.parse(parameters.period), parameters.series)
-    fresh = f"{scheduled:%Y%m%dT%H%M%SZ}-{str(flow_run.id)[:8]}"
+    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(flow_run.id).encode()).hexdigest()[:16]}"
     return f"{parameters.series}-{fresh}" if parameters.series else fresh
 
 
@@ -47,8 +49,14 @@ def run_name() -> str:
 
 
 def job_of(parameters: Parameters) -> Job:
-    """What the flow run at work has to do."""
-    return parameters.job(release_id_of(parameters))
+    """What the flow run at work has to do.
+
+    Raises:
+        InvalidInput: a run on a worker names what the operator does not allow; see `flows.allowed`.
+    """
+    job = parameters.job(release_id_of(parameters))
+    check_allowed(job, parameters.ledger)
+    return job
 
 
 def slot_of(dataset: str) -> str:

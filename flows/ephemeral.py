@@ -1,4 +1,4 @@
-"""Prefect's API for the length of one command: ``python -m flows.ephemeral FD``, started by `flows.runtime`.
+"""Prefect's API for the length of one command: ``python -P -m flows.ephemeral FD``, started by `flows.runtime`.
 
 It serves on a listening socket that its parent made, and ends when its parent does: standard input is a pipe
 from there, so even a killed parent leaves no server behind.

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, get_origin
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from flows.periods import Period
-from pubpriv.data.stores import refuse_credentials
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
 from pubpriv.jobs import Job
+from pubpriv.places import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
 from pubpriv.settings import Setting, chosen, settings_of
 

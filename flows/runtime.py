@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,28 @@ STARTUP_SECONDS = 90
 SHUTDOWN_SECONDS = 10
 
 CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Set, no Python process puts its current folder, or the folder of its script, on its search path."""
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs an installed module: `python -m` alone would look for it in the current folder first.
+
+    Isolated mode (`-I`) would go too far: it drops PYTHONPATH, where operators may keep the drivers of their object
+    stores, and what the process starts would not inherit it.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def python_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which no Python process, and none that it starts, imports from its current folder.
+
+    PYTHONPATH stays, but for entries that are empty or relative: they mean the current folder, or lie in it.
+    """
+    kept = [entry for entry in environment.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
+    others = {name: value for name, value in environment.items() if name != "PYTHONPATH"}
+    return others | {SAFE_PATH: "1"} | ({"PYTHONPATH": os.pathsep.join(kept)} if kept else {})
 
 
 def prefect_home(ledger_url: str) -> Path:
@@ -49,7 +71,7 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
         Unavailable: the private server did not start; its log is in `server.log` of `prefect_home`.
     """
     level = os.environ.get("PREFECT_LOGGING_LEVEL", "INFO" if verbose else "WARNING")
-    shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": level}
+    shared = {"DO_NOT_TRACK": "1", "PREFECT_LOGGING_LEVEL": level, SAFE_PATH: "1"}
     if not verbose:
         # a refusal is one line of ours; Prefect would put a traceback before it (its own log keeps that)
         shared[CONSOLE_LEVEL] = os.environ.get(CONSOLE_LEVEL, "CRITICAL")
@@ -104,10 +126,12 @@ def _server(home: Path) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listening, (home / "server.log").open("wb") as log:
         port = listening.getsockname()[1]
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", "flows.ephemeral", str(listening.fileno())],
+            python_command("flows.ephemeral", str(listening.fileno())),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
+            env=python_environment(os.environ),
+            cwd=home,  # a folder of ours: Prefect looks for files of settings in the current one
             pass_fds=[listening.fileno()],
             start_new_session=True,  # Ctrl-C is for us: the server has to hear how the run ended
         )

@@ -4,18 +4,15 @@ Public names are loaded on first use, so that `import pubpriv` costs nothing.
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
-
-__version__ = version("pubpriv")
 
 _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
     "Curator": "pubpriv.curator",
-    "GaussianEstimate": "pubpriv.models",
-    "Ledger": "pubpriv.privacy.ledger",
-    "MeanEstimate": "pubpriv.models",
-    "MixtureEstimate": "pubpriv.models",
+    "GaussianEstimate": "pubpriv.released.kinds",
+    "Ledger": "pubpriv.ledger",
+    "MeanEstimate": "pubpriv.released.kinds",
+    "MixtureEstimate": "pubpriv.released.kinds",
     "PrivateGaussianMixture": "pubpriv.mixture.estimator",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
@@ -24,7 +21,7 @@ _HOMES = {
     "estimate_gaussian": "pubpriv.gaussian.pipeline",
     "estimate_mean": "pubpriv.gaussian.mean",
     "estimate_mixture": "pubpriv.mixture.pipeline",
-    "load": "pubpriv.models",
+    "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
 
@@ -33,11 +30,11 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.gaussian.mean import estimate_mean
     from pubpriv.gaussian.pipeline import estimate_gaussian
+    from pubpriv.ledger import Ledger
     from pubpriv.mixture.estimator import PrivateGaussianMixture
     from pubpriv.mixture.pipeline import estimate_mixture
-    from pubpriv.models import GaussianEstimate, MeanEstimate, MixtureEstimate, load
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
 
 __all__ = [
     "ApproximateDP",
@@ -60,6 +57,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pubpriv")
     if name not in _HOMES:
         raise AttributeError(f"module 'pubpriv' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

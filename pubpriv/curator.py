@@ -6,9 +6,10 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 """
 
 import secrets
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -17,18 +18,26 @@ import numpy as np
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, from_json, to_json
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.confined import Confined
 from pubpriv.data.memory import remembering
-from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
+from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import ArrayTable, PrivateTable
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.pricing import UNREADABLE, event_of, sizes_of
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
 from pubpriv.privacy.budgets import Budget, Purse
-from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 
 _REFUSALS = (InvalidInput, BudgetExceeded)
 _NAMES_TAKEN = (SpecMismatch, RunClosed)
+
+_PLANTED = (
+    "the charge under {label!r} in the ledger is not answered: {what}. It was not written by a release: stop "
+    "charging this ledger, find the record with `pubpriv ledger verify`, and compare with the last export"
+)
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class SimulationHandle:
 _SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
 
 
-class Curator:
+class Curator(Confined):
     """One run: a private table, a ledger that is charged before every look, and noise from the system.
 
     Args:
@@ -94,7 +103,8 @@ class Curator:
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
-        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget.
+        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget or begun
+            with another table.
         BudgetExceeded: no room for the hold; nothing is held.
     """
 
@@ -108,9 +118,12 @@ class Curator:
         executor: Executor | None = None,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
+        private = _made_again(private)
         ledger.bind(dataset, private)
+        private = _as_begun(private, ledger.begun(dataset, release_id), release_id)
         ledger.open_run(dataset, release_id, budget)
-        self._assemble(private, LedgerBooks(ledger, dataset, release_id), OperatingSystemNoise(), executor)
+        books = LedgerBooks(ledger, dataset, release_id, table=private)
+        self._assemble(private, books, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
             ledger.reference, dataset, release_id, private, scheduler
@@ -152,13 +165,27 @@ class Curator:
 
     @classmethod
     def _enter(cls, handle: RunHandle, executor: Executor | None) -> "Curator":
+        """The curator of a run that is there; a handle is believed no more than what it was made from.
+
+        Raises:
+            InvalidInput: no such ledger, dataset or run; no private table.
+            SpecMismatch: a table or columns that the dataset does not declare, or another table than the run's.
+        """
         from pubpriv.privacy.ledger import Ledger
 
-        ledger = Ledger.open(handle.ledger)
+        table = _made_again(handle.table)
+        ledger = Ledger.open(handle.ledger, create=False)
+        try:
+            ledger.check_declared(handle.dataset, table)
+            ledger.run(handle.dataset, handle.release_id)  # it is there; a closed one answers what it answered
+            table = _as_begun(table, ledger.begun(handle.dataset, handle.release_id), handle.release_id)
+        except BaseException:
+            ledger.close()
+            raise
         curator = cls.__new__(cls)
-        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True)
-        curator._assemble(handle.table, books, OperatingSystemNoise(), executor)
-        curator._handle = handle
+        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True, table=table)
+        curator._assemble(table, books, OperatingSystemNoise(), executor)
+        curator._handle = replace(handle, table=table)
         return curator
 
     def _assemble(self, table: Any, books: Books, noise: NoiseSource, executor: Executor | None) -> None:
@@ -185,39 +212,60 @@ class Curator:
         """The run's allotment."""
         return self._books.allotment
 
+    def check_public(self, public: Any) -> None:
+        """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
+
+        Args:
+            public: a path, which is not opened, a `PublicTable`, or rows in memory, of which nothing is known.
+
+        Raises:
+            InvalidInput: it shares files with a private table.
+        """
+        source = source_of(public)
+        if source is not None:
+            self._books.refuse_private(source)
+
     def begin(
-        self, method: str, configuration: Mapping[str, Any], public_sha256: str, budget: Budget | None = None
+        self,
+        method: str,
+        configuration: Mapping[str, Any],
+        public: PublicTable | str,
+        budget: Budget | None = None,
     ) -> Purse:
         """Bind this run to one configuration of `method` and set aside its share of the allotment.
 
         Args:
             method: `mixture`, `gaussian`, ...; each may begin once in a run.
             configuration: settings that shape the questions (JSON data).
-            public_sha256: hash of the public rows.
+            public: the public rows, or the hash of rows that came from no file.
             budget: what the method may spend, in the kind of the run; None: all that is left.
 
         Returns:
             The share, to be split over steps. Beginning again returns the same share.
 
         Raises:
-            SpecMismatch: this run began the method with other settings or other public rows.
+            InvalidInput: see `check_public`.
+            SpecMismatch: this run began the method with other settings, other public rows or another table.
             RunClosed: the run is closed and never began this method.
             BudgetExceeded: less is left than was asked for.
         """
-        return self._books.begin(method, canonical(configuration), public_sha256, budget)
+        self.check_public(None if isinstance(public, str) else public)
+        sha256 = public if isinstance(public, str) else public.sha256
+        return self._books.begin(method, canonical(configuration), sha256, budget)
 
     def rehearse(self, questions: Sequence[Question]) -> None:
         """Check a whole plan before its first charge: every question can be answered, and together they fit.
 
         Args:
-            questions: of the sizes and prices to come; what they ask about does not matter here.
+            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        for question in questions:
-            self._check_room(question)
-        self._books.afford([_event(question) for question in questions])
+        known = [checked(question, len(self.columns)) for question in questions]
+        for question in known:
+            self._try(question)
+        self._books.afford([event_of(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:
         """Ask one question of the private rows, once, and return its published answer.
@@ -233,25 +281,45 @@ class Curator:
         Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, charged
         before rows are opened; the charge is never returned, and at most one answer is ever published for it.
         """
-        # 1 price: exact, from the question's own integers
-        event = _event(question)
+        # 1 price: exact, from the question's own integers, once it is known to fit the table
+        question = checked(question, len(self.columns))
+        event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         standing = self._books.find(label)
         if standing is None or standing.answer is None:
-            self._check_room(question)
+            self._try(question)
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
             standing = self._books.charge(label, to_json(question), event)
-        asked: Question = _stored(standing.question)
+        asked = self._asked(standing, label)
         answer = standing.answer
         if answer is None:
+            if asked != question:
+                # planted, or stored by another version: it is checked as what is asked now was
+                self._try(checked(asked, len(self.columns)))
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
-            answer = self._books.publish(label, standing.attempt, noisy)
+            answer = _fitting(self._books.publish(label, standing.attempt, noisy), asked, label)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
         return Release(label, asked, asked.values(integers))
+
+    def _asked(self, standing: Standing, label: str) -> Question:
+        """The stored question, priced again: what stands in a ledger is what somebody wrote there.
+
+        Raises:
+            LedgerViolation: it was charged as another event, or its answer is of other sizes; no row was read.
+            InvalidInput: it cannot be answered here.
+        """
+        asked: Question = _stored(standing.question)
+        if _event_again(asked) != standing.event:
+            raise LedgerViolation(_PLANTED.format(label=label, what="it was not charged as the question costs"))
+        if standing.answer is None:
+            self._check_room(asked)
+        else:
+            _fitting(standing.answer, asked, label)
+        return asked
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
@@ -259,19 +327,26 @@ class Curator:
         try:
             wanted = [(name, part.noise_scale, part.size) for name, part in question.parts.items()]
             with drawn_beside(self._noise, label, wanted) as draw:
-                noisy = question.answer(scan(self._source, question, self._executor), draw)
+                totals = scan(self._source, question, self._executor)
+                check_totals(question, totals, self.n_rows)
+                noisy = question.answer(totals, draw)
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
         if noisy is None:
             raise PrivateStepFailed
         return {name: [int(value) for value in values] for name, values in noisy.items()}
 
+    def _try(self, question: Question) -> None:
+        """A question that fits the table has room, and fails on no record; InvalidInput if not."""
+        self._check_room(question)
+        rehearse(question, len(self.columns))
+
     def _check_room(self, question: Question) -> None:
-        """|total| + 64 sd < 2^63 for every coordinate, so that no drawn value can fail to be published."""
+        """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= 1 << 63:
+            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
@@ -317,17 +392,56 @@ class Curator:
         return f"Curator({self._books.describe()})"
 
 
-def _event(question: Question) -> GaussianEvent:
-    """What a question costs, as data: its distance of neighbours, and its noise."""
-    noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
-    return GaussianEvent(question.squared_distance, noise)
+def _made_again(table: Any) -> PrivateTable:
+    """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is."""
+    if not isinstance(table, PrivateTable):
+        raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    return PrivateTable(table.uri, table.columns, table.n_rows)
+
+
+def _as_begun(table: PrivateTable, begun: tuple[str, int] | None, release_id: str) -> PrivateTable:
+    """The table as the run began with it: nothing is reckoned anew from another number of rows.
+
+    Raises:
+        SpecMismatch: the run began with another table.
+    """
+    if begun is None:
+        return table
+    uri, n_rows = begun
+    if uri != table.uri:
+        raise SpecMismatch(
+            f"release id {release_id!r} began with the table {uri}, not with {table.uri}: use another release id"
+        )
+    if n_rows != table.n_rows:
+        warnings.warn(
+            f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
+            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for the table as "
+            "it is",
+            stacklevel=3,
+        )
+    return replace(table, n_rows=n_rows)
+
+
+def _event_again(question: Any) -> Any:
+    """The event of a stored question; None for one that has no price."""
+    try:
+        return event_of(question)
+    except UNREADABLE:
+        return None
+
+
+def _fitting(answer: dict[str, list[int]], question: Question, label: str) -> dict[str, list[int]]:
+    """An answer that the ledger holds, if it has the question's parts and their sizes."""
+    if {name: len(values) for name, values in answer.items()} != sizes_of(question):
+        raise LedgerViolation(_PLANTED.format(label=label, what="its answer is not of the question's sizes"))
+    return answer
 
 
 def _stored(data: Any) -> Any:
     """A public value from the ledger; other versions may have written what this one cannot read."""
     try:
         return from_json(data)
-    except (TypeError, ValueError, KeyError):
+    except UNREADABLE:
         pass
     raise InvalidInput(
         "this run was begun by a version of pubpriv whose questions or steps this version does not know: finish it "
@@ -336,7 +450,10 @@ def _stored(data: Any) -> Any:
 
 
 def new_release_id() -> str:
-    """A fresh name for a run: date and time, and eight random hex digits."""
+    """A fresh name for a run: the date (UTC), and sixteen random hex digits.
+
+    No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
+    """
     from datetime import UTC, datetime
 
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    return f"{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"

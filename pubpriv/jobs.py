@@ -7,13 +7,17 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import Estimate
 from pubpriv.estimators.estimator import Estimator
 from pubpriv.ingest import ingest_private, ingest_public
+from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.urls import VARIABLE, understand
+from pubpriv.privacy.ledger.views import NamedTable
+from pubpriv.released.estimate import Estimate
 from pubpriv.settings import Settings
 from pubpriv.steps import ONLY, Runner, Step, plain, watcher
 
@@ -78,10 +82,13 @@ class Job:
         made = estimator.settings(**settings)
         return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
 
+    def public_files(self) -> tuple[str, ...]:
+        """What is read as public: none of it may be private."""
+        return self.public, *self.estimator.checks.files(self.settings)
+
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
-        own = self.estimator.checks.files(self.settings)
-        return self.private, self.public, self.ledger.removeprefix("sqlite:///"), *own
+        return self.private, self.ledger.removeprefix("sqlite:///"), *self.public_files()
 
     def checked(self, public: PublicTable) -> PublicTable:
         """Public rows that fit the settings; see `Checks`."""
@@ -100,10 +107,39 @@ class Job:
         return self.estimator.driver(self.settings, public, curator, runner)
 
 
+def admit(job: Job) -> tuple[str, ...]:
+    """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
+
+    Returns:
+        What to tell before anything is read.
+
+    Raises:
+        InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.
+        SpecMismatch: a private table that the dataset does not declare.
+    """
+    with Ledger.open(job.ledger, create=False) as ledger:
+        return _admitted(job, ledger)
+
+
+def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
+    """`admit` with an open ledger: public files first, for a private one must not pass for them."""
+    private = canonical(job.private)
+    ledger.refuse_private(*job.public_files())
+    shared = sharing(private)
+    for public in job.public_files():
+        if shared(canonical(public)):
+            raise InvalidInput(f"the public table {public} is part of the private table: rows cannot be both")
+    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
+        return ()
+    bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
+    return (f"{bound}; {job.public} is read, and shown, as public",)
+
+
 def run_job(
     job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
 ) -> Estimate:
-    """Ingest, check, hold, estimate, close.
+    """Admit, ingest, check, hold, estimate, close.
 
     Everything that can be wrong with the input is found before the run is opened. A run that fails after its
     first charge stays open, and running the job again resumes it.
@@ -121,12 +157,11 @@ def run_job(
     executor = executor or _cluster(job)
     watch = watcher.get()
     runner = watch(runner) if watch else runner
-    public, private = _ingested(job, validation, runner, budget)
-    with (
-        Ledger.open(job.ledger, create=False) as ledger,
-        Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator,
-    ):
-        return job.estimate(public, curator, runner)
+    with Ledger.open(job.ledger, create=False) as ledger:
+        _admitted(job, ledger)
+        public, private = _ingested(job, validation, runner, budget, ledger)
+        with Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator:
+            return job.estimate(public, curator, runner)
 
 
 def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]:
@@ -135,9 +170,10 @@ def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]
     Returns:
         What to warn of before anything is spent.
     """
-    public, _ = _ingested(job, validation, plain, parse_budget(job.budget))
+    budget = parse_budget(job.budget)
     with Ledger.open(job.ledger, create=False) as ledger:
-        ledger.balance(job.dataset)
+        _admitted(job, ledger)
+        public, _ = _ingested(job, validation, plain, budget, ledger)
     return job.advice(public)
 
 
@@ -152,7 +188,7 @@ def _cluster(job: Job) -> Executor | None:
 
 
 def _ingested(
-    job: Job, validation: Validation | None, runner: Runner, budget: Budget
+    job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
     public: PublicTable = runner(ingest_public, ONLY, job.public, stores.content_hash(job.public), job.columns)
     if validation is not None:
@@ -161,7 +197,29 @@ def _ingested(
     private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
     if validation is not None:
         private = runner(validation.private, ONLY, private, public.columns)
-    if private.covers(job.public):
-        raise InvalidInput(f"the public table {job.public} is part of the private table: rows cannot be both")
-    job.check_size(public, private.n_rows, budget)
+    begun = ledger.begun(job.dataset, job.release_id)
+    job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private
+
+
+def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:
+    """Refuse to read a private table as public rows, where no run is opened.
+
+    Args:
+        path: of public rows; it is not opened.
+        ledger: URL; None: that of `PUBPRIV_LEDGER`, if it is set and the ledger is there.
+        private: a private table that is named beside it.
+
+    Raises:
+        InvalidInput: they share files, or could, or it shares some with a private table that the ledger knows.
+    """
+    if private is not None and sharing(canonical(private))(canonical(path)):
+        raise InvalidInput(f"the public table {path} is part of the private table: rows cannot be both")
+    url = ledger or os.environ.get(VARIABLE)
+    if not url:
+        return
+    address = understand(url)
+    if ledger is None and address.path is not None and not address.path.exists():
+        return  # it will be made
+    with Ledger.open(url, create=False) as books:
+        books.refuse_private(path)

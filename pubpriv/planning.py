@@ -11,8 +11,9 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput
 from pubpriv.forecasts import Case, Forecast
+from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import ApproximateDP, Budget, PureDP, Purse, ZeroConcentratedDP, amount_text, purse_of
-from pubpriv.privacy.events import GaussianEvent, price
+from pubpriv.privacy.events import price
 from pubpriv.privacy.guarantees import guarantee
 
 MOST_ROWS = 1e12
@@ -113,7 +114,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
     told = case.forecast(n, purse_of(budget))
-    events = [_event(question) for question in told.plan.questions]
+    events = [event_of(question) for question in told.plan.questions]
     whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
     steps = tuple(
         Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, price(event, budget)))
@@ -187,10 +188,3 @@ def _up(value: float, digits: int) -> float:
     """Rounded up to so many digits."""
     unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     return math.ceil(value / unit) * unit
-
-
-def _event(question: Any) -> GaussianEvent:
-    """What a question costs, as the curator prices it."""
-    return GaussianEvent(
-        question.squared_distance, tuple((part.noise_scale, part.size) for part in question.parts.values())
-    )

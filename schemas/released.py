@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pandera.pandas as pa
 
+from pubpriv.released.numbers import QUANTITIES, Number, of_quantity
 from schemas.checks import require
 from schemas.public import FINITE, SOME_ROWS
 
@@ -35,7 +35,7 @@ NUMBERS = pa.DataFrameSchema(
         "dataset": pa.Column(str),
         "release_id": pa.Column(str),
         "created": pa.Column(str),
-        "quantity": pa.Column(str, pa.Check.isin(["weight", "mean", "covariance"])),
+        "quantity": pa.Column(str, pa.Check.isin(list(QUANTITIES))),
         "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
         "column": pa.Column(str, nullable=True),
         "other_column": pa.Column(str, nullable=True),
@@ -48,7 +48,7 @@ NUMBERS = pa.DataFrameSchema(
     unique=["quantity", "component", "column", "other_column"],
     unique_column_names=True,
 )
-"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.outputs`)."""
+"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.released.files`)."""
 
 
 ESTIMATES = pa.DataFrameSchema(
@@ -74,20 +74,24 @@ def validate_numbers(frame: pd.DataFrame) -> None:
     require(NUMBERS, frame, "the released numbers")
 
 
-def estimates_table(estimate: Any) -> pd.DataFrame:
+def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
     """A mean or a Gaussian as a table: of each column its mean and variance, with standard errors.
 
     Args:
-        estimate: a `MeanEstimate` or `GaussianEstimate`; a mean has no variance.
+        numbers: all of a release without components; a mean has no variance.
     """
-    told: dict[str, Any] = {"column": list(estimate.columns), "mean": np.asarray(estimate.mean, dtype=float)}
-    for part in ("sampling", "privacy"):
-        told[f"error of mean ({part})"] = np.asarray(estimate.standard_errors["mean"][part], dtype=float)
-    if hasattr(estimate, "covariance"):
-        told["variance"] = np.diag(estimate.covariance)
-        for part in ("sampling", "privacy"):
-            told[f"error of variance ({part})"] = np.diag(np.asarray(estimate.standard_errors["covariance"][part]))
-    return pd.DataFrame(told)
+    means = of_quantity(numbers, "mean")
+    table: dict[str, Any] = {"column": [mean.column for mean in means], **_with_errors("mean", means)}
+    variances = [number for number in numbers if number.is_variance]
+    return pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+
+
+def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
+    return {
+        name: [number.value for number in numbers],
+        f"error of {name} (sampling)": [number.sampling for number in numbers],
+        f"error of {name} (privacy)": [number.privacy for number in numbers],
+    }
 
 
 def validate_estimates(frame: pd.DataFrame) -> None:
@@ -99,18 +103,18 @@ def validate_estimates(frame: pd.DataFrame) -> None:
     require(ESTIMATES, frame, "the released estimates")
 
 
-def released_table(weights: np.ndarray, means: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
+def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
     """A mixture as a table: component, weight, and the mean of every column.
 
     Args:
-        weights: (k,).
-        means: (k, d).
-        columns: the d names.
+        numbers: all of a release with components.
     """
-    frame = pd.DataFrame(np.asarray(means, dtype=float), columns=[f"mean of {name}" for name in columns])
-    frame.insert(0, "component", np.arange(1, len(frame) + 1))
-    frame.insert(1, "weight", np.asarray(weights, dtype=float))
-    return frame
+    weights = of_quantity(numbers, "weight")
+    means: dict[str, list[float]] = {}
+    for number in of_quantity(numbers, "mean"):
+        means.setdefault(f"mean of {number.column}", []).append(number.value)
+    components = {"component": [weight.component for weight in weights], "weight": [weight.value for weight in weights]}
+    return pd.DataFrame(components | means).astype({"component": int, "weight": float})
 
 
 def validate_released(frame: pd.DataFrame) -> None:

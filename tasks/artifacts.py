@@ -14,9 +14,10 @@ from uuid import UUID
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.report import History, picture
-from pubpriv.report.burndown import burn_down
-from pubpriv.report.elements import picture_text
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.report import History, picture
+from pubpriv.released.report.burndown import burn_down
+from pubpriv.released.report.elements import picture_text
 from tasks.events import Standing
 
 NEWEST_RUNS = 100
@@ -57,7 +58,7 @@ def show_budget(history: History, standing: Standing, release_id: str) -> tuple[
     return _identity(page), _identity(table)
 
 
-def show_picture(estimate: Any, public: PublicTable | None) -> UUID:
+def show_picture(estimate: Estimate, public: PublicTable | None) -> UUID:
     """Show a release as ellipses (or densities) over the public points."""
     name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"]
     return _identity(

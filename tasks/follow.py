@@ -78,5 +78,5 @@ def _told(curator: Curator | None, paid: list[str]) -> str:
         return "looked at no private row"
     if not paid:
         return "charged nothing new"
-    total = sum(Decimal(cost.split()[0]) for cost in paid)
+    total = sum((Decimal(cost.split()[0]) for cost in paid), Decimal(0))
     return f"charged {total.normalize():f} {paid[0].split()[1]} for {len(paid)} answer{'s' * (len(paid) > 1)}"

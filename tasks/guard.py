@@ -57,7 +57,7 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
-from pubpriv.estimate import replacing
+from pubpriv.released.estimate import replacing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,22 +86,28 @@ class PublicHandle:
         sha256: of columns and rows, as `PublicTable` computes it.
         columns: names, in order.
         dropped: rows left out when the table was opened.
+        source: where they were read, for checks against private tables; see `PublicTable`.
     """
 
     path: str
     sha256: str
     columns: tuple[str, ...]
     dropped: int
+    source: str | None = None
 
     @classmethod
     def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
-        """Write the rows under `folder` unless they are there; whoever reads sees a whole file or none."""
+        """Write the rows under `folder` unless they are there; whoever reads sees a whole file or none.
+
+        They are for this user alone: public rows too are nobody's who has no business with the run.
+        """
         path = Path(folder).resolve() / f"{table.sha256}.npy"
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as temporary, temporary.open("wb") as file:
+            path.parent.chmod(0o700)
+            with replacing(path, 0o600) as temporary, temporary.open("wb") as file:
                 np.save(file, table.rows, allow_pickle=False)
-        return cls(str(path), table.sha256, tuple(table.columns), table.dropped)
+        return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
 
     def load(self) -> PublicTable:
         """The table, after a check that the rows are those that were stored.
@@ -111,7 +117,7 @@ class PublicHandle:
         """
         where = f"the stored public rows {self.path}"
         try:
-            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped)
+            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped, self.source)
         except (OSError, EOFError, ValueError) as error:
             raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error
         if table.sha256 != self.sha256:
@@ -157,7 +163,8 @@ def crossing(task: Task[P, R], folder: str | os.PathLike[str]) -> Callable[P, R]
     @functools.wraps(task.fn)
     def step(*args: P.args, **kwargs: P.kwargs) -> R:
         named = {name: for_prefect(packed(value, folder)) for name, value in kwargs.items()}
-        return task(*(for_prefect(packed(value, folder)) for value in args), **named)
+        found: R = task(*(for_prefect(packed(value, folder)) for value in args), **named)
+        return found
 
     return step
 
@@ -232,7 +239,7 @@ def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> 
     return kind(str(error)) if kind else otherwise()
 
 
-def _call(step: Step, args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> Any:
+def _call(step: Callable[..., R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> R:
     """`step`'s result; whatever it raises leaves as `fresh_error` makes it."""
     try:
         return step(*args, **kwargs)

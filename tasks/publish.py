@@ -5,26 +5,30 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-import numpy as np
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import BudgetExceeded, PubPrivError
+from pubpriv.errors import BudgetExceeded
 from pubpriv.jobs import Job
-from pubpriv.models import KINDS
-from pubpriv.outputs import output_root, release_files, store_release
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.report import history_of
+from pubpriv.privacy.wording import declared
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.files import public_rows_of, store_run
+from pubpriv.released.kinds import KINDS
+from pubpriv.released.report import history_of
+from pubpriv.released.tree import check_tree, output_root
 from schemas.released import estimates_table, released_table, validate_estimates, validate_released
 from tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
 from tasks.guard import crossing, publishing_task
+
+E = TypeVar("E", bound=Estimate)
 
 WHAT_IS_PUBLIC = (
     "Public are the number of rows, the declared columns, the public table, the settings and every answer "
@@ -34,9 +38,7 @@ WHAT_IS_PUBLIC = (
 CHARGE = ("label", "question", "cost")
 
 
-def publish_release(
-    estimate: Any, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW
-) -> Any:
+def publish_release(estimate: E, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW) -> E:
     """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
 
     Args:
@@ -50,11 +52,8 @@ def publish_release(
     """
     dataset, release_id = job.dataset, job.release_id
     publish_statement(estimate.privacy, dataset, release_id)
-    if estimate.kind == "gaussian-mixture":
-        publish_components(estimate.weights, estimate.means, estimate.columns, dataset, release_id)
-    else:
-        publish_estimates(estimate, dataset, release_id)
-    public = _public_rows(estimate, job)
+    publish_numbers(estimate)
+    public = public_rows_of(estimate, job.public)
     show_picture(estimate, public)
     with Ledger.open(job.ledger, create=False) as ledger:
         history, standing = history_of(ledger, dataset), _standing(ledger, job)
@@ -71,9 +70,13 @@ def publish_release(
 def refusals_told(job: Job) -> Iterator[None]:
     """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
 
+    A run whose files could not be kept afterwards does not begin.
+
     Raises:
+        InvalidInput: `PUBPRIV_OUTPUT` cannot be written, or the names of the run make no file names.
         BudgetExceeded: as it came; the flow run fails with its text.
     """
+    check_tree(job.dataset, job.release_id)
     try:
         yield
     except BudgetExceeded as refusal:
@@ -104,24 +107,11 @@ def STORE(model: str, ledger: str, public: PublicTable | None, root: str) -> str
         Path of the report page.
     """
     data = json.loads(model)
-    estimate = KINDS[data["kind"]].from_json(data)
-    with Ledger.open(ledger, create=False) as opened:
-        history = history_of(opened, str(estimate.provenance["dataset"]))
-    store_release(estimate, root, public, history)
-    return str(release_files(estimate, root).page)
+    return str(store_run(KINDS[data["kind"]].from_json(data), root, public, ledger).page)
 
 
 def _standing(ledger: Ledger, job: Job) -> Standing:
     return Standing.of(ledger, job.dataset, parse_budget(job.budget))
-
-
-def _public_rows(estimate: Any, job: Job) -> PublicTable | None:
-    """The public rows that the release was made with, if the file still has them."""
-    try:
-        public = PublicTable.open(job.public, estimate.columns)
-    except PubPrivError:
-        return None
-    return public if public.sha256 == estimate.provenance["public_sha256"] else None
 
 
 def publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
@@ -138,12 +128,13 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
     name = dataset or "simulation"
     parts = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
     guarantee = statement["guarantee"].get("text", parts)
+    unit = declared(statement["unit"]) if dataset else statement["unit"]
     page = create_markdown_artifact(
         key=artifact_key(name, "privacy"),
         description=f"Privacy statement of {name}, release {release_id or 'none'}",
         markdown=(
             f"## Privacy of {name}\n\n"
-            f"One record is {statement['unit']}; neighbouring tables: {statement['neighbouring']}.\n\n"
+            f"One record is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
             f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
         ),
@@ -156,45 +147,22 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
     return _identity(page), _identity(charges)
 
 
-def publish_components(
-    weights: np.ndarray, means: np.ndarray, columns: Sequence[str], dataset: str | None, release_id: str | None
-) -> UUID:
-    """Show a released mixture: one row per component, after a check that it is one.
+def publish_numbers(estimate: Estimate) -> UUID:
+    """Show the released numbers: one row per component of a mixture, else one row per column, after a check.
 
     Raises:
-        InvalidInput: weights that do not sum to one, or a mean that is not finite.
+        InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
-    frame = released_table(weights, means, columns)
-    validate_released(frame)
-    name = dataset or "simulation"
-    components = create_table_artifact(
-        key=artifact_key(name, "components"),
-        description=f"Released mixture of {name}, release {release_id or 'none'}",
+    several = estimate.n_components is not None
+    frame = released_table(estimate.numbers()) if several else estimates_table(estimate.numbers())
+    (validate_released if several else validate_estimates)(frame)
+    name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"] or "none"
+    table = create_table_artifact(
+        key=artifact_key(name, "components" if several else estimate.kind),
+        description=f"Released {'mixture' if several else estimate.kind} of {name}, release {release_id}",
         table=_cells(frame),
     )
-    return _identity(components)
-
-
-def publish_estimates(estimate: Any, dataset: str | None, release_id: str | None) -> UUID:
-    """Show a released mean or Gaussian: one row per column, with standard errors.
-
-    Args:
-        estimate: a `MeanEstimate` or `GaussianEstimate`.
-        dataset: its name, or None for a simulation.
-        release_id: of the run, or None.
-
-    Raises:
-        InvalidInput: a number that is not finite, or a variance that is not positive.
-    """
-    frame = estimates_table(estimate)
-    validate_estimates(frame)
-    name = dataset or "simulation"
-    estimates = create_table_artifact(
-        key=artifact_key(name, estimate.kind),
-        description=f"Released {estimate.kind} of {name}, release {release_id or 'none'}",
-        table=_cells(frame),
-    )
-    return _identity(estimates)
+    return _identity(table)
 
 
 def _cells(frame: Any) -> list[dict[str, Any]]:

@@ -28,7 +28,8 @@ from pubpriv.privacy.ledger.book import Book
 # children are forked from a process that has the libraries and no threads; what they patch dies with them
 processes = multiprocessing.get_context("forkserver")
 _LIBRARIES = (
-    "mpmath opendp.prelude pandas pyarrow.parquet pytest scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
+    "mpmath opendp.domains opendp.measurements pandas pyarrow.parquet pytest "
+    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
 )
 processes.set_forkserver_preload(
     ["pubpriv.jobs", "pubpriv.mixture.pipeline", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.models import GaussianEstimate, MeanEstimate, Mixture, MixtureEstimate
+from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate
+from pubpriv.released.law import Mixture
 
 GUARANTEE = {
     "kind": "zcdp",

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 from pubpriv.distances import bottleneck_matching, dist_gmm, dist_param, total_variation
 from pubpriv.errors import InvalidInput
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 
 def gaussian(d, generator, near=1.0):

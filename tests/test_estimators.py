@@ -20,7 +20,7 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     from flows import estimate
     from flows.parameters import form_of
     from pubpriv.audit.recording import drivers
-    from pubpriv.models import KINDS
+    from pubpriv.released.kinds import KINDS
 
     for app in (fit.app, plan.app):
         assert estimator.name in [command.name for command in app.registered_commands]
@@ -83,8 +83,8 @@ def test_checks_of_an_estimator_take_its_settings():
 
     common = ("t.parquet", "p.csv", None, "zcdp:1", "visits", "sqlite:///l.db", "r1")
     job = Job.of(estimator_named("mean"), *common, covariance="sigma.csv")
-    assert job.inputs() == ("t.parquet", "p.csv", "l.db", "sigma.csv")
-    assert Job.of(estimator_named("mean"), *common).inputs() == ("t.parquet", "p.csv", "l.db")
+    assert job.inputs() == ("t.parquet", "l.db", "p.csv", "sigma.csv")
+    assert Job.of(estimator_named("mean"), *common).inputs() == ("t.parquet", "l.db", "p.csv")
     few = SimpleNamespace(rows=[0, 1])
     assert Job.of(MIXTURE, *common).advice(few) == ()
     assert Job.of(MIXTURE, *common, n_components=2).advice(few)

@@ -139,6 +139,6 @@ def test_what_is_asked_is_what_was_planned_priced_and_rehearsed(name, monkeypatc
         assert question.squared_distance == blank.squared_distance <= planned[label].price
         noise, expected = ({part: each.noise_scale for part, each in q.parts.items()} for q in (question, blank))
         assert noise == expected
-        if "bks" not in name:  # a level has at most as many groups as its question was rehearsed for
+        if "bks" not in name and name != "k looked for":  # there sizes are those of the largest question to come
             size, expected = ({part: each.size for part, each in q.parts.items()} for q in (question, blank))
             assert size == expected

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
@@ -46,6 +47,10 @@ PARTITIONS: dict[str, Partition] = {
     "cells": _cells(WEST, EAST),
     "refined": Refined(NearestPoint(PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
 }
+BALLS = Balls(
+    (Cylinder(Frame(WEST), 2.0), Cylinder(Frame.of(np.array(EAST), np.array([[1.0, 0.0]])), 3.0)),
+    (((0, True), (1, False)), ((0, False), (1, True)), ((0, False), (1, False))),
+)
 CENTERS = {"everything": [WEST], "nearest": [WEST, EAST], "cells": [WEST, EAST], "refined": [WEST, EAST, NORTH]}
 
 
@@ -122,6 +127,7 @@ def at_the_edge() -> dict[str, Question]:
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     frames = frames_of("everything")
     return {
+        "counts-balls": Counts.priced(BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(PLANE, (WEST, EAST, NORTH)), PRICE),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "moments-overflow": Moments.priced(one, steep, radius, PRICE, SHARES),

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from pubpriv.audit.attacks import HALVES, attacks
-from pubpriv.audit.finding import Finding
+from pubpriv.audit.finding import Claims, Finding, promised
 from pubpriv.audit.worlds import DATASET, Crash, WatchedNoise, World, world
 from pubpriv.curator import Release
 from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
@@ -20,9 +20,6 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubP
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import ceil_units
-
-Told = Iterator[tuple[str, bool]]
-"""A claim in words, and whether it stands."""
 
 BUDGET = ZeroConcentratedDP(100)
 MARK = 73921.46508
@@ -43,22 +40,16 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
 
 def tried(name: str, story: "Story", place: World, question: Question, release_id: str) -> Finding:
     """One promise as a finding; the ledger must verify, and must not have shrunk, after every one."""
-    before, broken, claims = place.spent, [], 0
-    try:
-        for claim, stands in story(place, question, release_id):
-            claims += 1
-            if not stands:
-                broken.append(claim)
+
+    def claims() -> Claims:
+        before = place.spent
+        yield from story(place, question, release_id)
         place.ledger.verify(DATASET)
         paid = sum(charge.price_ledger.main for run in place.ledger.history(DATASET) for charge in run.charges)
-        if place.spent != paid:
-            broken.append("what was spent is the sum of the charges")
-        if place.spent < before:
-            broken.append("what was spent never falls")
-    except Exception as error:  # whatever a broken product raises, its promise does not stand
-        broken.append(f"the story ends; {type(error).__name__} came instead")
-    detail = f"{claims} claims, and the ledger verifies" if not broken else "does not stand: " + "; ".join(broken)
-    return Finding("door", f"{name} ({type(question).__name__})", None, None, not broken, detail)
+        yield "what was spent is the sum of the charges", place.spent == paid
+        yield "what was spent never falls", place.spent >= before
+
+    return promised("door", f"{name} ({type(question).__name__})", claims(), ", and the ledger verifies")
 
 
 def same(first: Release, second: Release) -> bool:
@@ -82,7 +73,7 @@ def cost_of(question: Question) -> int:
 # -- promises -------------------------------------------------------------------------------------------------
 
 
-def paid_before_the_look(place: World, question: Question, release_id: str) -> Told:
+def paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
     """Between charge and answer, another connection sees the charge and no answer."""
     seen: list[tuple[list[str], bool]] = []
 
@@ -100,7 +91,7 @@ def paid_before_the_look(place: World, question: Question, release_id: str) -> T
     yield "there is one charge and one answer", place.kinds(release_id) == ["opened", "charged", "published"]
 
 
-def what_leaves_is_what_is_stored(place: World, question: Question, release_id: str) -> Told:
+def what_leaves_is_what_is_stored(place: World, question: Question, release_id: str) -> Claims:
     """The answer is the ledger's, and asking again repeats it at no cost and without a look."""
     noise = WatchedNoise()
     curator = place.enter(release_id, BUDGET, noise)
@@ -118,7 +109,7 @@ def what_leaves_is_what_is_stored(place: World, question: Question, release_id: 
     yield "a repeat costs nothing", place.spent == paid
 
 
-def a_crash_is_resumed(place: World, question: Question, release_id: str) -> Told:
+def a_crash_is_resumed(place: World, question: Question, release_id: str) -> Claims:
     """A crash between charge and answer leaves the charge; the next attempt answers the question that was paid for."""
     cost, before = cost_of(question), place.spent
     for _ in range(2):
@@ -136,7 +127,7 @@ def a_crash_is_resumed(place: World, question: Question, release_id: str) -> Tol
     yield "a retry repeats that answer", same(answer, place.enter(release_id, BUDGET).release(question, "a"))
 
 
-def a_failure_has_one_text(place: World, question: Question, release_id: str) -> Told:
+def a_failure_has_one_text(place: World, question: Question, release_id: str) -> Claims:
     """What fails behind the charge leaves as one fixed text that quotes nothing; the charge is kept."""
     cost, before = cost_of(question), place.spent
     failures: list[PrivateStepFailed] = []
@@ -155,7 +146,7 @@ def a_failure_has_one_text(place: World, question: Question, release_id: str) ->
     yield "closing refunds nothing", place.spent == before + cost
 
 
-def a_failing_scan_is_the_same(place: World, question: Question, release_id: str) -> Told:
+def a_failing_scan_is_the_same(place: World, question: Question, release_id: str) -> Claims:
     """A table that cannot be scanned after the charge: same text, and the charge is kept."""
     cost, before = cost_of(question), place.spent
     curator = place.enter(release_id, BUDGET)
@@ -171,7 +162,7 @@ def a_failing_scan_is_the_same(place: World, question: Question, release_id: str
     yield "there is no answer", stored(place, release_id, "a") is None
 
 
-def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Told:
+def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """While one process draws, another answers the same label: one charge, one answer, and both return it."""
     cost, before = cost_of(question), place.spent
     faster: list[Release] = []
@@ -190,7 +181,7 @@ def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: s
     yield "it stays the answer", same(faster[0], place.enter(release_id, BUDGET).release(question, "a"))
 
 
-def a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Told:
+def a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """A run that is closed while it draws publishes nothing; what it was charged stays charged."""
     cost, before = cost_of(question), place.spent
     late = WatchedNoise(lambda: place.ledger.close_run(DATASET, release_id, "recovered"))
@@ -204,7 +195,7 @@ def a_late_draw_is_dropped(place: World, question: Question, release_id: str) ->
     yield "the charge stays", place.spent == before + cost
 
 
-def a_closed_run_repeats_and_charges_no_more(place: World, question: Question, release_id: str) -> Told:
+def a_closed_run_repeats_and_charges_no_more(place: World, question: Question, release_id: str) -> Claims:
     """Closing returns what was not charged, keeps answers, and ends charges."""
     cost, free = cost_of(question), place.ledger.balance(DATASET).remaining.main
     curator = place.enter(release_id, BUDGET)
@@ -222,7 +213,7 @@ def a_closed_run_repeats_and_charges_no_more(place: World, question: Question, r
     yield "a new label is refused", refused and place.spent == paid
 
 
-def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str) -> Told:
+def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str) -> Claims:
     """A question for which there is no room draws nothing, costs nothing and leaves no record of a charge."""
     before, noise = place.spent, WatchedNoise()
     curator = place.enter(release_id, ZeroConcentratedDP("0.000001"), noise)
@@ -240,7 +231,7 @@ def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str
     yield "nothing is charged", place.spent == before and "charged" not in place.kinds(release_id)
 
 
-Story = Callable[[World, Question, str], Told]
+Story = Callable[[World, Question, str], Claims]
 PROMISES: dict[str, Story] = {
     "paid before the look": paid_before_the_look,
     "what leaves is what is stored": what_leaves_is_what_is_stored,

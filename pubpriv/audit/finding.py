@@ -1,7 +1,11 @@
 """What an audit says: one line per promise that was tried."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
+
+Claims = Iterator[tuple[str, bool]]
+"""What is claimed, in words, and whether it holds."""
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,34 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the verdict."""
         return asdict(self) | {"verdict": self.verdict}
+
+
+def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], also: str = "") -> Finding:
+    """A finding of claims that are tried one after another; it holds if all of them do.
+
+    Args:
+        check: module that finds.
+        mechanism: what was tried, in words.
+        claims: each with whether it holds; what they raise breaks the promise, and is named by its type alone.
+        also: added to the number of claims where all hold.
+    """
+    broken, count = [], 0
+    try:
+        for claim, holds in claims:
+            count += 1
+            if not holds:
+                broken.append(claim)
+    except Exception as error:  # whatever a broken product raises, its promise does not hold
+        broken.append(f"the story ends; {type(error).__name__} came instead")
+    number = "1 claim" if count == 1 else f"{count} claims"
+    detail = "does not stand: " + "; ".join(broken) if broken else f"{number}{also}"
+    return Finding(check, mechanism, None, None, not broken, detail)
+
+
+def refuses(action: Callable[[], Any], *refusals: type[Exception]) -> bool:
+    """Whether `action` is refused in one of these ways; another exception goes on to whoever called."""
+    try:
+        action()
+    except refusals:
+        return True
+    return False

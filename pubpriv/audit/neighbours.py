@@ -45,7 +45,7 @@ def integers(totals: dict[str, np.ndarray]) -> Integers:
 
 def difference(first: Integers, second: Integers) -> Integers:
     """second - first, part by part."""
-    assert list(first) == list(second)
+    _hold(list(first) == list(second), "neighbours have totals of other parts")
     return {name: [b - a for a, b in zip(first[name], second[name], strict=True)] for name in first}
 
 
@@ -56,12 +56,18 @@ def distance(question: Question, delta: Integers) -> Fraction:
         changes = list(accumulate(delta["histogram"]))
         worst = _worst_path(changes, 0, 1 << question.steps)
         return worst * Fraction(part.factor, part.noise_scale) ** 2
-    assert set(delta) == set(question.parts)
+    _hold(set(delta) == set(question.parts), "totals are of other parts than the question declares")
     found = Fraction(0)
     for name, part in question.parts.items():
-        assert len(delta[name]) == part.size
+        _hold(len(delta[name]) == part.size, f"the totals of {name} have another size than the question declares")
         found += Fraction(part.factor**2 * sum(d * d for d in delta[name]), part.noise_scale**2)
     return found
+
+
+def _hold(holds: bool, otherwise: str) -> None:
+    """Raise unless something holds, under `python -O` too, where `assert` does nothing."""
+    if not holds:
+        raise AssertionError(otherwise)
 
 
 def _worst_path(changes: list[int], low: int, high: int) -> int:
@@ -82,8 +88,8 @@ def check(question: Question, first: Integers, second: Integers) -> float:
     delta = difference(first, second)
     found = distance(question, delta)
     if isinstance(question, Bisection):
-        assert max(map(abs, accumulate(delta["histogram"]))) <= 1, "a count moved by more than one"
-    assert found <= question.squared_distance, "neighbours are further apart than the declared sensitivity"
+        _hold(max(map(abs, accumulate(delta["histogram"]))) <= 1, "a count moved by more than one")
+    _hold(found <= question.squared_distance, "neighbours are further apart than the declared sensitivity")
     return float(found / question.squared_distance)
 
 

@@ -200,7 +200,7 @@ def _mixture(
 
     def run(curator: Curator) -> Any:
         found = estimate_mixture(public, curator, **{"n_components": k, **options}).to_json()
-        del found["provenance"]["created"]  # the time of day
+        del found["provenance"]["created"]  # the day, which may end meanwhile
         return found
 
     return Driver(name, run, private, budget)
@@ -213,7 +213,7 @@ def _one_gaussian(name: str, estimate: Callable[[np.ndarray, Curator], Any], see
 
     def run(curator: Curator) -> Any:
         found = estimate(public, curator).to_json()
-        del found["provenance"]["created"]  # the time of day
+        del found["provenance"]["created"]  # the day, which may end meanwhile
         return found
 
     return Driver(name, run, private, ZeroConcentratedDP("0.5"))

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Iterator
 
-from pubpriv.audit import canary, door, noise_law, prices, recording, sensitivity
+from pubpriv.audit import books, canary, door, files, malformed, names, noise_law, prices, recording, sensitivity
 from pubpriv.audit.finding import Finding
 
 Check = Callable[[bool, int], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("sensitivity", sensitivity.findings),
+    ("files", files.findings),
+    ("malformed", malformed.findings),
     ("prices", prices.findings),
     ("noise_law", noise_law.findings),
     ("canary", canary.findings),
     ("recording", recording.findings),
     ("door", door.findings),
+    ("books", books.findings),
+    ("names", names.findings),
 )
 """By the name that their findings carry."""
 

@@ -110,7 +110,7 @@ class RecordingBooks(SimulatedBooks):
         if kept is None:
             return standing
         answer = self.publish(label, "kept", kept.answer)
-        return Standing(json.loads(kept.question), answer, "kept")
+        return Standing(json.loads(kept.question), answer, "kept", kept.event)
 
     def publish(self, label: str, attempt: str, answer: Answer) -> Answer:
         """As a simulation does."""

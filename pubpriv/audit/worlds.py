@@ -15,8 +15,8 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import ArrayTable, PrivateTable
+from pubpriv.ledger import Ledger
 from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
-from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 
 DATASET = "audited"
@@ -62,7 +62,8 @@ def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
     """A world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         names = [f"x{i}" for i in range(rows.shape[1])]
-        path = Path(folder) / "records.parquet"
+        path = Path(folder) / "table" / "records.parquet"
+        path.parent.mkdir()
         _write(path, rows)
         table = PrivateTable.open(path, names)
         url = f"sqlite:///{folder}/ledger.db"

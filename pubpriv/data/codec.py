@@ -13,6 +13,8 @@ T = TypeVar("T", bound=type)
 
 _TYPES: dict[str, type] = {}
 _SCALARS = frozenset((float, int, str, bool, type(None)))
+_PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
+"""A subclass's value as JSON will write it, whatever the subclass says of itself."""
 
 
 def public_value(cls: T) -> T:
@@ -37,8 +39,11 @@ def to_json(value: Any) -> Any:
         return {"type": type(value).__name__, **fields}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or isinstance(value, bool):
         return value
+    for scalar, plain in _PLAIN.items():
+        if isinstance(value, scalar):
+            return plain(value)
     raise TypeError(f"{type(value).__name__} is not a public value")
 
 
@@ -54,6 +59,29 @@ def from_json(data: Any) -> Any:
     if isinstance(data, list):
         return tuple(from_json(item) for item in data)
     return data
+
+
+def rebuilt(value: Any) -> Any:
+    """`from_json(to_json(value))`, without writing it: every class checks its fields again, and nothing else goes on.
+
+    What a frozen dataclass carries beside its fields, and values that it was given past its constructor, end here.
+    """
+    known: dict[int, Any] = {}
+
+    def again(value: Any) -> Any:
+        if type(value) is tuple and _SCALARS.issuperset(map(type, value)):
+            return value  # cannot be changed
+        cls = _TYPES.get(type(value).__name__)
+        if cls is type(value) and dataclasses.is_dataclass(value):
+            if id(value) not in known:
+                fields = {field.name: again(getattr(value, field.name)) for field in dataclasses.fields(value)}
+                known[id(value)] = cls(**fields)
+            return known[id(value)]
+        if isinstance(value, tuple | list):
+            return tuple(map(again, value))
+        return to_json(value)
+
+    return again(value)
 
 
 def canonical(data: Any) -> str:

@@ -16,7 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
+from pubpriv.data.checks import MOST_DIRECTIONS, kind, numbers
 from pubpriv.data.codec import public_value
+from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
 """R: the radius of the ball of integers, per record."""
@@ -31,11 +33,36 @@ class Frame:
         center: c, d numbers in the table's own units.
         matrix: W, ell rows of d numbers, or None.
         diagonal: d factors where matrix is None; None for all 1.
+
+    Raises:
+        InvalidInput: lengths that do not fit each other, or numbers that are not finite.
     """
 
     center: tuple[float, ...]
     matrix: tuple[tuple[float, ...], ...] | None = None
     diagonal: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        numbers("the center of a frame", self.center)
+        if self.matrix is not None and self.diagonal is not None:
+            raise InvalidInput("a frame has a matrix or a diagonal, not both")
+        if self.diagonal is not None:
+            numbers("the diagonal of a frame", self.diagonal, len(self.center))
+        if self.matrix is not None:
+            kind("the matrix of a frame", self.matrix, tuple)
+            for row in self.matrix:
+                numbers("each row of the matrix of a frame", row, len(self.center))
+        if not 0 < self.dimension <= MOST_DIRECTIONS:
+            raise InvalidInput(f"a frame has 1 to {MOST_DIRECTIONS} directions")
+
+    def check(self, columns: int) -> None:
+        """The frame can map records of so many columns.
+
+        Raises:
+            InvalidInput: it maps records of another length.
+        """
+        if len(self.center) != columns:
+            raise InvalidInput(f"a frame maps {len(self.center)} columns, but the table has {columns}")
 
     @classmethod
     def of(cls, center: np.ndarray, matrix: np.ndarray | None = None) -> "Frame":
@@ -94,8 +121,17 @@ class Frame:
 
 
 def squared_norms(z: np.ndarray) -> np.ndarray:
-    """|z|^2 of each column of z (ell, length)."""
-    return np.asarray(np.einsum("ij,ij->j", z, z))
+    """|z|^2 of each column of z (ell, length), each the same bits whatever the other columns and their number.
+
+    Each square and each sum is rounded by itself: one pass for both may be fused on some processors for whole
+    vectors and not for the rest of a row, and a sum along short columns may be taken in another order.
+    """
+    total = np.square(z[0])
+    square = np.empty_like(total)
+    for row in z[1:]:
+        np.square(row, out=square)
+        total += square
+    return np.asarray(total)
 
 
 def grid_scale(dimension: int, radius: float) -> float:
@@ -116,17 +152,17 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
 
     Every operation on z is a single rounding of one cell, so a column's result does not depend on the others.
 
-    Exactness of the check: if every |q_j| <= GRID the sum of squares is an integer below ell * 2^32 < 2^53,
-    hence exact; if some |q_j| is larger, or not finite, the float sum is larger than GRID^2, or NaN, since
-    adding squares never makes a float sum smaller. So `keep` is the positive condition in exact arithmetic.
-    A squared norm that overflowed is not finite, and its record is odd.
+    Exactness of the check: if every |q_j| <= GRID the sum of squares is an integer of at most ell * 2^32 <= 2^52,
+    hence exact in any order, fused or not; if some |q_j| is larger, or not finite, the float sum is larger than
+    GRID^2, or NaN, since adding squares never makes a float sum smaller. So `keep` is the positive condition in
+    exact arithmetic. A squared norm that overflowed is not finite, and its record is odd.
     """
     z *= grid_scale(z.shape[0], radius)
     beyond = norms > radius * radius
     if beyond.any():
         z[:, beyond] *= radius / np.sqrt(norms[beyond])
     q = np.rint(z, out=z)
-    keep = (squared_norms(q) <= float(GRID * GRID)) & np.isfinite(norms)
+    keep = (np.einsum("ij,ij->j", q, q) <= float(GRID * GRID)) & np.isfinite(norms)
     counted = int(np.count_nonzero(keep))
     if counted < len(keep):
         np.copyto(q, 0.0, where=~keep)

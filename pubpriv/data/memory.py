@@ -7,10 +7,11 @@ run then asks all its questions of the rows that it read first.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
+from pubpriv.data.confined import Confined
 from pubpriv.data.tables import PrivateTable
 
 MOST_BYTES = 1 << 26
@@ -18,7 +19,7 @@ MOST_BYTES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Kept:
+class _Kept(Confined):
     """A chunk that remembers its blocks."""
 
     chunk: Any
@@ -44,7 +45,7 @@ class _Kept:
         self.memory[self.number] = read
 
 
-class Remembered:
+class Remembered(Confined):
     """A private table for one curator's scans: rows are decoded in the first, and counted in every one."""
 
     def __init__(self, table: PrivateTable) -> None:
@@ -54,10 +55,6 @@ class Remembered:
     def chunks(self) -> list[_Kept]:
         """The table's chunks, after its check of the row count."""
         return [_Kept(chunk, self._memory, number) for number, chunk in enumerate(self._table.chunks())]
-
-    def __reduce__(self) -> NoReturn:
-        """Rows do not leave the process."""
-        raise TypeError("decoded rows are not pickled")
 
 
 def remembering(table: Any) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.regions import View
+from pubpriv.data.regions import View, check_points
+from pubpriv.errors import InvalidInput
 
 WIDTH = 0.25
 """Length of a bin, in halves of the distance of the two centers."""
@@ -40,8 +41,13 @@ class PairBins:
     centers: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
+        check_points("the centers of PairBins", self.frame, self.centers)
         if len(self.centers) < 2:
-            raise ValueError("PairBins need two centers")
+            raise InvalidInput("PairBins need two centers")
+
+    def check(self, columns: int) -> None:
+        """The frame fits the columns."""
+        self.frame.check(columns)
 
     @property
     def n_regions(self) -> int:

@@ -11,11 +11,14 @@ from typing import Protocol
 
 import numpy as np
 
+from pubpriv.data.checks import integer, kind, kinds, numbers
 from pubpriv.data.codec import public_value
+from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
+from pubpriv.errors import InvalidInput
 
 
-class Workspace:
+class Workspace(Confined):
     """Arrays that one thread uses again for block after block: fresh ones would cost more than the arithmetic."""
 
     def __init__(self) -> None:
@@ -29,7 +32,7 @@ class Workspace:
         return found
 
 
-class View:
+class View(Confined):
     """One block of records and what was computed of it, so that assignment and statistic share a map."""
 
     def __init__(self, block: np.ndarray, workspace: Workspace | None = None) -> None:
@@ -58,9 +61,7 @@ class View:
             cells = self.block if wanted.all() else np.compress(wanted, self.block, axis=1)
             room = self._workspace.array("picked", (self.block.size,))[: cells.size]
             z = frame.map_cells(cells, room.reshape(cells.shape))
-            # squares are added cell after cell, whatever else is picked; of one record alone NumPy would add several
-            # at a time
-            return z, squared_norms(z) if z.shape[1] != 1 else np.add.accumulate(z * z, axis=0)[-1]
+            return z, squared_norms(z)
         z, norms = self.mapped(frame)
         del self._mapped[id(frame)]
         if wanted.all():
@@ -75,6 +76,9 @@ class Partition(Protocol):
     def n_regions(self) -> int:
         """How many regions there are."""
 
+    def check(self, columns: int) -> None:
+        """The partition can sort records of so many columns; InvalidInput if not."""
+
     def assign(self, view: View) -> np.ndarray:
         """Region of each record of the block: int64 (length,), -1 for none."""
 
@@ -85,6 +89,9 @@ class Everything:
     """One region: every record whose cells, and their sum, are finite."""
 
     n_regions = 1
+
+    def check(self, columns: int) -> None:
+        """Records of any length will do."""
 
     def assign(self, view: View) -> np.ndarray:
         """0 where the sum of the cells is finite; no infinite or missing cell has a finite sum."""
@@ -99,12 +106,30 @@ class NearestPoint:
     Attributes:
         frame: public map into the space where distances are meant.
         points: (count, ell), in that space.
-        groups: region of each point, 0 to n_regions - 1.
+        groups: region of each point, 0 to n_regions - 1; every region has a point.
+
+    Raises:
+        InvalidInput: points and groups that do not fit each other or the frame.
     """
 
     frame: Frame
     points: tuple[tuple[float, ...], ...]
     groups: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        check_points("the points of NearestPoint", self.frame, self.points)
+        kind("the groups of NearestPoint", self.groups, tuple)
+        for group in self.groups:
+            integer("each of the groups of NearestPoint", group, 0)
+        if len(self.groups) != len(self.points):
+            raise InvalidInput(f"NearestPoint has {len(self.points)} points, but {len(self.groups)} groups")
+        used = set(self.groups)
+        if used != set(range(len(used))):
+            raise InvalidInput("the groups of NearestPoint must be numbered 0, 1, ... without a gap")
+
+    def check(self, columns: int) -> None:
+        """The frame fits the columns."""
+        self.frame.check(columns)
 
     @property
     def n_regions(self) -> int:
@@ -137,6 +162,15 @@ class Cells:
     frames: tuple[Frame, ...]
     offsets: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        kinds("the frames of Cells", self.frames, Frame)
+        numbers("the offsets of Cells", self.offsets, len(self.frames))
+
+    def check(self, columns: int) -> None:
+        """Every frame fits the columns."""
+        for frame in self.frames:
+            frame.check(columns)
+
     @property
     def n_regions(self) -> int:
         """Number of components."""
@@ -168,6 +202,19 @@ class Refined:
     groups: NearestPoint | Everything
     inner: tuple[Cells, ...]
 
+    def __post_init__(self) -> None:
+        kind("the groups of Refined", self.groups, NearestPoint, Everything)
+        kinds("the inner partitions of Refined", self.inner, Cells)
+        if self.groups.n_regions != len(self.inner):
+            raise InvalidInput(
+                f"Refined has {self.groups.n_regions} groups, but inner partitions for {len(self.inner)}"
+            )
+
+    def check(self, columns: int) -> None:
+        """Every part fits the columns."""
+        for part in (self.groups, *self.inner):
+            part.check(columns)
+
     @property
     def n_regions(self) -> int:
         """Regions of all inner partitions."""
@@ -183,6 +230,18 @@ class Refined:
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels
+
+
+def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...]) -> None:
+    """`points` are at least one, each in the space into which `frame` maps.
+
+    Raises:
+        InvalidInput: they are not.
+    """
+    kind("the frame of a partition", frame, Frame)
+    kinds(what, points, tuple)
+    for point in points:
+        numbers(f"each of {what}", point, frame.dimension)
 
 
 def shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:

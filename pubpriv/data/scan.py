@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.progress import Count, watched
-from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.base import Question, Totals, nothing
 from pubpriv.data.regions import View, Workspace
 
 
@@ -34,9 +34,9 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
     chunks = table.chunks()
     with _single_threaded_blas(), watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
         if executor is not None:
-            return _sum(_counted(executor.map(partial(scan_chunk, question), chunks), count))
-        with ThreadPoolExecutor(max_workers=min(len(chunks), cpu_count() or 1)) as threads:
-            return _sum(threads.map(partial(scan_chunk, question, count=count), chunks, range(len(chunks))))
+            return _sum(question, _counted(executor.map(partial(scan_chunk, question), chunks), count))
+        with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
+            return _sum(question, threads.map(partial(scan_chunk, question, count=count), chunks, range(len(chunks))))
 
 
 def scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Totals:
@@ -52,7 +52,7 @@ def scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | N
     # odd cells must leave no warning behind: a warning would depend on values
     with _single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
-        return _sum(question.totals(View(block, workspace)) for block in blocks)
+        return _sum(question, (question.totals(View(block, workspace)) for block in blocks))
 
 
 def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
@@ -63,14 +63,14 @@ def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
         yield piece
 
 
-def _sum(pieces: Iterable[Totals]) -> Totals:
-    total: Totals = {}
+def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
+    """The sum of pieces of the announced shapes; zeros where there are no records."""
+    total = nothing(question)
     for piece in pieces:
-        for name, values in piece.items():
-            if name in total:
-                total[name] += values
-            else:
-                total[name] = values
+        for name, known in total.items():
+            if piece[name].shape != known.shape:  # one number would be added to many
+                raise ValueError("totals of other shapes than the question announced")
+            np.add(known, piece[name], out=known)
     return total
 
 

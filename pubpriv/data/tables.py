@@ -8,6 +8,7 @@ key-value metadata, no partition folders, no sizes, no time stamps.
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,9 +18,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pubpriv.data.arrow import numbers_of
 from pubpriv.data.columns import Column, parse_columns
-from pubpriv.data.stores import canonical, list_files, locate, read_public
+from pubpriv.data.public_columns import PublicColumn, chosen_cells, of_array, of_arrow, of_frame
+from pubpriv.data.stores import list_files, locate, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.places import canonical, is_url, root_and_pattern
 
 T = TypeVar("T")
 
@@ -81,15 +85,29 @@ class Chunk:
 class PrivateTable:
     """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
 
+    One that is made by hand has the same one name and is held against the files before each look (`chunks`).
+
     Attributes:
         uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
         columns: declared columns, in order.
         n_rows: the number of records, which is public.
+
+    Raises:
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows.
     """
 
     uri: str
     columns: tuple[Column, ...]
     n_rows: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "uri", canonical(self.uri))
+        if not isinstance(self.columns, tuple) or not all(type(column) is Column for column in self.columns):
+            raise InvalidInput("a private table has a tuple of columns: open it with PrivateTable.open")
+        if parse_columns(self.column_names) != self.columns:
+            raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
+        if type(self.n_rows) is not int or self.n_rows < 1:
+            raise InvalidInput("a private table has a positive number of rows: open it with PrivateTable.open")
 
     @classmethod
     def open(
@@ -134,10 +152,6 @@ class PrivateTable:
         """Columns of the estimate, as written."""
         return tuple(column.name for column in self.columns)
 
-    def covers(self, path: str) -> bool:
-        """Whether `path` is one of this table's files."""
-        return canonical(path) in {canonical(file) for file in _files(self.uri)}
-
     def chunks(self) -> list[Chunk]:
         """The units of a scan, after a check that n is what it was.
 
@@ -151,13 +165,16 @@ class PrivateTable:
             for group, rows in enumerate(groups)
         ]
         if sum(rows for _, _, rows in found) != self.n_rows:
-            raise InvalidInput(f"the private table {self.uri} changed its number of rows: open it again")
+            raise InvalidInput(
+                f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
+                "put back what it was to finish this one"
+            )
         return [Chunk(path, group, self.columns, rows) for path, group, rows in found]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ArrayTable:
-    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy."""
+    """Rows in memory, for simulations: the same interface as `PrivateTable`, and no privacy; shown without a value."""
 
     rows: np.ndarray
     columns: tuple[Column, ...]
@@ -211,10 +228,12 @@ class PublicTable:
         rows: (m, d) float64, all finite, read-only.
         sha256: hash of the columns and the bits of the rows.
         dropped: rows left out because a cell was null or not finite after its map.
+        source: canonical name of the file, folder or glob that they were read from; None: they were made otherwise.
     """
 
-    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0) -> None:
+    def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0, source: str | None = None) -> None:
         self.columns = columns
+        self.source = None if source is None else canonical(source)
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
         self.rows.flags.writeable = False
         self.dropped = dropped
@@ -236,29 +255,43 @@ class PublicTable:
         """
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
-        frame = _public_frame(source, columns)
-        if frame.empty:
+        return cls._chosen(_public_columns(source, columns), columns, source_of(source))
+
+    @classmethod
+    def _chosen(
+        cls, found: list[PublicColumn], columns: list[str] | tuple[str, ...] | None, source: str | None
+    ) -> "PublicTable":
+        if not any(column.rows for column in found):
             raise InvalidInput("the public table has no rows")
         if columns is None:
-            numeric = [str(name) for i, name in enumerate(frame.columns) if _is_numeric(frame.iloc[:, i])]
+            numeric = [column.name for column in found if column.numbers is not None]
             if not numeric:
                 raise InvalidInput("the public table has no numeric column")
             columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
         wanted = parse_columns(columns)
-        rows = np.column_stack([_public_cells(frame, column) for column in wanted])
+        rows = np.column_stack([chosen_cells(found, column) for column in wanted])
         whole = np.isfinite(rows).all(axis=1)
         if not whole.any():
             raise InvalidInput("the public table has no row in which every column has a finite value")
-        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()))
+        return cls(tuple(c.name for c in wanted), rows[whole], int((~whole).sum()), source)
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
         """The same rows with `columns`: names of this table's columns, or expressions of them."""
-        import pandas as pd
-
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
-            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped)
-        return PublicTable.open(pd.DataFrame(self.rows, columns=list(self.columns)), columns)
+            return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
+        return PublicTable._chosen(of_array(self.rows, self.columns), columns, self.source)
+
+
+def source_of(public: Any) -> str | None:
+    """Canonical name of the file, folder or glob that public rows are, or were read from; None for rows in memory.
+
+    Raises:
+        InvalidInput: a path that is no name of a table; see `places.canonical`.
+    """
+    if isinstance(public, str | os.PathLike):
+        return canonical(os.fspath(public))
+    return public.source if isinstance(public, PublicTable) else None
 
 
 def _parquet() -> Any:
@@ -280,7 +313,7 @@ def _attempt(action: Callable[[], T], where: str, otherwise: str) -> T:
         failure = error.with_traceback(None)
     except OSError as error:
         # Arrow calls a footer that it cannot decode an OSError, without a number
-        damaged = error.errno is None and "://" not in where
+        damaged = error.errno is None and not is_url(where)
         failure = (
             InvalidInput(otherwise)
             if damaged
@@ -316,7 +349,7 @@ def _footer(path: str, where: str) -> tuple[Any, list[int]]:
 
 def _footers(paths: list[str], where: str) -> list[tuple[Any, list[int]]]:
     """`_footer` of each file; those of a distant store are fetched side by side, for each takes some round trips."""
-    if "://" not in where or len(paths) == 1:
+    if not is_url(where) or len(paths) == 1:
         return [_footer(path, where) for path in paths]
     with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
         return list(threads.map(lambda path: _footer(path, where), paths))
@@ -339,7 +372,7 @@ def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterat
     """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
     block, filled = np.empty((len(columns), length)), 0
     for batch in batches:
-        cells = [_private_cells(batch, column) for column in columns]
+        cells = [numbers_of(batch.column(batch.schema.get_field_index(column.source))) for column in columns]
         taken = 0
         while taken < batch.num_rows:
             step = min(length - filled, batch.num_rows - taken)
@@ -360,26 +393,13 @@ def _mapped(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
     return block
 
 
-def _private_cells(batch: Any, column: Column) -> np.ndarray:
-    """One column as float64, nulls as NaN; never fails on a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    cells = batch.column(batch.schema.get_field_index(column.source))
-    if not pa.types.is_float64(cells.type):
-        cells = pc.cast(cells, pa.float64(), safe=False)
-    return np.asarray(cells.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> Any:
-    import pandas as pd
-
+def _public_columns(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[PublicColumn]:
     if isinstance(source, str | os.PathLike):
-        where = os.fspath(source)
-        named = canonical(where) if "://" in where else where
-        return _read_public_url(named) if "://" in named else _read_public(Path(named).expanduser())
-    if isinstance(source, pd.DataFrame):
-        return source
+        named = canonical(os.fspath(source))
+        return _read_public_url(named) if is_url(named) else _read_public(named)
+    pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return of_frame(source)
     try:
         rows = np.asarray(source)
     except ValueError:  # lists of unequal length
@@ -389,11 +409,11 @@ def _public_frame(source: Any, columns: list[str] | tuple[str, ...] | None) -> A
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
-    return pd.DataFrame(rows, columns=names)
+    return of_array(rows, names)
 
 
-def _read_public_url(uri: str) -> Any:
-    """The frame of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
+def _read_public_url(uri: str) -> list[PublicColumn]:
+    """Columns of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
     import pyarrow as pa
 
     refused: PubPrivError
@@ -401,7 +421,7 @@ def _read_public_url(uri: str) -> Any:
         if uri.lower().endswith(".csv"):
             return _read_csv(read_public(uri))
         tables = [_parquet().read_table(pa.BufferReader(read_public(file))) for file in list_files(uri)]
-        return pa.concat_tables(tables, promote_options="default").to_pandas()
+        return of_arrow(pa.concat_tables(tables, promote_options="default"))
     except InvalidInput:
         raise
     except FileNotFoundError:
@@ -417,53 +437,35 @@ def _read_public_url(uri: str) -> Any:
     raise refused
 
 
-def _read_public(path: Path) -> Any:
-    import pandas as pd
+def _read_public(name: str) -> list[PublicColumn]:
+    import pyarrow as pa
 
+    root, pattern = root_and_pattern(name)
+    path = Path(root)
     if not path.exists():
         raise InvalidInput(f"no public table at {path}: check the path")
+    if not path.is_file() and not path.is_dir():
+        raise InvalidInput(f"the public table {path} is neither a file nor a folder")
     try:
+        if pattern:
+            tables = [_parquet().ParquetFile(file).read() for file in list_files(name)]
+            return of_arrow(pa.concat_tables(tables, promote_options="default"))
         if path.suffix.lower() == ".csv":
             return _read_csv(path.read_bytes())
-        return _parquet().ParquetFile(path).read().to_pandas() if path.is_file() else pd.read_parquet(path)
+        return of_arrow(_parquet().ParquetFile(path).read() if path.is_file() else _parquet().read_table(path))
+    except InvalidInput:
+        raise
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error
 
 
-def _read_csv(content: bytes) -> Any:
-    """The frame, with its column names as they are written: pandas would rename the second of two equal ones."""
+def _read_csv(content: bytes) -> list[PublicColumn]:
+    """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
     import pandas as pd
 
     frame = pd.read_csv(BytesIO(content))
     written = pd.read_csv(BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
-    return frame
-
-
-def _is_numeric(series: Any) -> bool:
-    from decimal import Decimal
-
-    if series.dtype == object:
-        known = series.dropna()
-        return bool(len(known)) and all(isinstance(cell, Decimal) for cell in known)
-    return series.dtype.kind in "iuf"
-
-
-def _public_cells(frame: Any, column: Column) -> np.ndarray:
-    """One column as float64; where the table has a column called `log(x)`, it is that, and not mapped again."""
-    if column.name in map(str, frame.columns):
-        column = Column(column.name)
-    matches = [i for i, name in enumerate(frame.columns) if str(name) == column.source]
-    if len(matches) != 1:
-        problem = "is missing from" if not matches else "appears more than once in"
-        known = ", ".join(str(name) for name in frame.columns)
-        raise InvalidInput(f"column {column.source!r} {problem} the public table, whose columns are: {known}")
-    series = frame.iloc[:, matches[0]]
-    if not _is_numeric(series):
-        raise InvalidInput(f"column {column.source!r} of the public table is {series.dtype}, not a number")
-    cells = np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    with np.errstate(all="ignore"):
-        column.apply(cells)
-    return cells
+    return of_frame(frame)

@@ -14,9 +14,9 @@ from pubpriv.settings import Settings
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimate import Estimate
     from pubpriv.forecasts import Case, Size
     from pubpriv.privacy.budgets import Budget
+    from pubpriv.released.estimate import Estimate
     from pubpriv.steps import Runner
 
 
@@ -65,7 +65,7 @@ class Estimator:
         driver: (settings, public rows, curator, runner) to an estimate.
         case: (settings, public rows or how many there will be) to what prices and predicts a run.
         checks: before anything is spent.
-        makes: kind of the model files, see `pubpriv.models.KINDS`.
+        makes: kind of the model files, see `pubpriv.released.kinds.KINDS`.
     """
 
     name: str

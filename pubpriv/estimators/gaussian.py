@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
     from pubpriv.forecasts import Case, Size
-    from pubpriv.models import GaussianEstimate
     from pubpriv.privacy.budgets import Budget
+    from pubpriv.released.kinds import GaussianEstimate
     from pubpriv.steps import Runner
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
     from pubpriv.forecasts import Case, Size
-    from pubpriv.models import MixtureEstimate
+    from pubpriv.released.kinds import MixtureEstimate
     from pubpriv.steps import Runner
 
 

@@ -115,10 +115,10 @@ class TablePlan(LearnerPlan):
 
 def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """The plan of `moments` or `auto`."""
-    last, names = Frame((0.0,) * layout.dimension), {name: f"quantile-{name}" for name in QUANTILES}
+    d, names = layout.dimension, {name: f"quantile-{name}" for name in QUANTILES}
+    last, rounds = Frame((0.0,) * d), Frame((0.0,) * d, ((0.0,) * d,) * max(1, len(layout.regular)))
     scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.awkward]
-    blanks = round_blanks(max(1, len(layout.regular)))
-    blanks |= {"count": count_question, "final": blank_joint(layout.dimension, final_theta(layout.dimension))}
+    blanks = round_blanks(rounds) | {"count": count_question, "final": blank_joint(last, final_theta(d))}
     for name, column in zip(scales, layout.awkward, strict=True):
         if name is not None:
             blanks[name] = partial(scale_question, layout, column, Whole(1.0, 0.0))

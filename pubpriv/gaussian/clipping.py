@@ -14,6 +14,8 @@ from functools import cache
 
 import numpy as np
 
+from pubpriv.gaussian.minimum import bounded_minimum
+
 
 @dataclass(frozen=True)
 class MeanConstants:
@@ -95,6 +97,13 @@ def curvature(d: int, radius: float, spread: float) -> float:
     image = response(d, radius, away)
     slope = (image @ away) / (away @ away)
     return float(np.mean((image - slope * away) ** 2)) / d
+
+
+def length_quantile(d: int, share: float) -> float:
+    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
+    from scipy.special import gammaincinv
+
+    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
 
 
 def _squared_lengths(freedom: int, count: int) -> np.ndarray:
@@ -192,11 +201,8 @@ def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
 
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
-    from scipy.optimize import minimize_scalar
-
     root = math.sqrt(d)
-    found = minimize_scalar(error, bounds=(math.log(start * root), math.log(3 * root + 5)), method="bounded")
-    return math.exp(float(found.x))
+    return math.exp(bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 
 
 def _inside(freedom: int, squared: float) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.gaussian.clipping import length_quantile
 from pubpriv.gaussian.moments import Quantile
 from pubpriv.steps import step
 
@@ -35,14 +36,12 @@ def decide(quantiles: tuple[Quantile, ...], frame: Frame, n: float) -> Verdict:
     Each quantile, with the noise of its rank, sampling and its cell, leaves an interval for the logarithm of the
     scale; for a Gaussian all of them meet.
     """
-    from scipy.stats import chi
-
     d = frame.dimension
     lower, upper = [], []
     for told in quantiles:
         off = NOISES * math.hypot(told.sd, math.sqrt(n * told.share * (1 - told.share))) / n
         least, most = max(told.share - off, 1 / n), min(told.share + off, 1 - 1 / n)
-        lower.append(math.log(told.value) - told.cell - math.log(chi.ppf(most, d)))
-        upper.append(math.log(told.value) - math.log(chi.ppf(least, d)))
+        lower.append(math.log(told.value) - told.cell - math.log(length_quantile(d, most)))
+        upper.append(math.log(told.value) - math.log(length_quantile(d, least)))
     gap = max(lower) - min(upper)
     return Verdict("gaussian" if gap <= 0 else "moments", gap)

@@ -134,10 +134,10 @@ def start(preconditioner: Preconditioner, n: int) -> Position:
 
 def typical_radius(preconditioner: Preconditioner) -> float:
     """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
-    from scipy.stats import f
+    from scipy.special import fdtri
 
     d, m = preconditioner.dimension, preconditioner.m
-    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
+    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
 
 
 @step(title="approach", private=True)

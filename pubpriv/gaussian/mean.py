@@ -14,15 +14,15 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rho_for, rows_for
 from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
 from pubpriv.gaussian.settings import MEAN_METHODS
-from pubpriv.models import MeanEstimate
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import MeanEstimate
 from pubpriv.steps import Execution, Runner, plain
 
 WORTH = 0.9
@@ -75,6 +75,7 @@ def estimate_mean(
     if isinstance(covariance, str) and covariance == "unknown":
         check_two_step(method)
         return _with_unknown_covariance(public, curator, budget, force, runner)
+    curator.check_public(public)
     rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
     configuration = {
         "method": method,
@@ -82,7 +83,7 @@ def estimate_mean(
         "columns": list(curator.columns),
         **options.configuration(),
     }
-    purse = curator.begin("mean", configuration, rows.sha256, budget)
+    purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
     found = METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
@@ -222,7 +223,7 @@ METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=T
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     """What a reader should know of the public rows."""
-    from scipy.stats import chi2
+    from scipy.special import chdtr, chdtrc
 
     notes = []
     if rows.dropped:
@@ -231,7 +232,7 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     if m > 1:
         centred = known.whiten((rows.rows - rows.rows.mean(axis=0)).T)
         spread, freedom = float(np.sum(centred * centred)), (m - 1) * d
-        if min(chi2.cdf(spread, freedom), chi2.sf(spread, freedom)) < SURPRISE:
+        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < SURPRISE:
             notes.append(
                 f"the public rows have {spread / freedom:.3g} times the variance that the covariance says: "
                 "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"

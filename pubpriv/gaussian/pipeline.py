@@ -14,7 +14,6 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.gaussian.auto import estimate_table
 from pubpriv.gaussian.awkward import checked_scale, examine
 from pubpriv.gaussian.drivers import Outcome, Told, debiased, walk
@@ -33,8 +32,10 @@ from pubpriv.gaussian.reference_gaussian import (
     reference_plan,
 )
 from pubpriv.gaussian.settings import METHODS, TARGETS
-from pubpriv.models import GaussianEstimate, Mixture
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import GaussianEstimate
+from pubpriv.released.law import Mixture
 from pubpriv.steps import Execution, Runner, plain
 
 STANDING_OUT = 4.0
@@ -85,12 +86,13 @@ def estimate_gaussian(
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
     target = chosen_target(target, method, scale)
+    curator.check_public(public)
     rows = PublicTable.open(public, list(curator.columns))
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         examine(rows, scale)  # refuses what cannot be, before the run begins
         given = checked_scale(rows.columns, scale)
-        purse = curator.begin("gaussian", configuration | {"scale": given}, rows.sha256, budget)
+        purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
         chosen, outcome = estimate_table(run, rows, layout, purse, target, force)
@@ -99,7 +101,7 @@ def estimate_gaussian(
     if method == "algorithm-2":
         bound(rows, beta, gamma)
         configuration |= {"beta": beta, "gamma": gamma}
-    purse = curator.begin("gaussian", configuration, rows.sha256, budget)
+    purse = curator.begin("gaussian", configuration, rows, budget)
     run = Execution(curator, "gaussian", runner)
     preconditioner = run(precondition, rows)
     if method == "algorithm-2":

@@ -87,7 +87,8 @@ def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
 def make_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """The learner's plan on n rows of d columns."""
     shares = learner_shares(n, d, purse.rho)
-    blanks = round_blanks(d) | {"final": blank_joint(d, final_theta(d))}
+    frame = Frame((0.0,) * d)
+    blanks = round_blanks(frame) | {"final": blank_joint(frame, final_theta(d))}
     asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
     return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
 
@@ -98,23 +99,23 @@ def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
 
 
-def round_blanks(d: int) -> dict[str, Blank]:
-    """What makes the questions of the rounds, about nothing in d columns."""
+def round_blanks(frame: Frame) -> dict[str, Blank]:
+    """What makes the questions of the rounds, about nothing in a frame of that shape."""
     blanks: dict[str, Blank] = {}
     for number in range(1, len(ROUND_SHARES) + 1):
-        blanks[f"round-{number}/radius"] = blank_radius(d)
-        blanks[f"round-{number}/moments"] = blank_joint(d, ROUND_MEAN)
+        blanks[f"round-{number}/radius"] = blank_radius(frame)
+        blanks[f"round-{number}/moments"] = blank_joint(frame, ROUND_MEAN)
     return blanks
 
 
-def blank_radius(d: int) -> Blank:
+def blank_radius(frame: Frame) -> Blank:
     """A `radius_question` about nothing."""
-    return lambda ask: radius_question(Frame((0.0,) * d), 1.0, 0.0, ask)
+    return lambda ask: radius_question(frame, 1.0, 0.0, ask)
 
 
-def blank_joint(d: int, theta: Fraction) -> Blank:
+def blank_joint(frame: Frame, theta: Fraction) -> Blank:
     """A `joint_question` about nothing."""
-    return lambda ask: joint_question(Frame((0.0,) * d), 1.0, theta, ask)
+    return lambda ask: joint_question(frame, 1.0, theta, ask)
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:

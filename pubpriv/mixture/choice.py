@@ -9,8 +9,8 @@ from pubpriv.data.questions import BoundedScore
 from pubpriv.mixture.components import cells_of
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 QUIET = 0.05

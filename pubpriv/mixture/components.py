@@ -16,8 +16,8 @@ from pubpriv.data.regions import Cells, Partition
 from pubpriv.mixture.linear import clip_radius, floored, inverse_root, one_thread
 from pubpriv.mixture.plan import GRAM_SHARES
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 SMALLEST = 5.0

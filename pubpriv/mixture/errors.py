@@ -17,7 +17,7 @@ import numpy as np
 
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 
 def standard_errors(

@@ -33,9 +33,9 @@ def _pools() -> Any:
 
 def clip_radius(d: int, inflation: float = 1.05) -> float:
     """A little beyond the 99% quantile of |z| for a standard Gaussian z in R^d."""
-    from scipy.stats import chi2
+    from scipy.special import gammaincinv
 
-    return inflation * math.sqrt(float(chi2.ppf(0.99, d)))
+    return inflation * math.sqrt(2 * float(gammaincinv(d / 2, 0.99)))
 
 
 def inverse_root(covariance: np.ndarray) -> np.ndarray:

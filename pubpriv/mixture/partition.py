@@ -13,8 +13,8 @@ from pubpriv.mixture.plan import MOMENT_SHARES
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import Seeds, allocate
 from pubpriv.mixture.supercluster import Groups
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 ENOUGH = 8.0

@@ -22,8 +22,8 @@ from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
 from pubpriv.mixture.shapes import shaped
 from pubpriv.mixture.supercluster import Groups, supercluster
-from pubpriv.models import MixtureEstimate
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.steps import Execution, Runner, plain
 
 
@@ -71,9 +71,10 @@ def estimate_mixture(
         covariance_type=covariance_type,
         min_weight=min_weight,
     )
+    curator.check_public(public)
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
-    purse = curator.begin("mixture", configuration, rows.sha256, budget)
+    purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":
         return _by_the_paper(rows, run, settings, purse, budget or curator.budget)

@@ -13,7 +13,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells, Everything
+from pubpriv.data.regions import Cells
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
 from pubpriv.plans import Ask, Blank, Plan, split_purse
@@ -163,31 +163,32 @@ class Blanks:
     k: int
     covariance_type: str
 
+    @property
+    def frame(self) -> Frame:
+        """Of no map."""
+        return Frame((0.0,) * self.d)
+
     def pca(self, groups: int) -> Blank:
         """The second moments of groups."""
-        return lambda ask: LiftedGram.second_moment(Everything(), *_nowhere(groups, self.d), ask.price)
+        return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
 
     def search(self, tried: int) -> Blank:
         """How rows lie between the seeds of so many components."""
-        frame = Frame((0.0,) * self.d)
-        return lambda ask: Counts.priced(PairBins(frame, ((0.0,) * self.d,) * tried), ask.price)
+        return lambda ask: Counts.priced(PairBins(self.frame, ((0.0,) * self.d,) * tried), ask.price)
 
     def locate(self, dimension: int) -> Blank:
         """Where components are in so many dimensions."""
-        return lambda ask: Moments.priced(Everything(), *_nowhere(self.k, dimension), ask.price, MOMENT_SHARES)
+        flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
+        return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
 
     def score(self, ask: Ask) -> Question:
         """Which of two models is better."""
-        one = Cells(_nowhere(1, self.d)[0], (0.0,))
+        one = Cells((self.frame,), (0.0,))
         return BoundedScore.priced(one, one, 1.0, ask.price)
 
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
-        return _round(self.covariance_type, *_nowhere(self.k, self.d), ask)
-
-
-def _nowhere(count: int, dimension: int) -> tuple[tuple[Frame, ...], tuple[float, ...]]:
-    return (Frame((0.0,) * dimension),) * count, (1.0,) * count
+        return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
 
 
 def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, ample: bool, groups: int) -> Shares:
@@ -245,10 +246,16 @@ def spectral_factor(covariance_type: str, d: int) -> float:
 def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
     """The question of a round over k components of d columns: its size, price and noise, with real radii."""
     radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
-    return _round(covariance_type, (Frame((0.0,) * d),) * k, (radius,) * k, ask)
+    return _round(covariance_type, Frame((0.0,) * d), k, radius, ask)
 
 
-def _round(covariance_type: str, frames: tuple[Frame, ...], radii: tuple[float, ...], ask: Ask) -> LiftedGram | Moments:
+def _round(covariance_type: str, frame: Frame, k: int, radius: float, ask: Ask) -> LiftedGram | Moments:
     if covariance_type == "spherical":
-        return Moments.priced(Everything(), frames, radii, ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES)
+        return Moments.priced(*_regions(frame, k, radius), ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(*_regions(frame, k, radius), ask.price, GRAM_SHARES)
+
+
+def _regions(frame: Frame, count: int, radius: float = 1.0) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+    """A partition into so many regions, with a frame and a radius for each."""
+    frames = (frame,) * count
+    return Cells(frames, (0.0,) * count), frames, (radius,) * count

@@ -7,10 +7,9 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.linear import floored, one_thread
-from pubpriv.mixture.plan import STARTS
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import k_means
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 Setting = tuple[str, float]
@@ -22,7 +21,7 @@ CANDIDATES: tuple[Setting, ...] = (
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
 START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
-assert len(START_SETTINGS) == STARTS
+"""As many as `plan.STARTS`."""
 
 FOLDS = 5
 MOST_ROWS = 5000

@@ -6,7 +6,6 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimate import provenance_of, told_method
 from pubpriv.mixture.choice import Preference
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.errors import standard_errors
@@ -16,7 +15,9 @@ from pubpriv.mixture.regimes import OVERLAPPING, Regime, advice
 from pubpriv.mixture.routes import Layout, Scene
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.shapes import Shape, exact, shaped_errors
-from pubpriv.models import Mixture, MixtureEstimate
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
 
 
 def _floor(layout: Layout | None, scaling: Scaling) -> list[float]:

@@ -19,8 +19,8 @@ from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.mixture.shapes import Shape, choose_shape, estimate_diagonal, estimate_spherical, narrowed, shaped
 from pubpriv.mixture.supercluster import Groups, tighten
 from pubpriv.mixture.unknown import Evidence, probe, proposal
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 from pubpriv.steps import Execution
 
 

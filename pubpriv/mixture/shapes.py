@@ -25,8 +25,8 @@ from pubpriv.mixture.components import LOUDEST, SMALLEST, Floors, Round, cells_o
 from pubpriv.mixture.linear import clip_radius, one_thread
 from pubpriv.mixture.plan import GRAM_SHARES, MOMENT_SHARES, SPHERICAL_REACH
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 EXPLAINED = 2.0

@@ -9,7 +9,7 @@ from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
 from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
-from pubpriv.privacy.ledger.views import Charge, Standing
+from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.store import Ledger
@@ -65,6 +65,9 @@ class Books(Protocol):
     def allotment(self) -> Budget:
         """The run's budget."""
 
+    def refuse_private(self, public: str) -> None:
+        """Refuse a public file that could be a private table's."""
+
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
@@ -100,10 +103,26 @@ class Books(Protocol):
 
 
 class LedgerBooks:
-    """One run of one dataset in a persistent ledger."""
+    """One run of one dataset in a persistent ledger.
 
-    def __init__(self, ledger: "Ledger", dataset: str, release_id: str, owned: bool = False) -> None:
+    Args:
+        ledger: in which it is open.
+        dataset: its name.
+        release_id: of the run.
+        owned: the ledger is closed when the run is left.
+        table: the private table that methods begin with.
+    """
+
+    def __init__(
+        self,
+        ledger: "Ledger",
+        dataset: str,
+        release_id: str,
+        owned: bool = False,
+        table: "SizedTable | None" = None,
+    ) -> None:
         self._ledger, self._dataset, self._release_id, self._owned = ledger, dataset, release_id, owned
+        self._table = table
         self._notes: dict[str, Any] | None = None
 
     @property
@@ -111,11 +130,16 @@ class LedgerBooks:
         """The run's budget, as it was opened."""
         return self._ledger.run(self._dataset, self._release_id).allotment
 
+    def refuse_private(self, public: str) -> None:
+        """Held against every table that the ledger knows."""
+        self._ledger.refuse_private(public)
+
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind and set aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
-        given = self._ledger.start(self._dataset, self._release_id, method, configuration, public_sha256, share)
+        run = self._dataset, self._release_id
+        given = self._ledger.start(*run, method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
@@ -202,6 +226,9 @@ class SimulatedBooks:
         """As given."""
         return self._budget
 
+    def refuse_private(self, public: str) -> None:
+        """There is no private table."""
+
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind and set aside, as a ledger would."""
         known = self._methods.get(method)
@@ -224,7 +251,7 @@ class SimulatedBooks:
     def find(self, label: str) -> Standing | None:
         """From memory."""
         line = self._lines.get(label)
-        return Standing(line.question, line.answer, "simulated") if line else None
+        return Standing(line.question, line.answer, "simulated", line.event) if line else None
 
     def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Refuses, and resumes, as a ledger would."""
@@ -235,7 +262,7 @@ class SimulatedBooks:
         told = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
         self._lines[label] = _SimulatedCharge(question, cost, event)
-        return Standing(question, None, "simulated")
+        return Standing(question, None, "simulated", event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
         """Remembered for replays within the simulation; the first answer stands."""

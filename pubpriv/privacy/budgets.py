@@ -38,7 +38,17 @@ from typing import Any, ClassVar
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.conversions import mu_squared_units
-from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units, to_text
+from pubpriv.privacy.units import (
+    DELTA_UNIT,
+    UNIT,
+    Number,
+    ceil_units,
+    exact,
+    floor_units,
+    stored_fraction,
+    stored_integer,
+    to_text,
+)
 
 REPORT_DELTA = Fraction(1, 10**6)
 """delta at which a zCDP guarantee is also told as an epsilon."""
@@ -75,8 +85,12 @@ class Amount:
 
     @classmethod
     def from_json(cls, data: dict[str, str]) -> "Amount":
-        """What `to_json` wrote."""
-        return cls(int(data["main"]), int(data["delta"]))
+        """What `to_json` wrote.
+
+        Raises:
+            ValueError: it is anything but decimal digits.
+        """
+        return cls(stored_integer(data["main"]), stored_integer(data["delta"]))
 
 
 @dataclass(frozen=True)
@@ -245,7 +259,7 @@ def budget_to_json(budget: Budget) -> dict[str, str]:
 
 def budget_from_json(data: dict[str, str]) -> Budget:
     """What `budget_to_json` wrote."""
-    values = {name: Fraction(value) for name, value in data.items() if name != "kind"}
+    values = {name: stored_fraction(value) for name, value in data.items() if name != "kind"}
     maker: Any = {"pure": PureDP, "zcdp": ZeroConcentratedDP, "approx": ApproximateDP}[data["kind"]]
     budget: Budget = maker(**values)
     return budget

@@ -13,7 +13,7 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, Budget, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.conversions import pure_as_mu_squared, pure_as_rho
-from pubpriv.privacy.units import DELTA_UNIT, LARGEST, ceil_units
+from pubpriv.privacy.units import DELTA_UNIT, LARGEST, ceil_units, stored_fraction, stored_integer
 
 SMALLEST_SD = 1 << 20
 """Below this the discrete Gaussian may not be priced as a continuous one."""
@@ -86,12 +86,17 @@ Event = GaussianEvent | PureEvent
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """What `to_json` wrote; unknown tags are refused."""
+    """What `to_json` wrote.
+
+    Raises:
+        InvalidInput: a tag that this version does not know, or no event.
+        ValueError, KeyError, TypeError: something that `to_json` did not write.
+    """
     if data.get("event") == "gaussian":
-        noise = tuple((int(sd), int(size)) for sd, size in data["noise"])
-        return GaussianEvent(Fraction(data["squared_distance"]), noise)
+        noise = tuple((stored_integer(sd), size) for sd, size in data["noise"])
+        return GaussianEvent(stored_fraction(data["squared_distance"]), noise)
     if data.get("event") == "pure":
-        return PureEvent(Fraction(data["epsilon"]))
+        return PureEvent(stored_fraction(data["epsilon"]))
     raise InvalidInput("the ledger holds an event that this version does not know: upgrade pubpriv")
 
 

@@ -4,7 +4,7 @@ A seed exists in the simulated source only. A real run cannot be given one.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol
@@ -14,9 +14,15 @@ import numpy as np
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""
 
+_LARGEST_SIMULATED = 2.0**62
+"""A float that an int64 holds."""
+
 
 class NoiseSource(Protocol):
-    """Draws integer noise. Implementers owe: coordinates independent, mean 0, sd at least `sd`."""
+    """Draws integer noise. Implementers owe: coordinates independent, mean 0, sd at least `sd`.
+
+    A draw that int64 cannot hold is the nearer end of int64: whoever adds it to a total leaves room for that.
+    """
 
     private: bool
 
@@ -49,12 +55,13 @@ class SimulatedNoise:
         """int64 (size,)."""
         digest = hashlib.sha256(f"{self._seed}\x1f{label}\x1f{part}".encode()).digest()
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-        return np.rint(generator.normal(0.0, float(sd), size)).astype(np.int64)
+        drawn = np.rint(generator.normal(0.0, float(sd), size))
+        return np.clip(drawn, -_LARGEST_SIMULATED, _LARGEST_SIMULATED).astype(np.int64)
 
 
 @contextmanager
 def drawn_beside(
-    source: NoiseSource, label: str, wanted: Iterable[tuple[str, int, int]]
+    source: NoiseSource, label: str, wanted: Sequence[tuple[str, int, int]]
 ) -> Iterator[Callable[[str, int, int], np.ndarray]]:
     """Noise that is drawn while rows are read: it depends on public scales and sizes alone.
 
@@ -64,14 +71,19 @@ def drawn_beside(
         wanted: (part, sd, size) of each draw to come.
 
     Yields:
-        draw(part, sd, size): each draw of `wanted` once; what else is asked for is drawn when it is asked for.
+        draw(part, sd, size): each draw of `wanted` once. It raises ValueError for any other, and where the source
+        gave another number of them: a question that asks for less noise than it announced would share it out.
     """
     thread = ThreadPoolExecutor(1)
     begun = {draw: thread.submit(source.draw, label, *draw) for draw in wanted}
 
     def draw(part: str, sd: int, size: int) -> np.ndarray:
-        early = begun.pop((part, sd, size), None)
-        return source.draw(label, part, sd, size) if early is None else early.result()
+        if (part, sd, size) not in begun:
+            raise ValueError("noise that was not announced, or was handed out already")
+        noise = begun.pop((part, sd, size)).result()
+        if noise.shape != (size,) or noise.dtype != np.int64:
+            raise ValueError("noise of another shape than was announced")
+        return noise
 
     try:
         yield draw
@@ -98,9 +110,13 @@ _SPLIT = 1000
 
 
 def _drawn(sd: int, size: int) -> np.ndarray:
-    import opendp.prelude as dp
+    # not `opendp.prelude`, which loads scikit-learn, three times what all of this takes
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_gaussian
+    from opendp.metrics import l2_distance
+    from opendp.mod import enable_features
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=float(sd))
+    enable_features("contrib")
+    domain = vector_domain(atom_domain(T="i64"), size=size)
+    mechanism = make_gaussian(domain, l2_distance(T=float), scale=float(sd))
     return np.array(mechanism(np.zeros(size, dtype=np.int64)), dtype=np.int64)

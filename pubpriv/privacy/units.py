@@ -5,6 +5,7 @@ Costs round up, caps round down; sums are sums of Python integers, so nothing is
 
 import math
 import numbers
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ Number = int | float | str | Fraction | Decimal
 """What a budget parameter may be; NumPy's scalars count as the int or float that they print as."""
 
 _DIGITS = 400
+_INTEGER = re.compile("-?[0-9]+")
 
 
 def exact(value: Number, name: str) -> Fraction:
@@ -51,6 +53,30 @@ def _fraction(value: object) -> Fraction:
         raise TypeError
     # an exponent of millions would take for ever to become a fraction
     return Fraction(number) if abs(number.adjusted()) <= _DIGITS else Fraction(0)
+
+
+def stored_integer(text: object) -> int:
+    """What `str` wrote of an integer, and nothing else that `int` would also take.
+
+    Raises:
+        ValueError: other text, or thousands of digits.
+    """
+    if not (isinstance(text, str) and _INTEGER.fullmatch(text)):
+        raise ValueError("not a whole number in decimal digits")
+    return int(text)
+
+
+def stored_fraction(text: object) -> Fraction:
+    """What `str` wrote of a fraction; with an exponent of millions it would take for ever to read.
+
+    Raises:
+        ValueError: other text, thousands of digits, or a denominator of zero.
+    """
+    above, line, below = text.partition("/") if isinstance(text, str) else ("", "", "")
+    denominator = stored_integer(below) if line else 1
+    if denominator < 1:
+        raise ValueError("a fraction over nothing")
+    return Fraction(stored_integer(above), denominator)
 
 
 def ceil_units(value: Fraction, unit: int = UNIT) -> int:

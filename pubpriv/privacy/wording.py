@@ -14,17 +14,22 @@ from pubpriv.privacy.units import UNIT
 NEIGHBOURS = "neighbours differ in one record, the number of records is public"
 
 
+def declared(unit: str) -> str:
+    """What one record stands for, and how far that can be relied on: nobody but the owner knows."""
+    return f"{unit}, as declared by the owner, not checked"
+
+
 def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, allotment: str) -> list[str]:
     """The promise, most general first: of the dataset, of all its runs together, of one run.
 
     Args:
         dataset: its name.
-        unit: what one record stands for, in words.
+        unit: what one record stands for, as the owner declared it.
         cap: the guarantee of the dataset's cap; None where no ledger was asked.
         release_id: of the run.
         allotment: the run's own guarantee.
     """
-    lines = [f"dataset {dataset}, unit: {unit}; {NEIGHBOURS}"]
+    lines = [f"dataset {dataset}, unit: {declared(unit)}; {NEIGHBOURS}"]
     lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 
@@ -32,8 +37,9 @@ def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, a
 def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]] = ()) -> float | None:
     """How often somebody at most guesses right which of two equally likely records is in the table.
 
-    They know every other record, all settings and everything that was released. One half is pure chance; the rest
-    is half the total variation between the two laws of what was released, of which the smallest bound is taken:
+    They know every other record, all settings and everything that was released under the guarantee: all answers of
+    one run, or of all runs of a dataset. One half is pure chance; the rest is half the total variation between the
+    two laws of what was released, of which the smallest bound is taken:
 
     - (epsilon, delta)-DP leaves (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015).
     - Approximate DP is enforced as mu-GDP up to a total variation below delta (`ApproximateDP`), which leaves
@@ -71,32 +77,52 @@ def plain_words(
 ) -> list[str]:
     """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation.
 
+    A run's guarantee covers what the run computed, *given* its settings and all that other runs published: the
+    budget it was given, or that it was started at all, may follow from their answers. What shows other runs is
+    covered by the guarantee of the dataset's cap alone (`docs/privacy.md`, 7).
+
     Args:
-        unit: what one record stands for.
+        unit: what one record stands for, as the owner declared it.
         guarantee: of the run.
         charges: of the run.
-        cap: the guarantee of the dataset's cap, where it is known.
+        cap: the guarantee of the dataset's cap, where other runs are shown beside this one.
     """
     guess = best_guess(guarantee, charges)
     if guess is None:
         return []
-    whole = None if cap is None else best_guess(cap)
     protected = (
-        f"What is protected is a whole record: {unit}. Random noise of a known size was added to every number that was "
-        "computed from the private rows, before it left the table."
+        f"What is protected is a whole record: {declared(unit)}. Random noise of a known size was added to every "
+        "number that was computed from the private rows, before it left the table."
     )
-    attacked = (
-        "Suppose that somebody knows every other record, all settings and everything on this page, and that they have "
-        "narrowed one record down to two possibilities, as likely as each other. This release lets them pick the right "
-        f"one with a probability of at most {_rounded_up(guess)}; 50% would be pure chance."
-    )
-    if whole is not None:
-        attacked += f" All releases together that the dataset's budget will ever allow: at most {_rounded_up(whole)}."
+    whole = None if cap is None else best_guess(cap)
     limits = (
-        "That holds whatever else they know or will ever learn, and for every record alike. It does not hide what is "
-        "true of the table as a whole, nor how many records there are."
+        "That holds whatever else they know, and for every record alike. It does not hide what is true of the table as "
+        "a whole, nor how many records there are."
     )
-    return [protected, attacked, limits]
+    return [protected, *_attacked(_rounded_up(guess), None if whole is None else _rounded_up(whole)), limits]
+
+
+def _attacked(by_this: str, by_all: str | None) -> list[str]:
+    """How often an attacker is right at most: with all that is shown, and with what this release adds to that."""
+    alone = (
+        "Suppose that somebody knows every other record, all settings of this release and everything that other "
+        "releases have published, and that after all of that one record could still be either of two, as likely as "
+        "each other. The numbers of this release then let them pick the right one with a probability of at most "
+        f"{by_this}; 50% would be pure chance."
+    )
+    if by_all is None:
+        return [alone]
+    together = (
+        "Suppose that somebody knows every other record, all settings and everything on this page, and that without "
+        "any release one record could be either of two, as likely as each other. They can pick the right one with a "
+        f"probability of at most {by_all}; 50% would be pure chance. This is the figure of the dataset's whole budget, "
+        "as it is now: the page tells what other releases spent, which may follow from their answers."
+    )
+    share = (
+        "The numbers of this release have a share of that: to somebody for whom the two are as likely as each other "
+        f"after all other releases, its settings among what they know, they give at most {by_this}."
+    )
+    return [together, share]
 
 
 def _rounded_up(share: float) -> str:

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from cli.audit import AT_WORK
 from cli.main import main
 from pubpriv.audit import prices, run, sensitivity
 from pubpriv.audit.finding import Finding
@@ -46,10 +47,11 @@ def short(monkeypatch):
 
 def test_every_module_that_finds_is_run():
     """Each file of the package with findings of its own is a check, under the name that its findings carry."""
-    from pubpriv.audit import canary, door, noise_law, recording
+    from pubpriv.audit import books, canary, door, files, malformed, names, noise_law, recording
 
-    modules = (sensitivity, prices, noise_law, canary, recording, door)
+    modules = (sensitivity, files, malformed, prices, noise_law, canary, recording, door, books, names)
     assert [name for name, _ in run.CHECKS] == [module.__name__.rpartition(".")[2] for module in modules]
+    assert set(AT_WORK) == {name for name, _ in run.CHECKS}
     assert [check for _, check in run.CHECKS] == [module.findings for module in modules]
 
 

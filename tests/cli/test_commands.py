@@ -248,13 +248,13 @@ def test_a_model_that_did_not_converge_is_written_and_flagged(program, folder):
 
 def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balance, folder, monkeypatch):
     """A model that cannot be written is exit code 5 with the line that writes it for free."""
-    import pubpriv.estimate
+    import pubpriv.released.estimate
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as disk:
-        disk.setattr(pubpriv.estimate, "write_atomically", full)
+        disk.setattr(pubpriv.released.estimate, "write_atomically", full)
         told = fit(release_id="r1")
     assert told.code == 5
     assert "No space left on device" in told.lines[-1]
@@ -270,8 +270,8 @@ COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "audit", "bench", "bench scan", "bench demo", "bench mixture",
-    "bench gaussian", "bench figure1", "bench memory", "bench ledger", "demo", "show", "report", "compare", "sample",
-    "deploy", "serve", "backfill",
+    "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "demo", "show",
+    "report", "compare", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
 
 
@@ -336,8 +336,9 @@ def test_a_refusal_inside_a_flow_is_one_line_too(folder, balance, server_url):
     environment = {**os.environ, "PREFECT_API_URL": server_url}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
-    first, few, *steps, last = done.stderr.splitlines()
+    first, bound, few, *steps, last = done.stderr.splitlines()
     assert first.startswith("release id r1 ")
+    assert bound.startswith("dataset visits declares no table yet: this run binds it to ")
     assert few.startswith("warning: 3 public rows are few")
     assert all(line.startswith("  ") for line in steps)
     assert last.startswith("error: the allotment does not fit")

@@ -4,6 +4,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,13 @@ from typer.testing import CliRunner
 
 from cli import main
 from cli.console import fail
+from pubpriv.data.codec import to_json
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Everything
 from pubpriv.estimators import MIXTURE
 from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.custody import WITNESS
 
@@ -133,6 +138,47 @@ def test_a_swapped_answer_is_found(books):
     code, _, error = run("verify")
     assert code == 6
     assert "breaks the hash chain" in error
+
+
+def plant(books, question, event):
+    """Append a charge without the door, in a run of its own."""
+    with Ledger.open(f"sqlite:///{books}/ledger.db") as ledger:
+        ledger.open_run("visits", "planted", ZeroConcentratedDP("0.1"))
+        ledger.charge("visits", "planted", "mean/a", question, event)
+
+
+CHEAP = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))
+
+
+def test_a_planted_charge_is_found(books):
+    """A cheap event beside an expensive question: in the database, in an export, and for a model's reader; exit 6."""
+    plant(books, to_json(Counts(Everything(), 1)), CHEAP)
+    assert run("export", "--out", books / "after.jsonl")[0] == 0
+    for arguments in ([], ["--model", books / "model.json"], ["--file", books / "after.jsonl"]):
+        code, _, error = run("verify", *arguments)
+        assert code == 6
+        assert "not charged as its question costs" in error
+    assert run("restore", books / "after.jsonl", "--ledger", f"sqlite:///{books}/other.db")[0] == 6
+
+
+def test_what_verify_could_not_check_is_told(books):
+    """Charges for a question of another version are counted, in words and as JSON."""
+    plant(books, {"type": "Median"}, CHEAP)
+    code, text, _ = run("verify", "--json")
+    told = json.loads(text)["visits"]
+    assert (code, told["unchecked"], told["recomputed"]) == (0, {"Median": 1}, told["charges"] - 1)
+    done = CliRunner().invoke(main.app, ["ledger", "verify"], standalone_mode=False)
+    assert f"unchecked: 1 of {told['charges']} charges" in " ".join(done.output.split())
+
+
+def test_a_ledger_without_its_triggers_fails_verify(books):
+    """Every record is right, and one can no longer tell for how long: exit 6, and what to do."""
+    with closing(sqlite3.connect(books / "ledger.db")) as raw, raw:
+        raw.execute("DROP TRIGGER records_no_update")
+    code, _, error = run("verify")
+    assert code == 6
+    assert "records_no_update" in error
+    assert "ledger restore" in error
 
 
 def test_bad_command_lines_say_what_to_do(books, tmp_path):

@@ -114,6 +114,19 @@ def test_a_damaged_model_is_no_defect_of_ours(program, here, command):
         assert "damaged" in told.err
 
 
+@pytest.mark.parametrize("command", ["show", "report", "compare", "sample"])
+def test_a_variance_below_zero_is_damage(program, here, command):
+    """A number that no covariance has is refused in words, and makes no figure."""
+    told = gaussian_release().to_json()
+    told["covariance"][1][1] = -1.0
+    for name in ("a.json", "b.json"):
+        Path(name).write_text(json.dumps(told))
+    more = {"compare": ["b.json"], "sample": ["--rows", "3", "--out", "s.csv"]}.get(command, [])
+    refused = program(command, "a.json", *more)
+    assert (refused.code, len(refused.lines)) == (2, 1)
+    assert "covariance should have no variance below zero" in refused.err
+
+
 # --- report --------------------------------------------------------------------------------------------------
 
 
@@ -281,10 +294,10 @@ def test_sample_refuses_in_words(program, here, estimate, arguments, text):
 
 def test_sample_of_many_rows_is_drawn_in_parts(here, monkeypatch):
     """Parts have seeds of their own, and together as many rows as asked."""
-    from pubpriv import synthetic
+    from pubpriv.released import sample
 
-    monkeypatch.setattr(synthetic, "AT_ONCE", 200)
-    synthetic.write_sample(gaussian_release(), 1234, "a.parquet", seed=3)
+    monkeypatch.setattr(sample, "AT_ONCE", 200)
+    sample.write_sample(gaussian_release(), 1234, "a.parquet", seed=3)
     frame = pd.read_parquet("a.parquet")
     assert len(frame) == 1234
     assert not frame.duplicated().any()
@@ -305,6 +318,33 @@ def test_fit_fills_the_output_tree(program, folder, monkeypatch):
     assert b"3 public rows" in made["2026-11.html"]
     assert program(*arguments).code == 0
     assert {path.name: path.read_bytes() for path in home.iterdir()} == made
+
+
+def test_a_file_of_its_own_does_not_keep_a_release_out_of_the_tree(program, folder, monkeypatch):
+    """With PUBPRIV_OUTPUT and --out: the tree is filled all the same, and the file is the same model."""
+    monkeypatch.setenv("PUBPRIV_OUTPUT", "released")
+    told = program(*mean_arguments("--quiet", release_id="2026-11"))
+    assert (told.code, told.out) == (0, "model.json\n")
+    home = folder / "released" / "models" / "visits"
+    assert {path.name for path in home.iterdir()} - {".lock"} == {
+        "2026-11.json", "2026-11.parquet", "2026-11.html", "latest.json",
+    }  # fmt: skip
+    assert (home / "2026-11.json").read_bytes() == Path("model.json").read_bytes()
+    monkeypatch.setenv("PUBPRIV_OUTPUT", "public.parquet/x")
+    refused = program(*mean_arguments("--overwrite", release_id="r2"))
+    assert refused.code == 2
+    assert "PUBPRIV_OUTPUT" in refused.err
+    assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["runs"] == 1
+
+
+def test_a_name_that_makes_no_file_is_refused_before_anything_is_spent(program, folder, monkeypatch):
+    """A release id too long for a file name, with and without --out: exit 2, and the ledger has no run."""
+    monkeypatch.setenv("PUBPRIV_OUTPUT", "released")
+    for more in ({}, {"out": None}):
+        refused = program(*mean_arguments(release_id="r" * 201, **more))
+        assert (refused.code, len(refused.lines)) == (2, 1)
+        assert "is no name for a file" in refused.err
+    assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["runs"] == 0
 
 
 def test_fit_asks_where_the_model_goes(program, folder, monkeypatch):
@@ -362,8 +402,7 @@ def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch,
         assert set(event) == set(EVENTS.get(name, ("message",)))
         event["event"] = name
     steps = [event for event in events if event["event"] == "step_finished"]
-    untimed = {"ingest_private", "validate_private_table", "clipped_mean"}
-    assert {event["step"] for event in steps if event["seconds"] is None} == untimed
+    assert {event["step"] for event in steps if event["seconds"] is None} == {"ingest_private", "clipped_mean"}
     assert sum(event["charges"] for event in steps) == sum(event["event"] == "charge" for event in events) == 2
     finished = next(event for event in events if event["event"] == "run_finished")
     assert finished["spent"] == load("model.json").privacy["spent"]

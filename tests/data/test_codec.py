@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from neighbours import QUESTIONS
 
-from pubpriv.data.codec import canonical, from_json, public_value, to_json
+from pubpriv.data.codec import canonical, from_json, public_value, rebuilt, to_json
 from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 
 def through_text(value):
@@ -154,7 +154,32 @@ def test_a_dataclass_that_is_not_registered_is_refused():
 def test_numbers_that_json_has_not_are_refused(odd):
     """No text is written that another reader would refuse."""
     with pytest.raises(ValueError, match="JSON"):
-        canonical(to_json(replace(QUESTIONS["score"], bound=odd)))
+        canonical(to_json((1.0, odd)))
+
+
+def test_a_number_that_lies_about_itself_is_written_as_what_it_is():
+    """What is stored, and so what is asked, is the number that was checked and priced."""
+
+    class Sly(float):
+        def __float__(self):
+            return 5.0
+
+        def __repr__(self):
+            return "5.0"
+
+    question = replace(QUESTIONS["score"], bound=Sly(3.0))
+    for written in (to_json(question)["bound"], rebuilt(question).bound):
+        assert (type(written), written) == (float, 3.0)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_rebuilt_question_is_the_one_that_a_ledger_gives_back(name):
+    """Equal, and another object: what was planted beside the fields is gone."""
+    question = replace(QUESTIONS[name])
+    question.__dict__["planted"] = 1
+    again = rebuilt(question)
+    assert again == from_json(to_json(question)) == question
+    assert "planted" not in again.__dict__
 
 
 def test_a_mixture_is_a_public_value():

@@ -17,11 +17,12 @@ import pubpriv as pp
 from pubpriv.audit.catalogue import COLUMNS
 from pubpriv.data import stores
 from pubpriv.data.scan import scan
-from pubpriv.data.stores import canonical, content_hash
+from pubpriv.data.stores import content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.jobs import Job, run_job
+from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger
 
 SECRET = "wJalrXUtnFEMI"

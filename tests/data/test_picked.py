@@ -1,9 +1,11 @@
 """What a record becomes does not depend on how many others are picked with it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from pubpriv.data.frames import Frame
+from pubpriv.data.frames import Frame, squared_norms
 from pubpriv.data.regions import View
 
 FRAMES = {
@@ -24,3 +26,34 @@ def test_a_record_is_the_same_alone_and_in_company(name):
         mine, own = View(block).picked(FRAMES[name], mask)
         assert mine.tobytes() == np.ascontiguousarray(z[:, mask]).tobytes()
         assert own.tobytes() == norms[mask].tobytes()
+
+
+def test_norms_are_the_same_on_a_build_that_fuses(monkeypatch):
+    """Where NumPy's einsum rounds once for x * x + s, as on some processors, one record is still what it is in many."""
+
+    def fused(subscripts, z, _):
+        total = np.zeros(z.shape[1])
+        for row in z:
+            total = np.array([float(Fraction(x) ** 2 + Fraction(s)) for x, s in zip(row, total, strict=True)])
+        return total
+
+    block = np.random.default_rng(2).normal(size=(37, 64))
+    with monkeypatch.context() as other_build:
+        other_build.setattr(np, "einsum", fused)
+        _, company = View(block).picked(FRAMES["moved"], np.ones(64, dtype=bool))
+        alone = [View(block).picked(FRAMES["moved"], np.arange(64) == i)[1] for i in range(64)]
+    assert np.concatenate(alone).tobytes() == company.tobytes()
+
+
+@pytest.mark.parametrize("ell", [1, 2, 3, 8, 33])
+def test_norms_round_each_square_and_each_sum(ell):
+    """As Python's floats do, one after the other, for any number of records."""
+    z = np.random.default_rng(ell).normal(size=(ell, 41)) * 10.0 ** np.random.default_rng(3).integers(-5, 5, (ell, 41))
+    expected = []
+    for column in z.T.tolist():
+        total = 0.0
+        for cell in column:
+            total += cell * cell
+        expected.append(total)
+    for count in (1, 2, 7, 41):
+        assert squared_norms(np.ascontiguousarray(z[:, :count])).tolist() == expected[:count]

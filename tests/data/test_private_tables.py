@@ -179,11 +179,19 @@ def test_globs_name_files_or_folders(tmp_path):
 
 
 def test_a_path_may_hold_the_characters_of_a_glob(tmp_path):
-    """A file or folder that exists under exactly that name is meant."""
+    """Such a character is written in brackets; without them the name is a glob, and refused where it could be both."""
     write(tmp_path / "data[1]" / "what?.parquet", rows=4)
     write(tmp_path / "data1" / "whatx.parquet", rows=7)
-    assert PrivateTable.open(tmp_path / "data[1]", ["a"]).n_rows == 4
-    assert PrivateTable.open(tmp_path / "data[1]" / "what?.parquet", ["a"]).n_rows == 4
+    assert "data[[]1]" in refused(tmp_path / "data[1]")
+    assert "data[[]1]/what[?].parquet" in refused(tmp_path / "data[1]" / "what?.parquet")
+    folder = PrivateTable.open(tmp_path / "data[[]1]", ["a"])
+    file = PrivateTable.open(tmp_path / "data[[]1]" / "what[?].parquet", ["a"])
+    assert (folder.n_rows, file.n_rows) == (4, 4)
+    for table in (folder, file):
+        assert PrivateTable.open(table.uri, ["a"]) == table
+        assert sum(len(block.T) for block in table.chunks()[0].blocks()) >= 4
+    (tmp_path / "link").symlink_to(tmp_path / "data[1]")
+    assert PrivateTable.open(tmp_path / "link", ["a"]) == folder
 
 
 def test_one_table_has_one_name(tmp_path, monkeypatch):

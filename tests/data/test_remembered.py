@@ -13,7 +13,7 @@ from pubpriv.data import memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.memory import Remembered, remembering
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.data.regions import Everything
+from pubpriv.data.regions import Everything, View, Workspace
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import Chunk
 from pubpriv.errors import InvalidInput
@@ -71,7 +71,7 @@ def test_a_run_reads_its_rows_once_and_lets_go_of_them(table, tmp_path, monkeypa
             for label in ("one", "two"):
                 curator.release(Counts.priced(Everything(), Fraction(1, 2)), label)
             assert isinstance(curator._source, Remembered)
-        assert curator._source is table
+        assert curator._source == table
     assert sorted(read) == [0, 1, 2, 3]
 
 
@@ -88,8 +88,21 @@ def test_kept_rows_stay_in_the_process(table):
     scan(kept, gram())
     for thing in (kept, kept.chunks()[0]):
         assert "array" not in repr(thing)
-    with pytest.raises(TypeError, match="not pickled"):
-        pickle.dumps(kept)
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(thing)
+
+
+def test_nothing_else_that_holds_rows_is_pickled_or_shown():
+    """A block and what was computed of it, the arrays of a scan, and a simulated curator; arrays are not shown."""
+    rows = np.full((4, 2), 73921.5)
+    curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(1), seed=1)
+    view, workspace = View(rows.T), Workspace()
+    workspace.array("kept", (2, 4))[:] = rows.T
+    for thing in (view, workspace, curator):
+        assert "73921" not in repr(thing)
+        with pytest.raises(TypeError, match="not pickled"):
+            pickle.dumps(thing)
+    assert "73921" not in repr(curator._table)
 
 
 def test_the_row_count_is_checked_in_every_scan(table, tmp_path):

@@ -1,6 +1,7 @@
 """The flow that audits a ledger: what is right is listed, and one wrong record or model fails the run."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -8,12 +9,16 @@ import pytest
 import sqlalchemy as sa
 from stores import drop_guards, raw
 
+from pubpriv.data.codec import to_json
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Everything
 from pubpriv.errors import LedgerViolation
 from pubpriv.estimators import MEAN
 from pubpriv.jobs import Job, run_job
-from pubpriv.outputs import store_release
 from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.files import store_release
 
 pytestmark = pytest.mark.prefect
 
@@ -92,4 +97,19 @@ def test_a_record_that_was_touched_fails_the_run(world):
     assert state.is_failed()
     with pytest.raises(LedgerViolation, match="stop charging this ledger"):
         state.result()
-    assert {row["what"]: row["result"] for row in rows} == {"dataset visits": "wrong", "dataset idle": "right"}
+    found = {row["what"]: row["result"] for row in rows}
+    assert found.pop("ledger") == "wrong"  # its triggers are gone
+    assert found == {"dataset visits": "wrong", "dataset idle": "right"}
+
+
+def test_a_charge_that_is_not_its_questions_fails_the_run(world):
+    """Appended without the door, by the ledger's own method: the record is named."""
+    url, _ = world
+    with Ledger.open(url) as ledger:
+        ledger.open_run("idle", "r", parse_budget("zcdp:0.1"))
+        cheap = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))
+        ledger.charge("idle", "r", "mean/a", to_json(Counts(Everything(), 1)), cheap)
+    state, rows = audited()
+    assert state.is_failed()
+    assert "not charged as its question costs" in state.message
+    assert [row["what"] for row in rows if row["result"] == "wrong"] == ["dataset idle"]

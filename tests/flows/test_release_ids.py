@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from flows.periods import CALENDAR, Period, release_id_for
+from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -154,7 +155,9 @@ def deployed(prefect_server, tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/ledger.db"
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     with Ledger.open(url) as ledger:
-        ledger.register("twice", budget=parse_budget("zcdp:1"))
+        table = PrivateTable.open(tmp_path / "private.parquet", ["a", "b"])
+        ledger.register("twice", budget=parse_budget("zcdp:1"), table=table)
+    monkeypatch.setenv("PUBPRIV_ALLOW", str(tmp_path))
     (tmp_path / "twice.yaml").write_text(
         f"dataset: twice\nunit: one patient\ncap: zcdp:1\n"
         f"private: {tmp_path}/private.parquet\npublic: {tmp_path}/public.parquet\n"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import pubpriv as pp
 from pubpriv.audit import recording
+from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
-from pubpriv.mixture.bks.balls import Balls, Cylinder
 from pubpriv.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
 from pubpriv.mixture.bks.estimate import mixing_weights, start_clusters
 from pubpriv.mixture.bks.plan import count_sd, make_plan
@@ -26,9 +26,9 @@ from pubpriv.mixture.bks.supercluster import _radius, supercluster
 from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.scaling import precondition
-from pubpriv.models import Mixture
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.law import Mixture
 
 PAPER, PRACTICAL = CONSTANTS["paper"], CONSTANTS["practical"]
 NEAR, FAR = Cylinder(Frame((0.0, 0.0)), 1.0), Cylinder(Frame((0.0, 0.0)), 2.0)

@@ -10,8 +10,8 @@ from pubpriv.mixture.plan import make_plan, spectral_noise
 from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.shapes import choose_shape, shaped
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.law import Mixture
 
 CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 TYPES = ("full", "diag", "spherical")

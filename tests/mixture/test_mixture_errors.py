@@ -6,7 +6,7 @@ import pytest
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.scaling import Scaling
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 
 COUNTS = np.array([5000.0, 2500.0, 1500.0, 1000.0])
 N, K, D = 10_000, 4, 3

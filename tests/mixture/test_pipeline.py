@@ -17,8 +17,8 @@ from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, orac
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.mixture.plan import make_plan
 from pubpriv.mixture.public_model import public_model
-from pubpriv.models import MixtureEstimate
 from pubpriv.privacy.budgets import Purse
+from pubpriv.released.kinds import MixtureEstimate
 
 HALF = pp.ZeroConcentratedDP(0.5)
 

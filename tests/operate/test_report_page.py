@@ -11,7 +11,7 @@ import pytest
 from browsing import SCREENSHOTS, chromium
 
 import pubpriv as pp
-from pubpriv.report import history_of, write_report
+from pubpriv.released.report import history_of, write_report
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(300)]
 

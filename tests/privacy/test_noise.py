@@ -64,14 +64,32 @@ def test_forked_children_draw_different_values():
 
 
 def test_noise_drawn_beside_is_handed_out_once():
-    """A second draw of the same part is a new one, and what was not foreseen is drawn as well."""
-    with drawn_beside(OperatingSystemNoise(), "label", [("count", SD, 4), ("sum", 2 * SD, 3)]) as draw:
-        first, second, other, unforeseen = (
-            draw(*about).tolist() for about in (("count", SD, 4), ("count", SD, 4), ("sum", 2 * SD, 3), ("sum", SD, 3))
-        )
-    assert first != second
-    assert len(other) == len(unforeseen) == 3
-    assert other != unforeseen
+    """Every draw that was announced, once; a second one, another part, sd or size is refused."""
+    wanted = [("count", SD, 4), ("sum", 2 * SD, 3)]
+    with drawn_beside(OperatingSystemNoise(), "label", wanted) as draw:
+        assert [len(draw(*about)) for about in wanted] == [4, 3]
+        for other in (("count", SD, 4), ("sum", SD, 3), ("sum", 2 * SD, 1), ("square", SD, 4)):
+            with pytest.raises(ValueError, match="not announced"):
+                draw(*other)
+
+
+@pytest.mark.parametrize("drawn", [np.zeros(1, dtype=np.int64), np.zeros((4, 1), dtype=np.int64), np.zeros(4)])
+def test_a_source_that_gives_other_noise_than_it_was_asked_for_is_refused(drawn):
+    """One draw for four coordinates would cancel in their differences."""
+
+    class Odd(OperatingSystemNoise):
+        def draw(self, label, part, sd, size):
+            return drawn
+
+    with drawn_beside(Odd(), "label", [("sum", SD, 4)]) as draw, pytest.raises(ValueError, match="another shape"):
+        draw("sum", SD, 4)
+
+
+def test_simulated_noise_fits_64_bits_at_any_scale():
+    """Draws beyond what an int64 holds end there, without a warning."""
+    drawn = SimulatedNoise(1).draw("a", "sum", 1 << 80, 50)
+    assert set(np.abs(drawn).tolist()) == {1 << 62}
+    assert {-1, 1} == set(np.sign(drawn).tolist())
 
 
 def test_noise_drawn_beside_is_the_one_of_the_label_and_fails_where_it_is_asked_for():

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.data.stores import matches
-from pubpriv.privacy.ledger.tables import overlap
+from pubpriv.places import matches, overlap
 
 SHARED = [
     ("/d/v.parquet", "/d/v.parquet"),

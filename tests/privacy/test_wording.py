@@ -1,5 +1,6 @@
 """The plain words never promise more than the budgets do."""
 
+import re
 from fractions import Fraction
 from math import erf, exp, sqrt
 
@@ -8,7 +9,7 @@ import pytest
 from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.units import UNIT
-from pubpriv.privacy.wording import best_guess, guarantee_lines, plain_words
+from pubpriv.privacy.wording import NEIGHBOURS, best_guess, declared, guarantee_lines, plain_words
 
 GAUSSIAN = [{"noise_scale": [1 << 30]}]
 
@@ -62,18 +63,26 @@ def test_percentages_are_rounded_up():
     assert "one patient" in small
 
 
-def test_the_cap_is_told_beside_the_run():
-    """All releases together have a figure of their own, where the cap is known."""
+def test_the_figure_is_that_of_what_is_shown():
+    """Where other runs are shown the cap's figure comes first, and the run's own is for its numbers, given the rest."""
     run, cap = guarantee(ZeroConcentratedDP("0.5")), guarantee(ZeroConcentratedDP("2"))
-    assert "All releases together" in " ".join(plain_words("x", run, GAUSSIAN, cap))
-    assert "All releases together" not in " ".join(plain_words("x", run, GAUSSIAN))
+    together = " ".join(plain_words("x", run, GAUSSIAN, cap))
+    figures = [float(figure) / 100 for figure in re.findall(r"at most ([\d.]+)%", together)]
+    assert figures == pytest.approx([best_guess(cap), best_guess(run, GAUSSIAN)], abs=1e-3)
+    assert figures[0] >= best_guess(cap)
+    assert "everything on this page" in together
+    alone = " ".join(plain_words("x", run, GAUSSIAN))
+    assert re.findall(r"at most ([\d.]+)%", alone) == re.findall(r"give at most ([\d.]+)%", together)
+    assert "everything that other releases have published" in alone
+    assert "this page" not in alone
 
 
 def test_guarantees_go_from_the_general_to_the_particular():
     """Dataset, all runs, one run; without a ledger the middle is left out."""
     assert guarantee_lines("visits", "one patient", "2-zCDP", "r1", "0.5-zCDP") == [
-        "dataset visits, unit: one patient; neighbours differ in one record, the number of records is public",
+        f"dataset visits, unit: {declared('one patient')}; {NEIGHBOURS}",
         "guaranteed for all runs together: 2-zCDP",
         "guaranteed for run r1: 0.5-zCDP",
     ]
     assert len(guarantee_lines("visits", "one patient", None, "r1", "0.5-zCDP")) == 2
+    assert declared("one patient") == "one patient, as declared by the owner, not checked"

@@ -1,14 +1,25 @@
 import numpy as np
 import pytest
+from releases import common, errors
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
 from schemas.released import released_table, validate_released
 
 WEIGHTS, MEANS, COLUMNS = np.array([0.7, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]]), ["age", "cost"]
 
 
+def numbers(weights=WEIGHTS, means=MEANS):
+    """The long table of a mixture of these numbers."""
+    k, d = np.shape(means)
+    mixture = Mixture.of(weights, means, np.tile(np.eye(d), (k, 1, 1)))
+    told = {"weights": errors(k, 0.1), "means": errors((k, d), 0.1), "covariances": errors((k, d, d), 0.1)}
+    return MixtureEstimate(mixture=mixture, standard_errors=told, **common(COLUMNS)).numbers()
+
+
 def test_a_mixture_passes():
-    validate_released(released_table(WEIGHTS, MEANS, COLUMNS))
+    validate_released(released_table(numbers()))
 
 
 @pytest.mark.parametrize(
@@ -22,9 +33,9 @@ def test_a_mixture_passes():
 )
 def test_what_is_no_mixture_fails(weights, means, says):
     with pytest.raises(InvalidInput, match=says):
-        validate_released(released_table(weights, means, COLUMNS))
+        validate_released(released_table(numbers(weights, means)))
 
 
 def test_a_column_too_many_fails():
     with pytest.raises(InvalidInput, match="note"):
-        validate_released(released_table(WEIGHTS, MEANS, COLUMNS).assign(note=1.0))
+        validate_released(released_table(numbers()).assign(note=1.0))

@@ -20,9 +20,9 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, SpecMismatch
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.law import Mixture
 from tasks.guard import (
     FLOW_FAILED,
     ByContent,
@@ -529,3 +529,19 @@ def test_generators_and_coroutines_are_no_flows():
 
     with pytest.raises(TypeError, match="plain functions"):
         safe_flow(name="late")(body)
+
+
+def test_what_is_kept_of_public_rows_is_for_this_user_alone(tmp_path):
+    """Also in a folder that was open to all."""
+    folder = tmp_path / "public-tables"
+    folder.mkdir(mode=0o755)
+    handle = PublicHandle.store(PublicTable.open(np.ones((2, 2))), folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert Path(handle.path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_handle_of_public_rows_knows_where_they_were_read(tmp_path):
+    """So that a step that begins a run with them is asked what the driver is asked."""
+    (tmp_path / "p.csv").write_text("a\n1\n2\n")
+    table = PublicTable.open(tmp_path / "p.csv")
+    assert PublicHandle.store(table, tmp_path / "kept").load().source == table.source == str(tmp_path / "p.csv")

@@ -135,6 +135,41 @@ def test_the_last_task_keeps_the_release(world):
     assert "<svg" in (home / "r1.html").read_text()
 
 
+def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
+    """The release that a flow kept, replayed without Prefect into an empty folder: same files, same content."""
+    from cli.fit_common import run
+
+    folder, _ = world
+    monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
+    tables = str(folder / "private.parquet"), str(folder / "public.parquet")
+    run(Job.of(MEAN, *tables, None, "zcdp:0.25", "ward.7", f"sqlite:///{folder}/ledger.db", "r2"), flown=False)
+    kept, again = (root / "models" / "ward.7" for root in (folder / "out", tmp_path))
+    r2 = {"r2.json", "r2.parquet", "r2.html", "latest.json"}
+    assert {path.name for path in again.iterdir()} == r2 | {".lock"}
+    flown, plain = (json.loads((home / "r2.json").read_text()) for home in (kept, again))
+    for told in (flown, plain):
+        told["provenance"].pop("created")
+    assert plain == flown
+    tables_kept = [pd.read_parquet(home / "r2.parquet").drop(columns="created") for home in (kept, again)]
+    assert tables_kept[0].equals(tables_kept[1])
+    day = re.compile(r"\d{4}-\d\d-\d\d([T ][\d:]+( UTC|\+00:00))?")
+    pages = [day.sub("DAY", (home / "r2.html").read_text()) for home in (kept, again)]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(("root", "release_id"), [("out", "r" * 201), ("file/x", "r1")], ids=["name", "folder"])
+def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatch, root, release_id):
+    """A name that makes no file, a folder that cannot be made: refused before the ledger is opened."""
+    from pubpriv.errors import InvalidInput
+    from tasks.publish import refusals_told
+
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
+    job = Job.of(MEAN, "private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
+    with pytest.raises(InvalidInput, match=r"is no name for a file|cannot be written"), refusals_told(job):
+        pytest.fail("the run began")
+
+
 def test_a_budget_that_runs_low_is_told_in_time(world):
     """After r1 two more runs fit, which is enough; after r2 one, and an event says so with the ledger's figures."""
     [payload] = _events("pubpriv.budget.low", 1)

@@ -15,13 +15,32 @@ from typing import Protocol
 
 import numpy as np
 
-from pubpriv.data.regions import View
+from pubpriv.data.balls import Balls
+from pubpriv.data.checks import integer, kind, kinds, size
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, View
+from pubpriv.errors import InvalidInput
+
+PARTITIONS = (Everything, NearestPoint, Cells, Refined, PairBins, Balls)
+"""The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28
 """Counts are released as multiples of 2^-28 of a record."""
 
 SUM_FACTOR = 1 << 12
 """Sums of grid vectors are released as multiples of 2^-12 of a grid step."""
+
+LIMIT = 1 << 62
+"""What leaves is clamped to [-LIMIT, LIMIT].
+
+The mechanism that is priced adds an unbounded integer Z to the exact integer t of each coordinate, and clamping t + Z
+to a public range is post-processing. The sampler draws Z' = Z, saturated to [-2^63, 2^63 - 1]. Before a charge the
+door proves |t| < LIMIT from public bounds. So where Z' differs from Z, t + Z' and t + Z lie beyond LIMIT on the same
+side: Z > Z' = 2^63 - 1 gives t + Z > t + Z' > 2^63 - 1 - LIMIT, hence >= LIMIT, and Z < Z' = -2^63 gives
+t + Z < t + Z' < -2^63 + LIMIT = -LIMIT. Sums are exact, so clamp(t + Z') = clamp(t + Z) for every Z: saturation before
+the addition never shows.
+"""
 
 Totals = dict[str, np.ndarray]
 """Exact int64 totals of a question, by part."""
@@ -58,6 +77,16 @@ class Question(Protocol):
     def parts(self) -> Mapping[str, Part]:
         """Blocks of coordinates by name, in the order in which they are answered."""
 
+    def check(self, columns: int) -> None:
+        """The question can be asked of records of so many columns; InvalidInput if not."""
+
+    @property
+    def total_sizes(self) -> Mapping[str, int]:
+        """How many exact totals there are, by the names that `totals` uses."""
+
+    def exact(self, totals: Totals) -> Totals:
+        """The integers that noise may be added to, by part, before they are multiplied."""
+
     @property
     def squared_distance(self) -> Fraction:
         """sup over neighbours of sum_k Delta_k^2 / sd_k^2, exact; rho of zCDP is half of it, mu^2 of GDP is it."""
@@ -78,12 +107,109 @@ class Question(Protocol):
 class Additive:
     """Answers by adding noise to every coordinate of the multiplied totals."""
 
+    @property
+    def total_sizes(self: Question) -> Mapping[str, int]:
+        """Totals are the parts."""
+        return {name: part.size for name, part in self.parts.items()}
+
+    def exact(self, totals: Totals) -> Totals:
+        """The totals themselves."""
+        return totals
+
     def answer(self: Question, totals: Totals, draw: Draw) -> Totals:
         """factor * total + noise, part by part."""
         return {
-            name: totals[name] * part.factor + draw(name, part.noise_scale, part.size)
+            name: _noisy(totals[name], part.factor, draw(name, part.noise_scale, part.size))
             for name, part in self.parts.items()
         }
+
+
+def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
+    """clamp(factor * total + noise), without overflow; one draw for each total, or none at all.
+
+    With |t| < LIMIT = 2^62 for t = factor * total, checked in Python's integers, neither LIMIT - t nor -LIMIT - t
+    leaves int64, and t + clip(z, -LIMIT - t, LIMIT - t) is clamp(t + z).
+    """
+    if totals.shape != noise.shape:
+        raise ValueError("noise of another shape than the totals")
+    if totals.size and max(int(totals.max()), -int(totals.min())) * factor >= LIMIT:
+        raise ValueError("a total beyond the room that was proven for it")
+    exact = totals * factor
+    return np.asarray(exact + np.clip(noise, -LIMIT - exact, LIMIT - exact))
+
+
+def clamped(value: int) -> int:
+    """`value`, or the nearer end of [-LIMIT, LIMIT]."""
+    return max(-LIMIT, min(LIMIT, value))
+
+
+def nothing(question: Question) -> Totals:
+    """Totals over no records."""
+    return {name: np.zeros(count, dtype=np.int64) for name, count in question.total_sizes.items()}
+
+
+def check_totals(question: Question, totals: Totals, rows: int) -> None:
+    """Totals are as many int64 as the question announced, and none is larger than so many rows can make it.
+
+    A part that is shorter would share noise between coordinates.
+
+    Raises:
+        ValueError: a defect; nothing may be answered.
+    """
+    sizes = {name: part.shape for name, part in totals.items() if part.dtype == np.int64}
+    if sizes != {name: (count,) for name, count in question.total_sizes.items()} or len(sizes) != len(totals):
+        raise ValueError("totals of other shapes than the question announced")
+    for name, values in question.exact(totals).items():
+        most = rows * question.parts[name].bound
+        if values.size and not -most <= int(values.min()) <= int(values.max()) <= most:
+            raise ValueError("a total larger than the question announced")
+
+
+def check_noise(what: str, scale: int) -> None:
+    """A noise scale is a positive integer; whether it is too large for the sampler is told where there is a table.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    integer(f"the noise scale of {what}", scale, 1)
+
+
+def check_partition(what: str, partition: Partition) -> None:
+    """A partition is one of the closed list.
+
+    Raises:
+        InvalidInput: it is not.
+    """
+    kind(f"the partition of {what}", partition, *PARTITIONS)
+
+
+def check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...]) -> None:
+    """The partition is one of the closed list, with a frame and a radius for each region.
+
+    Raises:
+        InvalidInput: they do not fit each other.
+    """
+    check_partition(what, partition)
+    kinds(f"the frames of {what}", frames, Frame)
+    kind(f"the radii of {what}", radii, tuple)
+    for radius in radii:
+        size(f"each radius of {what}", radius)
+    if not len(frames) == len(radii) == partition.n_regions:
+        raise InvalidInput(
+            f"{what} needs a frame and a radius for each of the {partition.n_regions} regions of its partition, "
+            f"not {len(frames)} and {len(radii)}"
+        )
+
+
+def check_columns(columns: int, partition: Partition, frames: tuple[Frame, ...] = ()) -> None:
+    """Partition and frames fit records of so many columns.
+
+    Raises:
+        InvalidInput: one of them does not.
+    """
+    partition.check(columns)
+    for frame in frames:
+        frame.check(columns)
 
 
 def squared_weight(part: Part) -> Fraction:
@@ -99,15 +225,17 @@ def root_up(value: Fraction) -> int:
 
 def noise_for(weight_squared: Fraction, factor: int) -> int:
     """The smallest integer sd with (factor / sd)^2 <= weight_squared."""
+    if not isinstance(weight_squared, Fraction | int):
+        raise InvalidInput("the price of a question must be an exact fraction")
     if weight_squared <= 0:
-        raise ValueError("a part of a question needs a positive share of the price")
+        raise InvalidInput("a part of a question needs a positive share of the price")
     return root_up(factor * factor / weight_squared)
 
 
 def shares_of(names: str, shares: tuple[Fraction, ...]) -> None:
     """Shares of a price are positive and sum to at most one."""
     if min(shares) <= 0 or sum(shares) > 1:
-        raise ValueError(f"the shares of {names} must be positive and sum to at most 1")
+        raise InvalidInput(f"the shares of {names} must be positive and sum to at most 1")
 
 
 def counts_of(labels: np.ndarray, regions: int) -> np.ndarray:

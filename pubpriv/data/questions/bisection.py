@@ -3,13 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
+from pubpriv.data.checks import flag, integer, kind, number
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions.base import COUNT_FACTOR, Draw, Part, Totals, Values, noise_for, squared_weight
+from pubpriv.data.questions.base import (
+    COUNT_FACTOR,
+    Draw,
+    Part,
+    Totals,
+    Values,
+    check_noise,
+    clamped,
+    noise_for,
+    squared_weight,
+)
 from pubpriv.data.regions import View
+from pubpriv.errors import InvalidInput
 
 MAX_STEPS = 20
 
@@ -23,9 +36,13 @@ class Bisection:
     under `frame`, or the first coordinate of z where `signed`. A record whose number is not finite is below
     no threshold.
 
-    Sensitivity (replace-one): each step asks one count #{x <= t} at a threshold fixed by the earlier noisy
-    answers; replacing a record moves it by at most 1, hence squared distance 1 a step. The steps compose
-    adaptively; for Gaussian noise their squared distances add under zCDP and GDP alike: steps * w^2.
+    Each count is clamped (`base.LIMIT`) before it decides where the next threshold lies, and compared with the rank
+    in exact arithmetic, so the thresholds are a function of what is published.
+
+    Sensitivity (replace-one): the thresholds rise, so a record has one place among them. Each step asks one count
+    #{x <= t} at a threshold fixed by the earlier noisy answers; replacing a record moves it by at most 1, hence
+    squared distance 1 a step. The steps compose adaptively; for Gaussian noise their squared distances add under
+    zCDP and GDP alike: steps * w^2.
     The scan keeps an exact histogram over all cells inside the door, so one pass answers every step.
     """
 
@@ -39,10 +56,24 @@ class Bisection:
     signed: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps <= MAX_STEPS:
-            raise ValueError(f"Bisection takes 1 to {MAX_STEPS} steps")
-        if not (0 if self.logarithmic else -np.inf) < self.lower < self.upper < np.inf:
-            raise ValueError("Bisection needs lower < upper, both positive on a logarithmic scale")
+        kind("the frame of a Bisection", self.frame, Frame)
+        integer("the steps of a Bisection", self.steps, 1)
+        if self.steps > MAX_STEPS:
+            raise InvalidInput(f"Bisection takes 1 to {MAX_STEPS} steps")
+        for what in ("lower", "upper", "rank"):
+            number(f"the {what} of a Bisection", getattr(self, what))
+        for what in ("logarithmic", "signed"):
+            flag(f"`{what}` of a Bisection", getattr(self, what))
+        check_noise("Bisection", self.noise_scale)
+        if not (self.lower < self.upper and (self.lower > 0 or not self.logarithmic)):
+            raise InvalidInput("Bisection needs lower < upper, both positive on a logarithmic scale")
+        # rounding may tie or swap thresholds that are closer than floats, and a range may overflow
+        if not (np.isfinite(self.thresholds).all() and (self.thresholds[1:] > self.thresholds[:-1]).all()):
+            raise InvalidInput(f"Bisection cannot cut this range into 2^{self.steps} cells: take fewer steps")
+
+    def check(self, columns: int) -> None:
+        """The frame fits the columns."""
+        self.frame.check(columns)
 
     @classmethod
     def noise_for(cls, steps: int, squared_distance: Fraction) -> int:
@@ -59,11 +90,21 @@ class Bisection:
         """steps * w^2."""
         return self.steps * squared_weight(self.parts["count"])
 
-    @property
+    @cached_property
     def thresholds(self) -> np.ndarray:
         """The 2^steps + 1 thresholds, rising."""
         space = np.geomspace if self.logarithmic else np.linspace
-        return space(self.lower, self.upper, (1 << self.steps) + 1)
+        with np.errstate(all="ignore"):
+            return space(self.lower, self.upper, (1 << self.steps) + 1)
+
+    @property
+    def total_sizes(self) -> Mapping[str, int]:
+        """One cell for each threshold."""
+        return {"histogram": (1 << self.steps) + 1}
+
+    def exact(self, totals: Totals) -> Totals:
+        """How many records do not exceed each threshold."""
+        return {"count": np.cumsum(totals["histogram"])}
 
     def totals(self, view: View) -> Totals:
         """{"histogram": records whose number first fits at each threshold, (2^steps + 1,)}."""
@@ -75,27 +116,30 @@ class Bisection:
 
     def answer(self, totals: Totals, draw: Draw) -> Totals:
         """The noisy counts of the thresholds that were asked, in order: (steps,)."""
-        below = np.cumsum(totals["histogram"])
+        below = self.exact(totals)["count"].tolist()
         noise = draw("count", self.noise_scale, self.steps)
-        counts = np.zeros(self.steps, dtype=np.int64)
-        for step in range(self.steps):
-            middle, _ = self._bracket(counts[:step])
-            counts[step] = below[middle] * COUNT_FACTOR + noise[step]
-        return {"count": counts}
+        if noise.shape != (self.steps,):
+            raise ValueError("noise of another shape than the steps")
+        counts: list[int] = []
+        for z in noise.tolist():
+            middle, _ = self._bracket(counts)
+            counts.append(clamped(below[middle] * COUNT_FACTOR + z))
+        return {"count": np.array(counts, dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:
         """{"quantile": (1,), "count": (steps,)}."""
-        _, upper = self._bracket(noisy["count"])
+        _, upper = self._bracket(noisy["count"].tolist())
         return {"quantile": self.thresholds[[upper]], "count": noisy["count"] / COUNT_FACTOR}
 
     def noise(self) -> Values:
         """One sd for all counts; the quantile's own error depends on the data and is not told."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
-    def _bracket(self, counts: np.ndarray) -> tuple[int, int]:
+    def _bracket(self, counts: list[int]) -> tuple[int, int]:
         """(next threshold to ask, current upper end) after the answers `counts`."""
         low, high = 0, 1 << self.steps
+        rank = self.rank * COUNT_FACTOR  # exact: a power of two, and Python compares integers with floats exactly
         for count in counts:
             middle = (low + high) // 2
-            low, high = (low, middle) if count >= self.rank * COUNT_FACTOR else (middle, high)
+            low, high = (low, middle) if count >= rank else (middle, high)
         return (low + high) // 2, high

@@ -15,6 +15,10 @@ from pubpriv.data.questions.base import (
     Part,
     Totals,
     Values,
+    check_columns,
+    check_noise,
+    check_partition,
+    check_regions,
     counts_of,
     noise_for,
     squared_weight,
@@ -35,9 +39,18 @@ class Counts(Additive):
     partition: Partition
     noise_scale: int
 
+    def __post_init__(self) -> None:
+        check_partition("Counts", self.partition)
+        check_noise("Counts", self.noise_scale)
+
+    def check(self, columns: int) -> None:
+        """The partition fits the columns."""
+        check_columns(columns, self.partition)
+
     @classmethod
     def priced(cls, partition: Partition, squared_distance: Fraction) -> "Counts":
         """Counts whose price mu^2 is at most `squared_distance`."""
+        check_partition("Counts", partition)
         changed = min(partition.n_regions, 2)
         return cls(partition, noise_for(squared_distance / changed, COUNT_FACTOR))
 
@@ -78,6 +91,14 @@ class ClippedSums(Additive):
     frames: tuple[Frame, ...]
     radii: tuple[float, ...]
     noise_scale: int
+
+    def __post_init__(self) -> None:
+        check_regions("ClippedSums", self.partition, self.frames, self.radii)
+        check_noise("ClippedSums", self.noise_scale)
+
+    def check(self, columns: int) -> None:
+        """Partition and frames fit the columns."""
+        check_columns(columns, self.partition, self.frames)
 
     @classmethod
     def priced(

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from pubpriv.data.checks import integer, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame, grid_scale, quantise, squared_norms
 from pubpriv.data.questions.base import (
@@ -23,12 +24,16 @@ from pubpriv.data.questions.base import (
     Part,
     Totals,
     Values,
+    check_columns,
+    check_noise,
+    check_regions,
     noise_for,
     root_up,
     shares_of,
     squared_weight,
 )
 from pubpriv.data.regions import Partition, View, shared_frames
+from pubpriv.errors import InvalidInput
 
 Shares = tuple[Fraction, Fraction, Fraction]
 
@@ -55,10 +60,16 @@ class Moments(Additive):
     noise_scales: tuple[int, int, int]
 
     def __post_init__(self) -> None:
+        check_regions("Moments", self.partition, self.frames, self.radii)
+        _check_scales("Moments", self.noise_scales, least=1)
         object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
         n, s, q = (squared_weight(part) for part in self.parts.values())
         if 4 * n * q < s * s:
-            raise ValueError("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
+            raise InvalidInput("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
+
+    def check(self, columns: int) -> None:
+        """Partition and frames fit the columns."""
+        check_columns(columns, self.partition, self.frames)
 
     @classmethod
     def priced(
@@ -159,9 +170,15 @@ class LiftedGram(Additive):
     noise_scales: tuple[int, int, int]
 
     def __post_init__(self) -> None:
+        check_regions("LiftedGram", self.partition, self.frames, self.radii)
+        _check_scales("LiftedGram", self.noise_scales, least=0)
         object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
         if len({frame.dimension for frame in self.frames}) != 1:
-            raise ValueError("LiftedGram needs frames of one dimension")
+            raise InvalidInput("LiftedGram needs frames of one dimension")
+
+    def check(self, columns: int) -> None:
+        """Partition and frames fit the columns."""
+        check_columns(columns, self.partition, self.frames)
 
     @classmethod
     def priced(
@@ -266,11 +283,25 @@ def _noise_of(name: str, squared_distance: Fraction, shares: Shares) -> tuple[in
     """
     shares_of(name, shares)
     if 4 * shares[0] * shares[2] < shares[1] ** 2:
-        raise ValueError(f"the shares of {name} need 4 N M >= S^2: give the sum a smaller share of the price")
+        raise InvalidInput(f"the shares of {name} need 4 N M >= S^2: give the sum a smaller share of the price")
     n, s, m = (share * squared_distance / 2 for share in shares)
     count, second = noise_for(n, COUNT_FACTOR), noise_for(m / GRID**4, 1)
     least = root_up(Fraction(SUM_FACTOR**2 * count * second, 2 * COUNT_FACTOR))
     return count, max(noise_for(s / GRID**2, SUM_FACTOR), least), second
+
+
+def _check_scales(name: str, scales: tuple[int, int, int], least: int) -> None:
+    """Noise scales of (count, sum, second part): the last is always asked, the others where they may be left out.
+
+    Raises:
+        InvalidInput: they are not three integers, or too small.
+    """
+    kind(f"the noise scales of {name}", scales, tuple)
+    if len(scales) != 3:
+        raise InvalidInput(f"{name} needs three noise scales: of the count, of the sum, and of the second part")
+    for scale in scales[:2]:
+        integer(f"each noise scale of {name}", scale, least)
+    check_noise(name, scales[2])
 
 
 @cache

@@ -6,8 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 
+from pubpriv.data.checks import kind, size
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions.base import SUM_FACTOR, Additive, Part, Totals, Values, noise_for, squared_weight
+from pubpriv.data.questions.base import (
+    SUM_FACTOR,
+    Additive,
+    Part,
+    Totals,
+    Values,
+    check_columns,
+    check_noise,
+    noise_for,
+    squared_weight,
+)
 from pubpriv.data.regions import Cells, View
 
 SCORE_GRID = 1 << 16
@@ -27,6 +38,17 @@ class BoundedScore(Additive):
     second: Cells
     bound: float
     noise_scale: int
+
+    def __post_init__(self) -> None:
+        for cells in (self.first, self.second):
+            kind("each side of a BoundedScore", cells, Cells)
+        size("the bound of a BoundedScore", self.bound)
+        check_noise("BoundedScore", self.noise_scale)
+
+    def check(self, columns: int) -> None:
+        """Both sides fit the columns."""
+        for cells in (self.first, self.second):
+            check_columns(columns, cells)
 
     @classmethod
     def priced(cls, first: Cells, second: Cells, bound: float, squared_distance: Fraction) -> "BoundedScore":

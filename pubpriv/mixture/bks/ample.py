@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Balls, Cylinder, Path
 from pubpriv.mixture.bks.constants import BETA, CONSTANTS, least_public
 from pubpriv.mixture.bks.queries import search, split_of
 from pubpriv.mixture.bks.tree import Tree

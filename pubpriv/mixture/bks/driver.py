@@ -18,8 +18,8 @@ from pubpriv.mixture.plan import UNTRUSTED
 from pubpriv.mixture.public_model import public_model
 from pubpriv.mixture.scaling import Scaling, precondition
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.models import Mixture
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.law import Mixture
 from pubpriv.steps import Execution
 
 UNEQUAL = 30.0

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.balls import Balls
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Balls
 from pubpriv.mixture.bks.constants import ALPHA
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.scaling import FLOOR, Scaling
-from pubpriv.models import Mixture
+from pubpriv.released.law import Mixture
 from pubpriv.steps import step
 
 COLUMNS_FROM = 10

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Question
-from pubpriv.data.regions import Cells, Everything
+from pubpriv.data.regions import Cells
 from pubpriv.mixture.bks.constants import SHARES
 from pubpriv.mixture.plan import FIRST_ROUND, GRAM_SHARES, TWO_ROUNDS_BELOW, spectral_noise
 from pubpriv.plans import Ask, Blank, Plan, split_purse
@@ -46,16 +46,17 @@ def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
     The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
     """
     frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
+    groups = Cells(frames, (0.0,) * k)
     shells = Cells(frames * 3, (0.0,) * (3 * k))
 
     def pca(ask: Ask) -> Question:
-        return LiftedGram.second_moment(Everything(), frames, radii, ask.price)
+        return LiftedGram.second_moment(groups, frames, radii, ask.price)
 
     def query(ask: Ask) -> Question:
         return Counts.priced(shells, ask.price)
 
     def measure(ask: Ask) -> Question:
-        return LiftedGram.priced(Everything(), frames, radii, ask.price, GRAM_SHARES)
+        return LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES)
 
     blanks = {"pca": pca, "query": query}
     steps = [step for step in SHARES if step == "query" or d > k]

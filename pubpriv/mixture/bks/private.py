@@ -3,8 +3,8 @@
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.mixture.bks.balls import Balls, Cylinder
 from pubpriv.mixture.bks.constants import CONSTANTS, least_private
 from pubpriv.mixture.bks.queries import Split
 from pubpriv.mixture.bks.tree import Level, Tree

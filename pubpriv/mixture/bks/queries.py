@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.balls import Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Cylinder, Path
 from pubpriv.mixture.bks.constants import CONSTANTS, LEAST_RADIUS, MIDDLE, Constants, least_public
 from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.linear import one_thread

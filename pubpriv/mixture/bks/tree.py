@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.bks.balls import Balls, Cylinder, Path
 from pubpriv.mixture.bks.constants import CONSTANTS, Constants, least_public
 from pubpriv.mixture.bks.supercluster import supercluster
 from pubpriv.mixture.linear import one_thread

@@ -13,9 +13,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
+from pubpriv.places import canonical as table_name
+from pubpriv.places import sharing
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
-from pubpriv.privacy.events import cap_in
+from pubpriv.privacy.events import cap_in, event_from_json, price
 from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     NoRoom,
@@ -23,19 +26,20 @@ from pubpriv.privacy.ledger.records import (
     RunState,
     apply,
     canonical,
+    charge_key,
     facts_of,
     state_text,
     states_of,
 )
 from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
+from pubpriv.privacy.ledger.replay import FAILURES, check_answer
 from pubpriv.privacy.ledger.runs import runs_of
-from pubpriv.privacy.ledger.tables import overlap, plain
 from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
 
 _table = schema.records
 
 _BATCH = 1000
-"""Records that are stored with one statement."""
+"""Records that are stored with one statement, or read at a time."""
 
 
 class Book:
@@ -62,14 +66,14 @@ class Book:
     def _last(self, *where: Any) -> Record | None:
         query = self._rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1)
         row = self._connection.execute(query).first()
-        return schema.record_of(row)[0] if row else None
+        return schema.whole(row) if row else None
 
     def all(self, *kinds: str, **columns: str) -> list[Record]:
         """Records of these kinds, oldest first."""
         where = [_table.c[name] == value for name, value in columns.items()]
         if kinds:
             where.append(_table.c.kind.in_(kinds))
-        return [schema.record_of(row)[0] for row in self._connection.execute(self._rows(*where))]
+        return [schema.whole(row) for row in self._connection.execute(self._rows(*where))]
 
     def find(self, kind: str, **columns: str) -> Record | None:
         """The last record of a kind."""
@@ -154,17 +158,95 @@ class Book:
     def open_runs(self) -> dict[str, Amount]:
         """What each open run still holds, by release id, oldest first."""
         found = self._connection.execute(schema.OPEN_RUNS, {"dataset": self._dataset})
-        runs = {str(release_id): states_of(state)[1] for release_id, state in found}
+        runs = {str(row.release_id): states_of(schema.whole(row).state)[1] for row in found}
         return {release_id: run.hold - run.charged for release_id, run in runs.items() if run is not None}
 
-    def standing(self, key: str) -> Standing | None:
-        """The charge under `key`."""
-        charged = self.find("charged", key=key)
+    def standing(self, release_id: str, label: str) -> Standing | None:
+        """The charge under `label` of a run, and its answer if there is one.
+
+        Raises:
+            LedgerViolation: what stands there is no charge of this run under this label, or no answer to it.
+        """
+        charged = self.find("charged", key=charge_key(self._dataset, release_id, label))
         if charged is None:
             return None
-        published = self.find("published", key=key)
-        facts = charged.facts()
-        return Standing(facts["question"], published.facts()["answer"] if published else None, facts["attempt"])
+        published = self.find("published", key=str(charged.key))
+        try:
+            facts = charged.facts()
+            event = event_from_json(facts["event"])
+            answer = check_answer(published.facts()["answer"], event) if published else None
+            standing = Standing(facts["question"], answer, str(facts["attempt"]), event)
+            if (charged.release_id, facts["label"]) == (release_id, label):
+                return standing
+        except FAILURES:
+            pass
+        raise self._not_charged(charged, label)
+
+    def check_paid(self, release_id: str, label: str, allotment: Budget, registered: Budget) -> None:
+        """Price the charge under `label` again, and let it follow from the records before it.
+
+        Raises:
+            LedgerViolation: it has other prices than its event, or did not move what it says.
+        """
+        charged = self.find("charged", key=charge_key(self._dataset, release_id, label))
+        assert charged is not None
+        try:
+            facts = charged.facts()
+            event, told = event_from_json(facts["event"]), facts_of("charged", facts)
+            before = self._last(_table.c.seq < charged.seq)
+            run = self._last(_table.c.seq < charged.seq, _table.c.release_id == release_id)
+            if before is not None and run is not None and charged.previous_hash == before.digest():
+                moved = apply("charged", told, states_of(before.state)[0], states_of(run.state)[1])
+                due = {"price_run": price(event, allotment), "price_ledger": price(event, registered)}
+                if state_text(*moved) == charged.state and told == told | due:
+                    return
+        except FAILURES:
+            pass
+        raise self._not_charged(charged, label)
+
+    def _not_charged(self, charged: Record, label: str) -> LedgerViolation:
+        return LedgerViolation(
+            f"record {charged.seq} of dataset {self._dataset!r}, the charge under {label!r}, is not one that this "
+            "ledger made: nothing is answered. Stop charging this ledger, find out what was written there with "
+            "`pubpriv ledger verify`, and compare with the last export"
+        )
+
+    def follow_from(self, anchor: int) -> None:
+        """Let every record after number `anchor` follow from those before it, in chain and balance.
+
+        A witness answers for the record at `anchor`. Prices are not worked out again here: `check_paid` does that for
+        a charge that is answered, and `replay` for all.
+
+        Raises:
+            LedgerViolation: the first that does not follow.
+        """
+        before = self._last(_table.c.seq == anchor)
+        assert before is not None
+        runs: dict[str, RunState | None] = {}
+        state, previous = states_of(before.state)[0], before.digest()
+        later = self._rows(_table.c.seq > anchor).execution_options(yield_per=_BATCH)
+        for row in self._connection.execute(later):
+            record = schema.whole(row)
+            name, run = record.release_id, None
+            if name is not None and record.kind != "opened":
+                run = runs[name] if name in runs else self._run_before(name, anchor)
+            try:
+                state, run = apply(record.kind, facts_of(record.kind, record.facts()), state, run)
+                right = record.previous_hash == previous and state_text(state, run) == record.state
+            except FAILURES:
+                right = False
+            if not right:
+                raise LedgerViolation(
+                    f"record {record.seq} of dataset {self._dataset!r} does not follow from those before it: nothing "
+                    "is charged. Find out what was written there with `pubpriv ledger verify`"
+                )
+            previous = record.digest()
+            if name is not None:
+                runs[name] = run
+
+    def _run_before(self, release_id: str, last: int) -> RunState | None:
+        record = self._last(_table.c.release_id == release_id, _table.c.seq <= last)
+        return states_of(record.state)[1] if record else None
 
     def run(self, release_id: str) -> Run:
         """One run with its bill."""
@@ -195,8 +277,8 @@ class Book:
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            user=_user(),
-            host=socket.gethostname(),
+            user=printable(_user()),
+            host=printable(socket.gethostname()),
             version=installed_version(),
         )
         self._connection.execute(sa.insert(_table).values(**record.__dict__, hash=record.digest()))
@@ -255,42 +337,58 @@ class Book:
 
     def declare(self, table: TableIdentity) -> None:
         """Record a table with its columns, unless it is known or another dataset's."""
-        self._refuse_foreign(table.uri)
-        uri = plain(table.uri)
+        self._refuse_foreign(table_name(table.uri))
+        uri = table_name(table.uri)
         known = self._declared(uri)
         columns = sorted({*table.source_columns, *(known["columns"] if known else ())})
         if known is None or columns != known["columns"]:
             self.append("declared", {"uri": uri, "columns": columns})
 
-    def check_declared(self, table: TableIdentity, url: str) -> None:
-        """Refuse a table or columns that were not declared, with the line that declares them."""
-        self._refuse_foreign(table.uri)
-        known = self._declared(plain(table.uri))
+    def check_declared(self, table: TableIdentity, url: str, first: bool = False) -> None:
+        """Refuse a table or columns that were not declared, with the line that declares them.
+
+        Args:
+            table: of which nothing but its name may be known.
+            url: of the ledger.
+            first: where nothing is declared yet, any table will do that is not another dataset's.
+        """
+        self._refuse_foreign(table_name(table.uri))
+        if first and not self.tables:
+            return
+        known = self._declared(table_name(table.uri))
         missing = sorted(set(table.source_columns) - set(known["columns"] if known else ()))
         if known is not None and not missing:
             return
         what = f"columns {', '.join(missing)} of {table.uri}" if known else f"the table {table.uri}"
-        declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables)
+        declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables) or "no table yet"
         raise SpecMismatch(
             f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
             f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} "
-            f"--private {table.uri} --columns {','.join(table.source_columns)}`"
+            f"--private {table.uri} --columns {','.join(table.source_columns or self._columns())}`"
         )
+
+    def _columns(self) -> list[str]:
+        """Columns of the tables that are declared."""
+        return sorted({column for table in self.tables for column in table["columns"]})
+
+    def begun(self, release_id: str) -> tuple[str, int] | None:
+        """The table that a run's first method began with, by name and number of rows.
+
+        None where no method began, or where an earlier version began it, which did not write that down.
+        """
+        facts = (record.facts() for record in self.all("started", release_id=release_id))
+        return next(((str(fact["table"]), int(fact["n_rows"])) for fact in facts if "table" in fact), None)
 
     def _declared(self, uri: str) -> dict[str, Any] | None:
         return next((table for table in self.tables if table["uri"] == uri), None)
 
     def _refuse_foreign(self, uri: str) -> None:
-        others = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != self._dataset)
-        query = sa.select(_table).where(_table.c.dataset.in_(others), schema.is_kind("declared"))
-        for row in self._connection.execute(query):
-            record = schema.record_of(row)[0]
-            theirs = str(record.facts()["uri"])
-            if overlap(plain(uri), theirs):
-                raise SpecMismatch(
-                    f"the table {uri} belongs to dataset {record.dataset!r} (declared as {theirs}): "
-                    f"one table has one budget, so it cannot be used as {self._dataset!r}"
-                )
+        found = private_owner(self._connection, uri, besides=self._dataset)
+        if found is not None:
+            raise SpecMismatch(
+                f"the table {uri} belongs to dataset {found[0]!r} (declared as {found[1]}): "
+                f"one table has one budget, so it cannot be used as {self._dataset!r}"
+            )
 
     @contextmanager
     def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:
@@ -305,6 +403,25 @@ class Book:
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
             raise Refused(Refusal(refused, self._dataset, release_id, terms, asked, state, run, holders, last))
+
+
+def private_owner(connection: sa.Connection, uri: str, besides: str | None = None) -> tuple[str, str] | None:
+    """Of the first declared table that could share a file with `uri`: its dataset, and its name.
+
+    Args:
+        connection: in a transaction.
+        uri: canonical name of a table or of public rows.
+        besides: a dataset whose own tables are not looked at.
+    """
+    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
+    query = sa.select(_table).where(_table.c.dataset.in_(names), schema.is_kind("declared"))
+    shared = sharing(uri)
+    for row in connection.execute(query.order_by(_table.c.dataset, _table.c.seq)):
+        record = schema.whole(row)
+        theirs = str(record.facts()["uri"])
+        if shared(theirs):
+            return record.dataset, theirs
+    return None
 
 
 @lru_cache(maxsize=1)

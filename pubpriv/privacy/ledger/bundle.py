@@ -9,14 +9,14 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import Record, canonical
-from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.replay import Recompute, Summary, replay
 
 FORMAT, VERSION = "pubpriv-ledger", 1
 _TAIL = 1 << 16
@@ -75,16 +75,19 @@ def ends(path: Path) -> dict[str, End]:
     with _opened(path) as file:
         _check_first(file.readline(), path)
         size = file.seek(0, os.SEEK_END)
-        tail = b""
+        tail, length = b"", _TAIL
         while tail.rstrip(b"\n").count(b"\n") < 1 and len(tail) < size:
-            start = max(0, size - len(tail) - _TAIL)
-            file.seek(start)
-            tail = file.read(size - start)
+            file.seek(max(0, size - length))
+            tail, length = file.read(), 2 * length
     return _ends_of(tail.rstrip(b"\n").rpartition(b"\n")[2], path)
 
 
-def verify(path: Path) -> dict[str, Summary]:
+def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
     """Replay every record of a bundle, and compare its ends.
+
+    Args:
+        path: of the bundle.
+        asked: makes the event of a stored question again; see `replay`.
 
     Returns:
         What was found, by dataset.
@@ -94,7 +97,7 @@ def verify(path: Path) -> dict[str, Summary]:
         LedgerViolation: the first thing that does not follow.
     """
     told = ends(path)
-    found = {dataset: replay(dataset, rows) for dataset, rows in _chains(path)}
+    found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in _chains(path)}
     if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != told:
         raise LedgerViolation(f"the records in {path} are not those that its last line names")
     return found
@@ -123,11 +126,26 @@ def _rows(path: Path) -> Iterator[Row]:
                 if file.read(1):
                     raise LedgerViolation(f"{path} goes on after its last line, which is line {number}")
                 return
-            try:
-                row = Record(**data["record"]), str(data["hash"])
-            except (KeyError, TypeError):
-                raise LedgerViolation(f"line {number} of {path} is no record") from None
+            row = _row(data)
+            if row is None:
+                raise LedgerViolation(f"line {number} of {path} is no record")
             yield row
+
+
+def _row(data: dict[str, Any]) -> Row | None:
+    """A record of the right types and nothing beside it."""
+    told, stored = data.get("record"), data.get("hash")
+    if set(data) != {"record", "hash"} or not isinstance(told, dict) or set(told) != set(_TYPES):
+        return None
+    typed = all(type(told[name]) in types for name, types in _TYPES.items())
+    return (Record(**told), stored) if typed and isinstance(stored, str) else None
+
+
+_TYPES: dict[str, tuple[type, ...]] = {field.name: (str,) for field in fields(Record)} | {
+    "seq": (int,),
+    "release_id": (str, type(None)),
+    "key": (str, type(None)),
+}
 
 
 def _opened(path: Path) -> Any:
@@ -148,15 +166,32 @@ def _check_first(line: bytes, path: Path) -> None:
 
 
 def _ends_of(line: bytes, path: Path) -> dict[str, End]:
+    """The last line: numbers of records that are at least one, and hashes."""
+    told = _json(line).get("ends")
     try:
-        return {str(name): End(int(end["records"]), str(end["head"])) for name, end in _json(line)["ends"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise LedgerViolation(f"the export {path} is cut off: its last line does not say where it ends") from None
+        found = {name: End(**end) for name, end in told.items()} if isinstance(told, dict) else None
+    except TypeError:
+        found = None
+    if found is None or not all(_is_end(end) for end in found.values()):
+        raise LedgerViolation(f"the export {path} is cut off: its last line does not say where it ends")
+    return found
+
+
+def _is_end(end: End) -> bool:
+    return type(end.records) is int and 0 < end.records < 1 << 63 and isinstance(end.head, str)
 
 
 def _json(line: bytes) -> dict[str, Any]:
+    """An object that says everything once; nothing of another line."""
     try:
-        data = json.loads(line)
-    except ValueError:
+        data = json.loads(line, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
         data = None
     return data if isinstance(data, dict) else {}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return data

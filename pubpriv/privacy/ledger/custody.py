@@ -14,9 +14,10 @@ from typing import Self
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.ledger import bundle, schema
+from pubpriv.privacy.ledger import bundle, guards, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import connect
+from pubpriv.privacy.ledger.names import check_name
 from pubpriv.privacy.ledger.reader import Reader
 from pubpriv.privacy.ledger.refusals import Refused
 
@@ -28,10 +29,17 @@ class Custody(Reader):
     """Opening, holding and restoring: the half of `Ledger` that knows nothing of money."""
 
     _read_only: Mapping[str, str] = MappingProxyType({})
+    _unguarded: str | None = None
+    _anchors: Mapping[str, bundle.End] = MappingProxyType({})
 
     @property
     def read_only(self) -> Mapping[str, str]:
-        """Datasets to which nothing can be charged, and why: the ledger lacks records that a witness has."""
+        """Datasets to which nothing can be charged, and why: the ledger lacks records that a witness has.
+
+        Or it lacks triggers that keep it append-only; then no dataset can be charged.
+        """
+        if self._unguarded is not None:
+            return dict.fromkeys(self.datasets(), self._unguarded)
         return self._read_only
 
     @classmethod
@@ -44,7 +52,7 @@ class Custody(Reader):
             witness: an export of this ledger (`export`), kept elsewhere; default: the file that
                 `PUBPRIV_LEDGER_WITNESS` names, if it names one. Datasets of which the ledger lacks some of it,
                 because an older copy was restored, open for reading only: what was charged meanwhile would be
-                spent twice.
+                spent twice. Of the others, the balance is followed from the witness's end before anything is added.
 
         Raises:
             InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
@@ -54,11 +62,23 @@ class Custody(Reader):
         ends = bundle.ends(Path(witness).expanduser()) if witness else {}
         ledger = cls(connect(url, create))
         try:
+            ledger._look_for_guards()
             ledger._watch(ends, witness)
         except BaseException:
             ledger.close()
             raise
         return ledger
+
+    def _look_for_guards(self) -> None:
+        with self._database.transaction(write=False) as connection:
+            gone = guards.missing(connection)
+        if gone:
+            self._unguarded = (
+                f"the ledger {self.url} is open for reading only: of the triggers that keep it append-only, "
+                f"{', '.join(gone)} are gone or were changed, so records may have been changed too. Compare it with "
+                "its last export (`pubpriv ledger verify`, then `pubpriv ledger verify --file EXPORT --ledger URL`); "
+                "if all is right, move it to a new database with `pubpriv ledger export` and `pubpriv ledger restore`"
+            )
 
     def _watch(self, ends: Mapping[str, bundle.End], witness: str | Path | None) -> None:
         self._read_only = {
@@ -69,13 +89,17 @@ class Custody(Reader):
             )
             for dataset, lacking in self.lacks(ends).items()
         }
+        reached = {dataset: end for dataset, end in ends.items() if dataset not in self._read_only}
+        self._anchors = {**self._anchors, **reached}
 
     def check_complete(self) -> None:
         """Raise why a dataset is open for reading only, if one is.
 
         Raises:
-            LedgerViolation: the ledger lacks records that its witness has.
+            LedgerViolation: the ledger lacks records that its witness has, or triggers.
         """
+        if self._unguarded is not None:
+            raise LedgerViolation(self._unguarded)
         for reason in self.read_only.values():
             raise LedgerViolation(reason)
 
@@ -92,7 +116,9 @@ class Custody(Reader):
         Raises:
             InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
-        bundle.verify(path)
+        if self._unguarded is not None:
+            raise LedgerViolation(self._unguarded)
+        bundle.verify(path, self.asked)
         ends = bundle.ends(path)
         unknown = sorted({*datasets} - {*ends})
         if unknown:
@@ -118,7 +144,10 @@ class Custody(Reader):
                 raise LedgerViolation(
                     f"the ledger and the export have gone different ways: dataset {dataset!r}: {lacking}"
                 )
-            return book.append_all(rows, first, last)
+            appended = book.append_all(rows, first, last)
+            if Book(connection, dataset).head.digest() != end.head:  # it was read twice
+                raise LedgerViolation(f"the export changed while it was restored: nothing of {dataset!r} is taken")
+            return appended
 
     @contextmanager
     def _locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
@@ -126,24 +155,32 @@ class Custody(Reader):
 
         Of a dataset that is open for reading only: a transaction that reads, whose book refuses to append.
         """
-        why_not = self.read_only.get(dataset)
+        check_name(dataset, "dataset")
+        why_not = self._unguarded or self._read_only.get(dataset)
         refused: Refused | None = None
         try:
             with self._database.transaction(write=why_not is None) as connection:
-                if why_not is None:
-                    self._hold(connection, dataset, create, tables)
-                yield Book(connection, dataset, why_not)
+                new = why_not is None and self._hold(connection, dataset, create, tables)
+                book = Book(connection, dataset, why_not)
+                if book.state is None and create and not new and why_not is None:
+                    raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
+                if why_not is None and dataset in self._anchors:
+                    book.follow_from(self._anchors[dataset].records - 1)
+                    self._anchors = {name: end for name, end in self._anchors.items() if name != dataset}
+                yield book
         except Refused as messenger:
             refused = messenger
         if refused is not None:  # nothing is locked here
             raise refused.refusal.error()
 
-    def _hold(self, connection: sa.Connection, dataset: str, create: bool, tables: bool) -> None:
+    def _hold(self, connection: sa.Connection, dataset: str, create: bool, tables: bool) -> bool:
+        """Lock the dataset's row; true if it was made here."""
         if tables:
             self._database.lock_tables(connection)
         if schema.known(connection, dataset, lock=True):
-            return
+            return False
         if not create:
             self._unknown(connection, dataset)
-        connection.execute(schema.ADD_DATASET, {"name": dataset})
+        added = connection.execute(schema.ADD_DATASET, {"name": dataset}).rowcount
         schema.known(connection, dataset, lock=True)
+        return bool(added)

@@ -246,7 +246,7 @@ class Lookout(Book):
         """Charges without an answer among the newest records of a run, newest first."""
         table = schema.records
         newest = self._rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
-        rows = [schema.record_of(row)[0] for row in self._connection.execute(newest.limit(_WINDOW))]
+        rows = [schema.whole(row) for row in self._connection.execute(newest.limit(_WINDOW))]
         answered = {record.key for record in rows if record.kind == "published"}
         attempts: dict[str, Record] = {}
         for record in rows:

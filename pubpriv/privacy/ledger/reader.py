@@ -14,10 +14,11 @@ from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book, installed_version
 from pubpriv.privacy.ledger.bundle import End, Row
 from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger.names import check_label, check_name
 from pubpriv.privacy.ledger.outlook import Lookout, Outlook, Work, how_many
-from pubpriv.privacy.ledger.records import Record, charge_key
+from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
-from pubpriv.privacy.ledger.views import Balance, Run, Standing
+from pubpriv.privacy.ledger.views import Asked, Balance, Run, Standing
 
 
 class Reader:
@@ -27,6 +28,11 @@ class Reader:
         self._database = database
         self._budgets: dict[str, Budget] = {}
         self._allotments: dict[tuple[str, str], Budget] = {}
+
+    @staticmethod
+    def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
+        """The event and sizes of a stored question: the books alone read questions as data and know of none."""
+        return None
 
     @property
     def url(self) -> str:
@@ -57,19 +63,14 @@ class Reader:
 
     def at_work(self, dataset: str, release_id: str) -> tuple[Work, ...]:
         """Attempts of an open run whose lease is running: somebody may be at work at them."""
-        with self._database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
-            if book.state is None:
-                self._unknown(connection, dataset)
+        check_name(release_id, "release id")
+        with self._reading(dataset) as book:
             closed = book.run_state(release_id).closed
             return () if closed else tuple(work for work in book.work(release_id) if work.running)
 
     def outlook(self, dataset: str) -> Outlook:
         """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
-        with self._database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
-            if book.state is None:
-                self._unknown(connection, dataset)
+        with self._reading(dataset) as book:
             return book.look()
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
@@ -83,18 +84,31 @@ class Reader:
             return how_many(allotment, book.registered, state.cap, state.remaining)
 
     def find(self, dataset: str, release_id: str, label: str) -> Standing | None:
-        """The charge under this label, with its answer if there is one; None if nothing was charged."""
+        """The charge under this label, with its answer if there is one; None if nothing was charged.
+
+        Raises:
+            InvalidInput: a dataset or a run that is not there, or no label.
+            LedgerViolation: what stands there was not charged by this ledger.
+        """
+        check_label(label)
+        terms = self._allotment(dataset, release_id), self._registered(dataset)
         with self._reading(dataset) as book:
-            return book.standing(charge_key(dataset, release_id, label))
+            standing = book.standing(release_id, label)
+            if standing is not None:
+                book.check_paid(release_id, label, *terms)
+            return standing
 
     def run(self, dataset: str, release_id: str) -> Run:
         """One run with its bill."""
+        check_name(release_id, "release id")
         with self._reading(dataset) as book:
             return book.run(release_id)
 
     def notes(self, dataset: str, release_id: str) -> dict[str, Any]:
         """What the steps of a run made, by label, as it was noted first."""
+        check_name(release_id, "release id")
         with self._reading(dataset) as book:
+            book.opened(release_id)
             return book.notes(release_id)
 
     def history(self, dataset: str) -> list[Run]:
@@ -108,7 +122,7 @@ class Reader:
             return book.all()
 
     def verify(self, dataset: str, expected_head: str | None = None) -> Summary:
-        """Replay every record and compare chain, balances and prices.
+        """Replay every record and compare chain, balances, prices, and events with the questions they are of.
 
         Args:
             dataset: whose records.
@@ -122,10 +136,11 @@ class Reader:
             LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
                 not in the chain.
         """
+        check_name(dataset, "dataset")
         with self._database.transaction(write=False) as connection:
             if not schema.known(connection, dataset, lock=False):
                 self._unknown(connection, dataset)
-            return replay(dataset, _rows(connection, dataset), expected_head)
+            return replay(dataset, _rows(connection, dataset), expected_head, self.asked)
 
     def export(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, End]:
         """Write the auditor's bundle of some datasets, or of all; it replaces an older export of the same ledger.
@@ -167,15 +182,18 @@ class Reader:
 
     def _allotment(self, dataset: str, release_id: str) -> Budget:
         """The budget a run was opened with, which never changes."""
+        check_name(dataset, "dataset")
+        check_name(release_id, "release id")
         if (dataset, release_id) not in self._allotments:
             with self._reading(dataset) as book:
                 self._allotments[dataset, release_id] = book.allotment(release_id)
         return self._allotments[dataset, release_id]
 
     @contextmanager
-    def _reading(self, dataset: str) -> Iterator[Book]:
+    def _reading(self, dataset: str) -> Iterator[Lookout]:
+        check_name(dataset, "dataset")
         with self._database.transaction(write=False) as connection:
-            book = Book(connection, dataset)
+            book = Lookout(connection, dataset)
             if book.state is None:
                 self._unknown(connection, dataset)
             yield book
@@ -201,11 +219,11 @@ def _lacks(connection: sa.Connection, ends: Mapping[str, End]) -> dict[str, str]
     table, lacking = schema.records, {}
     for dataset, end in ends.items():
         own = table.c.dataset == dataset
-        found = connection.execute(sa.select(table.c.hash).where(own, table.c.seq == end.records - 1)).scalar()
+        found = connection.execute(sa.select(table).where(own, table.c.seq == end.records - 1)).first()
         if found is None:
             count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
             lacking[dataset] = f"{end.records - int(count)} records that are in the export are missing in the ledger"
-        elif found != end.head:
+        elif schema.record_of(found)[0].digest() != end.head:
             lacking[dataset] = f"record {end.records - 1} is another one than in the export"
     return lacking
 

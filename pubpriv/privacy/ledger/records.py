@@ -304,7 +304,7 @@ def _amounts(data: Mapping[str, Any]) -> dict[str, Any]:
 def _object(text: str, where: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         data = None
     if not isinstance(data, dict):
         raise LedgerViolation(f"{where} cannot be read: it was changed")

@@ -1,27 +1,39 @@
 """Replay: does every record follow from those before it, at the prices its event has?
 
-Pure, like `records`: it sees rows and no database.
+Pure, like `records`: it sees rows and no database. What a question costs is known in another wing, so who calls
+brings a function that makes a stored question's event again; what it does not know is counted as unchecked.
 """
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pubpriv.errors import LedgerViolation, PubPrivError
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.events import cap_in, event_from_json, hold_for, price
+from pubpriv.privacy.events import Event, GaussianEvent, cap_in, event_from_json, hold_for, price
+from pubpriv.privacy.ledger.names import is_name
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     Record,
     RunState,
     apply,
+    canonical,
     charge_key,
     facts_of,
     state_text,
 )
+from pubpriv.privacy.ledger.views import Asked
 
-_FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError)
+FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """Whatever a record that was changed can bring about while it is read."""
+
+Recompute = Callable[[Any], Asked | None]
+"""The event and the sizes of a stored question; None: unknown. It raises a ValueError for what has no price."""
+
+_OF_THE_DATASET = ("registered", "declared", "raised")
+_REMEMBERED, _NAMED = 1024, 5
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,9 @@ class Summary:
         head: hash of the newest record.
         budget: the one first registered, whose currency the state is in.
         state: cap, spent and held.
+        recomputed: charges whose event was made again from the stored question, and was the same.
+        unknown: types of questions whose events could not be made again, with their numbers of charges: they
+            are unchecked. All of them, where nothing was brought to make events with.
     """
 
     records: int
@@ -41,9 +56,28 @@ class Summary:
     head: str
     budget: Budget
     state: DatasetState
+    recomputed: int
+    unknown: Mapping[str, int]
+
+    @property
+    def unchecked(self) -> str:
+        """What was not checked, in words; empty if all was."""
+        if not self.unknown:
+            return ""
+        types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items())[:_NAMED])
+        return (
+            f"unchecked: {sum(self.unknown.values()):,} of {self.charges:,} charges are for questions that this "
+            f"version does not know, so their events were not compared with them: {types}"
+            f"{', ...' if len(self.unknown) > _NAMED else ''}"
+        )
 
 
-def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str | None = None) -> Summary:
+def replay(
+    dataset: str,
+    rows: Iterable[tuple[Record, str]],
+    expected_head: str | None = None,
+    asked: Recompute | None = None,
+) -> Summary:
     """Check the chain, the balances, the prices and the order of a dataset's records.
 
     Records that are missing at the end leave no trace within the ledger; a chain head kept elsewhere
@@ -53,6 +87,7 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
         dataset: whose records they are.
         rows: all records in order, each with the hash that is stored beside it.
         expected_head: a hash that the chain must contain.
+        asked: makes the event of a stored question again.
 
     Returns:
         What the records come to.
@@ -60,7 +95,7 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
     Raises:
         LedgerViolation: naming the first record that does not follow.
     """
-    books, previous, hashes = _Books(dataset), "", set[str]()
+    books, previous, hashes = _Books(dataset, asked), "", set[str]()
     for number, (record, stored) in enumerate(rows):
         where = f"record {record.seq} of dataset {dataset!r}"
         failure: str | None = None
@@ -71,7 +106,7 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
                 failure = "breaks the hash chain"
             else:
                 failure = books.follow(record)
-        except _FAILURES as error:
+        except FAILURES as error:
             failure = f"does not follow from the records before it: {error or type(error).__name__}"
         if failure:
             raise LedgerViolation(f"{where} {failure}")
@@ -90,19 +125,27 @@ def replay(dataset: str, rows: Iterable[tuple[Record, str]], expected_head: str 
 class _Books:
     """What is known after some records."""
 
-    def __init__(self, dataset: str) -> None:
+    def __init__(self, dataset: str, asked: Recompute | None) -> None:
         self._dataset = dataset
+        # runs on a schedule ask the same over and over
+        self._asked = lru_cache(_REMEMBERED)(lambda text: asked(json.loads(text)) if asked else None)
+        self._price = lru_cache(_REMEMBERED)(price)
+        self._recomputed = 0
+        self._unknown: dict[str, int] = {}
         self._registered: Budget | None = None
+        self._unit = ""
         self._state = DatasetState()
         self._runs: dict[str, tuple[Budget, RunState]] = {}
         self._charged: dict[str, str] = {}
-        self._answered: set[str] = set()
+        self._waiting: dict[str, Event | Asked] = {}
         self._noted: set[tuple[str | None, str]] = set()
         self._followed = 0
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
             "raised": self._raise,
+            "declared": self._declare,
             "opened": self._open,
+            "started": self._start,
             "charged": self._charge,
             "attempted": self._attempt,
             "published": self._publish,
@@ -115,6 +158,8 @@ class _Books:
         body = record.facts()
         if (record.kind == "registered") != (self._registered is None):
             return "does not follow from the records before it: a dataset is registered once, and first"
+        if (record.release_id is None) != (record.kind in _OF_THE_DATASET):
+            return "is of no run and should be, or the other way round"
         run = self._runs[record.release_id][1] if record.release_id in self._runs else None
         check = self._checks.get(record.kind)
         wrong = check(record, body) if check else None
@@ -131,29 +176,44 @@ class _Books:
     def summary(self, head: str) -> Summary:
         """What all records so far come to."""
         records = self._followed
-        charges, answers = len(self._charged), len(self._answered)
-        return Summary(records, charges, answers, head, self._registered_budget(), self._state)
+        charges = len(self._charged)
+        answers = charges - len(self._waiting)
+        known = self._recomputed, self._unknown
+        return Summary(records, charges, answers, head, self._registered_budget(), self._state, *known)
 
     def _registered_budget(self) -> Budget:
         assert self._registered is not None
         return self._registered
 
     def _register(self, _: Record, body: dict[str, Any]) -> str | None:
-        self._registered = budget_from_json(body["budget"])
+        if not (is_name(self._dataset) and isinstance(body["unit"], str)):
+            return "registers a dataset without a name or a unit"
+        self._registered, self._unit = budget_from_json(body["budget"]), body["unit"]
         return _differs("cap", body, self._registered.cap)
 
     def _raise(self, _: Record, body: dict[str, Any]) -> str | None:
         budget = budget_from_json(body["budget"])
         if budget.kind != self._registered_budget().kind:
             return "changes the kind of the budget"
+        if body["unit"] != self._unit:
+            return "changes the unit of the dataset"
         return _differs("cap", body, cap_in(self._registered_budget(), budget))
 
+    def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
+        columns = body["columns"]
+        named = isinstance(body["uri"], str) and isinstance(columns, list)
+        return None if named and all(isinstance(name, str) for name in columns) else "declares no table with columns"
+
     def _open(self, record: Record, body: dict[str, Any]) -> str | None:
-        if record.release_id is None or record.release_id in self._runs:
+        if not is_name(record.release_id) or record.release_id in self._runs:
             return "opens a run that was opened before, or has no name"
         allotment, state = budget_from_json(body["allotment"]), self._state
         hold = hold_for(allotment, self._registered_budget(), state.cap, state.remaining)
         return _differs("allotted", body, allotment.cap) or _differs("hold", body, hold)
+
+    def _start(self, _: Record, body: dict[str, Any]) -> str | None:
+        settings = is_name(body["method"]) and isinstance(json.loads(body["configuration"]), dict)
+        return None if settings else "starts a method without a name or settings"
 
     def _charge(self, record: Record, body: dict[str, Any]) -> str | None:
         release_id, key = str(record.release_id), str(record.key)
@@ -163,8 +223,17 @@ class _Books:
             return "charges a key that was charged before"
         self._charged[key] = release_id
         event = event_from_json(body["event"])
-        return _differs("price_run", body, price(event, self._runs[release_id][0])) or _differs(
-            "price_ledger", body, price(event, self._registered_budget())
+        asked = self._asked(canonical(body["question"]))
+        if asked is None:
+            kind = body["question"].get("type") if isinstance(body["question"], dict) else None
+            self._unknown[str(kind)] = self._unknown.get(str(kind), 0) + 1
+        elif asked.event != event:
+            return "was not charged as its question costs: its event is not the question's"
+        else:
+            self._recomputed += 1
+        self._waiting[key] = asked or event
+        return _differs("price_run", body, self._price(event, self._runs[release_id][0])) or _differs(
+            "price_ledger", body, self._price(event, self._registered_budget())
         )
 
     def _note(self, record: Record, body: dict[str, Any]) -> str | None:
@@ -178,17 +247,40 @@ class _Books:
         return record.release_id is not None and self._charged.get(str(record.key)) == record.release_id
 
     def _attempt(self, record: Record, _: dict[str, Any]) -> str | None:
-        if not self._paid(record) or record.key in self._answered:
+        if not self._paid(record) or record.key not in self._waiting:
             return "tries a key that was not charged, or has its answer"
         return None
 
-    def _publish(self, record: Record, _: dict[str, Any]) -> str | None:
+    def _publish(self, record: Record, body: dict[str, Any]) -> str | None:
         if not self._paid(record):
             return "answers a key that was not charged"
-        if record.key in self._answered:
+        if record.key not in self._waiting:
             return "is a second answer"
-        self._answered.add(str(record.key))
+        check_answer(body["answer"], self._waiting.pop(str(record.key)))
         return None
+
+
+def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
+    """An answer, if it is lists of 64-bit integers of the sizes that were paid for.
+
+    Args:
+        answer: as it is stored, or is to be.
+        asked: what was paid for; of an event the sizes of the parts are known, and not their names.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    parts = answer.values() if isinstance(answer, Mapping) else [None]
+    if not all(isinstance(part, list) and all(type(n) is int and -_END <= n < _END for n in part) for part in parts):
+        raise ValueError("the answer is not lists of 64-bit integers")
+    if isinstance(asked, Asked) and {name: len(part) for name, part in answer.items()} != asked.sizes:
+        raise ValueError("the answer is not of its question's sizes")
+    if isinstance(asked, GaussianEvent) and sorted(map(len, parts)) != sorted(size for _, size in asked.noise):
+        raise ValueError("the answer is not of the sizes that were paid for")
+    return dict(answer)
+
+
+_END = 1 << 63
 
 
 def _differs(name: str, body: dict[str, Any], right: Amount) -> str | None:

@@ -1,10 +1,13 @@
 """Runs with their bills from one pass over their records, which is what a long history is told from."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, budget_from_json
 from pubpriv.privacy.events import event_from_json
 from pubpriv.privacy.ledger.records import Record, states_of
+from pubpriv.privacy.ledger.replay import FAILURES
 from pubpriv.privacy.ledger.views import Charge, Run
 
 
@@ -42,7 +45,17 @@ def _run(release_id: str, records: list[Record]) -> Run:
 
 
 def _charge(record: Record, answered: bool) -> Charge:
-    facts = record.facts()
+    try:
+        return _charge_of(record, record.facts(), answered)
+    except FAILURES:
+        pass
+    raise LedgerViolation(
+        f"record {record.seq} of dataset {record.dataset!r} is a charge that cannot be read: it was not written by "
+        "this ledger. Find out more with `pubpriv ledger verify`"
+    )
+
+
+def _charge_of(record: Record, facts: dict[str, Any], answered: bool) -> Charge:
     return Charge(
         label=facts["label"],
         question=str(facts["question"]["type"]),

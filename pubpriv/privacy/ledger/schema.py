@@ -4,6 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.ledger.records import Record
 
 metadata = sa.MetaData()
@@ -24,12 +25,12 @@ records = sa.Table(
 
 
 OPEN_RUNS = sa.text(
-    "SELECT o.release_id, (SELECT s.state FROM records s WHERE s.dataset = o.dataset "
-    "AND s.release_id = o.release_id ORDER BY s.seq DESC LIMIT 1) "
-    "FROM records o WHERE o.dataset = :dataset AND o.kind = 'opened' AND NOT EXISTS (SELECT 1 FROM records c "
+    "SELECT r.* FROM records o JOIN records r ON r.dataset = o.dataset AND r.seq = (SELECT MAX(s.seq) "
+    "FROM records s WHERE s.dataset = o.dataset AND s.release_id = o.release_id) "
+    "WHERE o.dataset = :dataset AND o.kind = 'opened' AND NOT EXISTS (SELECT 1 FROM records c "
     "WHERE c.dataset = o.dataset AND c.release_id = o.release_id AND c.kind = 'closed') ORDER BY o.seq"
 )
-"""Runs that were opened and not closed, each with its newest state."""
+"""The newest record of each run that was opened and not closed."""
 
 ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
 """Of two that register a name at once, the second waits for the first and then finds its row."""
@@ -45,6 +46,21 @@ def record_of(row: Any) -> tuple[Record, str]:
     values = dict(row._mapping)
     stored = values.pop("hash")
     return Record(**values), stored
+
+
+def whole(row: Any) -> Record:
+    """A row as a record, if it still has the hash that it was stored with.
+
+    Raises:
+        LedgerViolation: somebody changed it.
+    """
+    record, stored = record_of(row)
+    if record.digest() != stored:
+        raise LedgerViolation(
+            f"record {record.seq} of dataset {record.dataset!r} was changed after it was written: stop charging this "
+            "ledger, keep a copy of it, and compare with its last export (`pubpriv ledger verify`)"
+        )
+    return record
 
 
 def row_of(record: Record, stored: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the ledger shows: frozen views of a charge, a run and a balance, and what it asks of a table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,12 +23,37 @@ class TableIdentity(Protocol):
 
 
 @dataclass(frozen=True)
+class NamedTable:
+    """A table by its name and columns, which was not looked at."""
+
+    uri: str
+    source_columns: tuple[str, ...] = ()
+
+
+class SizedTable(TableIdentity, Protocol):
+    """A private table with its number of rows, which is public."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have."""
+
+    event: Event
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Standing:
-    """A charge as the ledger has it."""
+    """A charge as the ledger has it: what was asked, what it was charged as, and the answer if there is one."""
 
     question: Any
     answer: dict[str, list[int]] | None
     attempt: str
+    event: Event
 
 
 @dataclass(frozen=True)

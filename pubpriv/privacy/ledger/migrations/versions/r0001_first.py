@@ -30,12 +30,7 @@ def upgrade() -> None:
     )
     op.create_index("records_run", "records", ["dataset", "release_id", "seq"])
     op.create_index("records_kind", "records", ["dataset", "kind", "seq"])
-    for kind, column in (
-        ("charged", "key"),
-        ("published", "key"),
-        ("opened", "release_id"),
-        ("closed", "release_id"),
-    ):
+    for kind, column in triggers.ONCE:
         only = sa.text(f"kind = '{kind}'")
         op.create_index(
             f"one_{kind}",
@@ -48,7 +43,7 @@ def upgrade() -> None:
     dialect = op.get_bind().dialect.name
     for statement in triggers.prepare(dialect):
         op.execute(statement)
-    for verb in ("UPDATE", "DELETE"):
-        for table in ("records", "datasets"):
+    for verb in triggers.VERBS:
+        for table in triggers.TABLES:
             for statement in triggers.never(dialect, table, verb):
                 op.execute(statement)

@@ -1,0 +1,22 @@
+"""Arrow's numbers as NumPy's. Arrow's own conversion loads pandas, which takes longer than a small fit."""
+
+from typing import Any
+
+import numpy as np
+
+
+def numbers_of(array: Any) -> np.ndarray:
+    """An Arrow array of integers, floats or decimals as float64, nulls as NaN; perhaps a view. Fails on no value."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(array.type):
+        array = array.cast(pa.float64(), safe=False)
+    own = slice(array.offset, array.offset + len(array))
+    validity, values = array.buffers()
+    if values is None:
+        return np.empty(0)
+    numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
+    if validity is None:
+        return numbers
+    known = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[own]
+    return np.where(known, numbers, np.nan)

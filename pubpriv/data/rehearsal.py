@@ -1,0 +1,122 @@
+"""What is found out about a question before it is paid for: that it fits the table, and that no record makes it fail.
+
+Once a question is charged, whatever fails has one text, and whether it fails must not depend on a record: "is this row
+in the table?" would else be asked for nothing. So every question is asked of public, hostile records first.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.codec import rebuilt
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.questions import QUESTIONS
+from pubpriv.data.questions.base import Question, check_totals
+from pubpriv.data.regions import NearestPoint, View
+from pubpriv.errors import InvalidInput
+
+HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
+"""Cells that arithmetic does not like."""
+
+MOST_OWN = 64
+"""Records of the question's own making: centers of its frames, and points."""
+
+
+def checked(question: Any, columns: int) -> Question:
+    """`question` as a ledger would give it back, if it can be asked of a table with so many columns.
+
+    It is built anew from its fields, as a stored question is, and every class checks them again: however the object
+    was made, nothing goes on that was not checked.
+
+    Raises:
+        InvalidInput: it is none of the closed list, or does not fit; nothing was spent.
+    """
+    if type(question) not in QUESTIONS:
+        names = ", ".join(kind.__name__ for kind in QUESTIONS)
+        raise InvalidInput(f"{type(question).__name__} is no question that may be asked of private rows: {names} are")
+    try:
+        known: Question = rebuilt(question)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"this {type(question).__name__} is not made of numbers and tuples: {error}") from None
+    known.check(columns)
+    return known
+
+
+def rehearse(question: Question, columns: int) -> None:
+    """Ask a checked question of public records that arithmetic does not like, and answer it without noise.
+
+    Raises:
+        InvalidInput: it fails, or what it gives is not what it announces.
+    """
+    try:
+        _rehearse(question, columns)
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}"
+    else:
+        return
+    raise InvalidInput(f"this {type(question).__name__} cannot be asked: a trial on public records gave {cause}")
+
+
+def _rehearse(question: Question, columns: int) -> None:
+    block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
+    with np.errstate(all="ignore"):  # as in a scan
+        totals = question.totals(View(block))
+    check_totals(question, totals, block.shape[1])
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        noisy = question.answer(totals, _silent)
+        if {name: values.shape for name, values in noisy.items()} != {
+            name: (part.size,) for name, part in question.parts.items()
+        }:
+            raise ValueError("an answer of other shapes than its parts")
+        values = question.values(noisy)
+        for name, sd in question.noise().items():
+            if np.broadcast_shapes(sd.shape, values[name].shape) != values[name].shape:
+                raise ValueError(f"noise of another shape than the values of {name}")
+
+
+def _silent(part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG001 - a draw's arguments
+    return np.zeros(size, dtype=np.int64)
+
+
+def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
+    """Odd cells everywhere, and in one place of a record that is otherwise plain; then the question's own points."""
+    for cell in HOSTILE:
+        yield np.full(columns, cell)
+        record = np.zeros(columns)
+        record[-1] = cell
+        yield record
+    yield np.resize(HOSTILE, columns)
+    yield np.resize((1e308, -1e308), columns)
+    own = list(_own(question))
+    yield from own[: MOST_OWN // 2] + own[MOST_OWN // 2 :][-MOST_OWN // 2 :]
+
+
+def _own(value: Any) -> Iterator[np.ndarray]:
+    """Centers of the frames of a public value, and points of its partitions, as records."""
+    if isinstance(value, Frame):
+        yield np.array(value.center, dtype=np.float64)
+    elif isinstance(value, tuple):
+        if not isinstance(value[0] if value else 0, tuple | float | int):  # those of numbers have no frames in them
+            for item in value:
+                yield from _own(item)
+    elif dataclasses.is_dataclass(value):
+        if isinstance(value, NearestPoint | PairBins):
+            points = value.points if isinstance(value, NearestPoint) else value.centers
+            yield from _back(value.frame, points[: MOST_OWN // 4] + points[-MOST_OWN // 4 :])
+        for field in dataclasses.fields(value):
+            yield from _own(getattr(value, field.name))
+
+
+def _back(frame: Frame, points: tuple[tuple[float, ...], ...]) -> np.ndarray:
+    """Records that `frame` maps to `points`, or near them; none if its matrix is singular."""
+    center, matrix = frame.dense()
+    with np.errstate(all="ignore"):
+        try:
+            return np.asarray(center + np.linalg.solve(matrix @ matrix.T, np.array(points).T).T @ matrix)
+        except np.linalg.LinAlgError:
+            return np.empty((0, len(center)))

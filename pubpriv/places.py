@@ -1,0 +1,317 @@
+"""Names of tables: one table has one name, and whether two names could mean the same file.
+
+The ledger keeps one budget for a table, so a table must not have two names; and no private file may be read as a
+public one. Both wings ask here. Nothing in a file is looked at, only which file it is.
+
+A name is a path from the root, or the URL of an object store. `*`, `?` and `[...]` in it are wildcards, always: a file
+whose own name holds one of these is written with the character in brackets, `visits[[]1].parquet` for
+`visits[1].parquet`.
+"""
+
+import fnmatch
+import glob
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import unquote
+
+from pubpriv.errors import InvalidInput
+
+CREDENTIALS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_REGION; AWS_ENDPOINT_URL for other stores",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
+}
+"""By scheme: where the store's own tools look."""
+
+ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
+"""Stores that Arrow itself reads."""
+
+FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
+"""Stores that fsspec reads. A closed list: of its other schemes many lead to the local disk by another name."""
+
+HIDDEN = (".", "_")
+"""What names of others' files and folders begin with: caches, temporary files and marks of success."""
+
+_SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "ssh": "sftp"}
+"""Schemes by which other tools call the same stores."""
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_FILE = re.compile(r"file://(?:localhost)?(/.*)", re.DOTALL | re.IGNORECASE)
+_OTHERWISE_LOCAL = re.compile(r"(?:file|local):", re.IGNORECASE)
+_SETTING = re.compile(r"\?[^/?]*=")
+_AZURE = re.compile(r"([^.@/]+)\.(?:blob|dfs)\.core\.windows\.net", re.IGNORECASE)
+_WILD = re.compile(r"\[!?+\]?+[^]]*\]|.", re.DOTALL)
+"""One item of a glob, as `fnmatch` reads it: a set in brackets, or a character."""
+
+_ESCAPED = {"[*]": "*", "[?]": "?", "[[]": "["}
+"""How a wildcard is written where the character itself is meant."""
+
+_ANY, _ONE = "any", "one"
+"""Items that stand for any number of characters, and for one; characters themselves are shorter."""
+
+
+# --- one name for one table
+
+
+def refuse_credentials(uri: str) -> None:
+    """Refuse a URL that carries more than a place; the message repeats none of it.
+
+    Raises:
+        InvalidInput: a user or password before an @, settings after a question mark, or a chain of stores, which
+            would keep copies of private rows on disk.
+    """
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
+        return
+    if "::" in uri:
+        raise InvalidInput("the URL of a table names one store; with :: in it, copies of rows might be kept on disk")
+    scheme = _SAME.get(scheme.lower(), scheme.lower())
+    user, _, _ = rest.partition("/")[0].rpartition("@")
+    container = scheme in ("abfs", "hdfs", "viewfs") and ":" not in user
+    if (user and not container) or _SETTING.search(rest):
+        known = CREDENTIALS.get(scheme, "as the store's own tools do")
+        raise InvalidInput(
+            "the URL of a table carries no credentials and no settings, because it is kept and shown: leave out what "
+            f"stands before @ and after ?, and set them in the environment of the process that reads ({known}), or "
+            "give its machine a role"
+        )
+
+
+def canonical(uri: str) -> str:
+    """One name for one table; the name of a name is itself.
+
+    A `file://` URL becomes a local path. A local path is made absolute, with links resolved up to the first wildcard;
+    characters of real names that would be wildcards are put in brackets. Of other URLs the scheme is the store's common
+    one, and a slash at the end is left out.
+
+    Raises:
+        InvalidInput: see `refuse_credentials`; another way to write a local path, a store that is not known, or a
+            file that is there under a name which reads as a glob.
+    """
+    if not isinstance(uri, str) or "\0" in uri or not uri.strip():
+        raise InvalidInput("the name of a table is a path or a URL, and a text")
+    refuse_credentials(uri)
+    file, url = _FILE.fullmatch(uri), _URL.fullmatch(uri)
+    if file:
+        uri = unquote(file[1])
+        if "\0" in uri:
+            raise InvalidInput("the name of a table is a path or a URL, and a text")
+    elif _OTHERWISE_LOCAL.match(uri):
+        raise InvalidInput("write a local table as its path, or as file:///PATH from the root: it has one name only")
+    elif url:
+        return _canonical_url(url[1].lower(), url[2])
+    return _canonical_path(os.path.expanduser(uri))
+
+
+def _canonical_path(path: str) -> str:
+    root, pattern = root_and_pattern(path)
+    if pattern and os.path.lexists(path):
+        raise InvalidInput(
+            f"{path} is there, and as the name of a table it is a glob, for it has *, ? or [ in it: for that one file "
+            f"or folder write {glob.escape(path)}"
+        )
+    if ".." in pattern:
+        raise InvalidInput(f"{path}: behind the first wildcard of a table's name there is no ..")
+    real = glob.escape(os.path.realpath(root)).rstrip("/")
+    return "/".join([real, *(part for part in pattern if part not in ("", "."))]) or "/"
+
+
+def _canonical_url(scheme: str, rest: str) -> str:
+    scheme = _SAME.get(scheme, scheme)
+    authority, _, path = rest.partition("/")
+    if scheme not in (*ARROW, *FSSPEC):
+        raise InvalidInput(
+            f"{scheme}:// is no store that Arrow or fsspec knows for tables: write a local path, or one of "
+            f"{', '.join(f'{known}://' for known in (*ARROW, *FSSPEC))}"
+        )
+    if not authority and scheme not in ("hdfs", "viewfs"):
+        raise InvalidInput(f"the URL of a table in {scheme}:// names a bucket or host after the two slashes")
+    container, _, host = authority.rpartition("@")
+    azure = _AZURE.fullmatch(host) if scheme == "abfs" else None
+    if azure is not None:  # the account may stand before or after the container
+        if not container:
+            container, _, path = path.partition("/")
+        authority = f"{container}@{azure[1].lower()}.dfs.core.windows.net"
+    return f"{scheme}://{authority}/{path}".rstrip("/")
+
+
+def is_url(name: str) -> bool:
+    """Whether a canonical name is that of a stored object; others are local paths."""
+    return _URL.match(name) is not None
+
+
+def root_and_pattern(name: str) -> tuple[str, list[str]]:
+    """The place that a name begins with, as it is called on the disk, and the parts of the glob below it."""
+    parts = name.split("/")
+    plain = [_literal(part) for part in parts]
+    first = plain.index(None) if None in plain else len(parts)
+    root = "/".join(str(part) for part in plain[:first])
+    return root or ("/" if name.startswith("/") else "."), parts[first:]
+
+
+def _literal(part: str) -> str | None:
+    """The one name that a part is written for; None for a glob. Of sets, those that stand for a wildcard are plain."""
+    items = _WILD.findall(part)
+    if any(item in ("*", "?") or (len(item) > 1 and item not in _ESCAPED) for item in items):
+        return None
+    return "".join(_ESCAPED.get(item, item) for item in items)
+
+
+def _items(part: str) -> list[str]:
+    """Characters, `_ANY` and `_ONE`; of a set in brackets the one character in it, or `_ONE`."""
+    wild = {"*": _ANY, "?": _ONE}
+    return [
+        item[1] if len(item) == 3 else _ONE if len(item) > 1 else wild.get(item, item) for item in _WILD.findall(part)
+    ]
+
+
+# --- files behind a name
+
+
+def local_files(name: str) -> list[str]:
+    """Real paths of the files behind a local name: itself, or the Parquet files below a folder or glob, by name.
+
+    Raises:
+        FileNotFoundError: there is nothing of this name.
+        InvalidInput: neither file nor folder, no Parquet file, or one file under two names, whose rows would be
+            counted twice.
+        OSError: it cannot be read.
+    """
+    root, pattern = root_and_pattern(name)
+    found = os.stat(root)
+    if stat.S_ISREG(found.st_mode) and not pattern:
+        return [os.path.realpath(root)]
+    if not stat.S_ISDIR(found.st_mode):
+        raise InvalidInput(f"{root} is neither a file nor a folder, so it holds no table")
+    below = sorted("/".join(parts) for parts in _below(root) if wanted(parts, pattern))
+    if not below:
+        raise InvalidInput(f"no Parquet file under {name}")
+    seen: dict[tuple[int, int], str] = {}
+    for file in below:
+        first = seen.setdefault(_identity(os.path.join(root, file)), file)
+        if first != file:
+            raise InvalidInput(
+                f"the table {name} has one file under two names, {first} and {file}: its rows would count twice. "
+                "Take one of the two away, or name the files by a glob that leaves it out"
+            )
+    return [os.path.realpath(os.path.join(root, file)) for file in below]
+
+
+def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a file belongs to a folder or glob, by its path below the folder.
+
+    Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
+    or folders of Parquet files; `*` stays inside one folder and `**` does not.
+    """
+    return not any(part.startswith(HIDDEN) for part in parts) and matches(parts, pattern, parts[-1])
+
+
+def matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
+    """Whether a glob, in parts, names a file, in parts, whose last part is `name`."""
+    if not pattern:
+        return not parts or name.endswith((".parquet", ".pq"))
+    if pattern[0] == "**":
+        return any(matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and matches(parts[1:], pattern[1:], name)
+
+
+def _below(folder: str, above: tuple[tuple[int, int], ...] = ()) -> Iterator[list[str]]:
+    """Paths, in parts, of all files below a folder but hidden ones; links are followed, but not around in a circle."""
+    own = _identity(folder)
+    if own in above:
+        return
+    with os.scandir(folder) as entries:
+        found = [entry for entry in entries if not entry.name.startswith(HIDDEN)]
+    for entry in found:
+        if entry.is_dir():
+            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own)))
+        elif entry.is_file():
+            yield [entry.name]
+
+
+def _identity(path: str) -> tuple[int, int]:
+    """Which file it is, whatever its names are: links and hard links have the identity of the file."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
+
+
+# --- names that could share a file
+
+
+def sharing(ours: str) -> Callable[[str], bool]:
+    """Whether some file could belong to `ours` and to another canonical name.
+
+    Names are compared first (`overlap`), then, of local names, the files themselves: two folders may hold links to
+    each other's files, and one file may have several hard links. Of what is not on this machine only names are known.
+    """
+    files: list[set[tuple[int, int]]] = []
+
+    def shared(theirs: str) -> bool:
+        if overlap(ours, theirs):
+            return True
+        if is_url(ours) or is_url(theirs):
+            return False
+        if not files:
+            files.append(_identities(ours))
+        return not files[0].isdisjoint(_identities(theirs))
+
+    return shared
+
+
+def _identities(name: str) -> set[tuple[int, int]]:
+    """Every file that a local name could mean, of whatever kind; none where nothing is there or may be read."""
+    root, pattern = root_and_pattern(name)
+    found: set[tuple[int, int]] = set()
+    try:
+        if not os.path.isdir(root):
+            return found if pattern else {_identity(root)}
+        for parts in _below(root):
+            path = "/".join([root.rstrip("/"), *parts])
+            if not pattern or overlap(name, glob.escape(path)):
+                found.add(_identity(path))
+    except OSError:  # gone meanwhile, or not to be read: then it is not read as a table either
+        pass
+    return found
+
+
+def overlap(ours: str, theirs: str) -> bool:
+    """Some file could belong to both names, each of a file, a folder, or a glob of files or folders.
+
+    `*`, `?` and `[...]` stay inside one folder, `**` does not; a set in brackets counts as any character. Where globs
+    could go either way, they overlap: a table that is refused can be declared under another name, and one with two
+    budgets cannot be taken back.
+    """
+    mine, others = ([*name.rstrip("/").split("/"), "**"] for name in (ours, theirs))
+    return _meet(mine, others, any_of="**", alike=_alike)
+
+
+def _alike(ours: str, theirs: str) -> bool:
+    """One name within a folder could be both."""
+    return any(
+        _meet(mine, other, any_of=_ANY, alike=lambda x, y: x == y or _ONE in (x, y))
+        for mine in _readings(ours)
+        for other in _readings(theirs)
+    )
+
+
+def _readings(part: str) -> list[list[str]]:
+    """A part as a glob; and with its brackets as plain characters, as earlier versions wrote names of real files."""
+    plain = [{"*": _ANY, "?": _ONE}.get(character, character) for character in part]
+    return [_items(part), plain] if "[" in part else [plain]
+
+
+def _meet(ours: Sequence[str], theirs: Sequence[str], any_of: str, alike: Callable[[str, str], bool]) -> bool:
+    """Some sequence matches both patterns, in which `any_of` stands for any number of items."""
+    # reachable[j]: what is read of ours so far, and the first j items of theirs, match the same sequence
+    reachable = [all(item == any_of for item in theirs[:j]) for j in range(len(theirs) + 1)]
+    for item in ours:
+        row = [reachable[0] and item == any_of]
+        for j, other in enumerate(theirs):
+            if any_of in (item, other):
+                row.append(reachable[j + 1] or row[j])
+            else:
+                row.append(reachable[j] and alike(item, other))
+        reachable = row
+    return reachable[-1]

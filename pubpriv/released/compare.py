@@ -1,0 +1,258 @@
+"""What changed between two releases, and what of it the noise of privacy alone would explain.
+
+Each released number is compared with its counterpart in units of two standard deviations of the difference: that of
+the privacy noise alone, which is known exactly, and that of noise and sampling together. Where many numbers are
+compared some differ by chance, so a difference counts only beyond Bonferroni's threshold: of two releases of one
+unchanged law, not more than one in twenty comparisons says that anything changed.
+
+Released numbers go in, so a comparison costs no privacy.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.errors import InvalidInput
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import Number, by_component, of_quantity
+
+LEVEL = 0.05
+"""Chance that two releases of one unchanged law are said to differ anywhere."""
+
+FAR = 3.0
+"""Components whose means are more standard deviations apart than this may be different ones."""
+
+NOISE, SAMPLING, CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number in two releases.
+
+    Attributes:
+        quantity: weight, mean, sd (standard deviation of a column) or covariance.
+        column, other_column: of the data; None for a weight.
+        component: in the first release; None where there are no components.
+        first, second: the number.
+        noise: standard deviation of the difference by privacy noise alone.
+        error: that by noise and sampling.
+        noises, errors: the difference in these units.
+        verdict: `NOISE`, `SAMPLING` or `CHANGED`.
+    """
+
+    quantity: str
+    column: str | None
+    other_column: str | None
+    component: int | None
+    first: float
+    second: float
+    noise: float
+    error: float
+    noises: float
+    errors: float
+    verdict: str
+
+    @property
+    def difference(self) -> float:
+        """Second less first."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Components taken for the same: numbers from 1, and the distance of their means in standard deviations."""
+
+    first: int
+    second: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What `compare` finds.
+
+    Attributes:
+        kind: of both releases.
+        columns: of both releases.
+        threshold: in standard deviations; beyond it a difference is no chance.
+        differences: of all numbers.
+        pairs: matched components; empty where there are none.
+        only_first, only_second: components without a counterpart.
+        notes: what to know before concluding anything.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    threshold: float
+    differences: tuple[Difference, ...]
+    pairs: tuple[Pair, ...]
+    only_first: tuple[int, ...]
+    only_second: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    def counted(self, verdict: str) -> int:
+        """How many numbers have this verdict."""
+        return sum(difference.verdict == verdict for difference in self.differences)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "kind": self.kind,
+            "columns": list(self.columns),
+            "level": LEVEL,
+            "threshold": self.threshold,
+            "compared": len(self.differences),
+            "changed": self.counted(CHANGED),
+            "explained_by_noise": self.counted(NOISE),
+            "explained_by_noise_and_sampling": self.counted(SAMPLING),
+            "components": {
+                "pairs": [asdict(pair) for pair in self.pairs],
+                "only_first": list(self.only_first),
+                "only_second": list(self.only_second),
+            },
+            "differences": [asdict(told) | {"difference": told.difference} for told in self.differences],
+            "notes": list(self.notes),
+        }
+
+
+def compare(first: Estimate, second: Estimate) -> Drift:
+    """The drift from one release to another.
+
+    Args:
+        first: a mean, a Gaussian or a mixture.
+        second: of the same kind, over the same columns.
+
+    Raises:
+        InvalidInput: they cannot be compared; the message says why.
+    """
+    _check(first, second)
+    pairs: tuple[Pair, ...] = ()
+    if isinstance(first, MixtureEstimate) and isinstance(second, MixtureEstimate):
+        pairs = match(first, second)
+    only_first = _alone(first.n_components or 0, {pair.first for pair in pairs})
+    only_second = _alone(second.n_components or 0, {pair.second for pair in pairs})
+    one, other = _compared(first), _compared(second)
+    matched: list[tuple[int | None, int | None]] = [(pair.first, pair.second) for pair in pairs] or [(None, None)]
+    found = [(i, a, b) for i, j in matched for a, b in zip(one[i], other[j], strict=True)]
+    threshold = _threshold(len(found))
+    differences = tuple(_difference(component, a, b, threshold) for component, a, b in found)
+    notes = _notes(first, second, pairs)
+    return Drift(first.kind, first.columns, threshold, differences, pairs, only_first, only_second, notes)
+
+
+def match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[Pair, ...]:
+    """Components of two mixtures that belong together: the assignment with the least sum of squared distances.
+
+    A distance is Mahalanobis': between means, under the mean of both covariances. Of the larger mixture some
+    components stay alone.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    sizes = range(len(first.weights)), range(len(second.weights))
+    squared = np.array([[_distance(first, i, second, j) ** 2 for j in sizes[1]] for i in sizes[0]])
+    rows, columns = linear_sum_assignment(squared)
+    return tuple(
+        Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
+    )
+
+
+def _alone(k: int, matched: set[int]) -> tuple[int, ...]:
+    return tuple(j for j in range(1, k + 1) if j not in matched)
+
+
+def _distance(first: MixtureEstimate, i: int, second: MixtureEstimate, j: int) -> float:
+    covariance = (first.covariances[i] + second.covariances[j]) / 2
+    return float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(covariance), first.means[i] - second.means[j])))
+
+
+def _check(first: Estimate, second: Estimate) -> None:
+    for number, estimate in (("first", first), ("second", second)):
+        if estimate.provenance.get("dataset") is None:
+            raise InvalidInput(f"the {number} model is a simulation: its noise is no release's, so it is not compared")
+    if first.kind != second.kind:
+        raise InvalidInput(f"a {first.kind} and a {second.kind} cannot be compared: give two releases of one kind")
+    if set(first.columns) != set(second.columns):
+        lacking = [name for name in first.columns if name not in second.columns]
+        added = [name for name in second.columns if name not in first.columns]
+        told = [
+            f"only the {which} has {', '.join(names)}"
+            for which, names in (("first", lacking), ("second", added))
+            if names
+        ]
+        raise InvalidInput(
+            f"the releases have different columns ({'; '.join(told)}): only the same columns are compared"
+        )
+    if first.columns != second.columns:
+        raise InvalidInput(
+            f"the releases have their columns in another order ({', '.join(first.columns)} and "
+            f"{', '.join(second.columns)}): fit one of them again with --columns in the order of the other"
+        )
+
+
+def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
+    """What is compared of each component: deviations in place of variances, before covariances of pairs."""
+    return {component: _without_variances(part) for component, part in by_component(estimate.numbers()).items()}
+
+
+def _without_variances(numbers: list[Number]) -> list[Number]:
+    pairs = [number for number in of_quantity(numbers, "covariance") if not number.is_variance]
+    return [number for quantity in ("weight", "mean", "sd") for number in of_quantity(numbers, quantity)] + pairs
+
+
+def _difference(component: int | None, a: Number, b: Number, threshold: float) -> Difference:
+    apart = b.value - a.value
+    noise = float(np.hypot(a.privacy, b.privacy))
+    error = float(np.hypot(noise, np.hypot(a.sampling, b.sampling)))
+    noises, errors = _units(apart, noise), _units(apart, error)
+    verdict = NOISE if abs(noises) <= threshold else SAMPLING if abs(errors) <= threshold else CHANGED
+    name = (a.quantity, a.column, a.other_column)
+    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict)
+
+
+def _units(apart: float, sd: float) -> float:
+    if apart == 0:
+        return 0.0
+    return apart / sd if sd > 0 else float(np.copysign(np.inf, apart))
+
+
+def _threshold(comparisons: int) -> float:
+    """Bonferroni's: a standard normal is beyond it, on either side, with probability LEVEL / comparisons."""
+    from scipy.special import ndtri
+
+    return float(-ndtri(LEVEL / (2 * max(1, comparisons))))
+
+
+def _notes(first: Estimate, second: Estimate, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+    notes = []
+    if first.provenance["release_id"] == second.provenance["release_id"]:
+        notes.append("both are the same release: their noise is the same, so nothing differs by chance")
+    for number, estimate in (("first", first), ("second", second)):
+        if not estimate.converged:
+            notes.append(f"the {number} release did not converge: its numbers and errors are not to be trusted")
+    for name in ("dataset", "method"):
+        a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
+        if a != b:
+            notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+    shapes = [e.diagnostics.get("covariance_type", "full") for e in (first, second)]
+    if shapes[0] != shapes[1]:
+        notes.append(
+            f"covariances are {shapes[0]} in the first and {shapes[1]} in the second: spreads differ by that alone"
+        )
+    if first.n_components != second.n_components:
+        notes.append(
+            f"the first has {first.n_components} components and the second {second.n_components}: some stay alone, and "
+            "numbers of the others move because rows are divided differently"
+        )
+    notes += [
+        f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
+        "different ones"
+        for pair in pairs
+        if pair.distance > FAR
+    ]
+    notes.append(
+        "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
+        "less differs by chance than is told here"
+    )
+    return tuple(notes)

@@ -1,0 +1,226 @@
+"""What every released estimate tells beside its numbers, and how it is written to a file."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import combinations_with_replacement
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from pubpriv.released.numbers import QUANTITIES, Number
+
+if TYPE_CHECKING:
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.privacy.books import Statement
+    from pubpriv.released.law import Mixture
+
+FORMAT = 1
+
+SOURCES = ("sampling", "privacy")
+"""What a standard error is made of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What every released estimate tells beside its numbers, and its file.
+
+    Attributes:
+        columns: names of the d columns.
+        method: which pipeline made it.
+        converged: False if the estimate is to be mistrusted; `diagnostics` says why.
+        standard_errors: by name of the number: {"sampling": ..., "privacy": ...}, in the data's own units.
+        privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
+        provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
+        diagnostics: public facts of the run.
+    """
+
+    kind: ClassVar[str]
+    quantities: ClassVar[Mapping[str, str]]
+    """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
+
+    columns: tuple[str, ...]
+    method: str
+    converged: bool
+    standard_errors: Mapping[str, Any]
+    privacy: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    diagnostics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_components(self) -> int | None:
+        """How many components the release has; None if it has none."""
+        return None
+
+    @property
+    def law(self) -> "Mixture | None":
+        """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
+        return None
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """The estimate itself as arrays, by the names that they have in a model file."""
+        return {name: np.asarray(getattr(self, name), dtype=float) for name in self.quantities}
+
+    def lacking(self) -> Iterator[str]:
+        """What of the numbers and their errors is missing or cannot be, in words; nothing, if all are there."""
+        for name, values in self.parts().items():
+            shape, errors = self.shape_of(name), self.standard_errors.get(name)
+            for source in SOURCES:
+                if not isinstance(errors, Mapping) or not _finite(errors.get(source), shape):
+                    yield f"the standard errors of {name} ({source}) are not there for every number"
+            if not _finite(values, shape):
+                yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
+            elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
+                yield f"{name} should have no variance below zero"
+
+    def shape_of(self, part: str) -> tuple[int, ...]:
+        """The shape that a part and its standard errors have: components first, if there are any, then columns."""
+        components = () if self.n_components is None else (self.n_components,)
+        return (*components, *[len(self.columns)] * QUANTITIES[self.quantities[part]])
+
+    def numbers(self) -> tuple[Number, ...]:
+        """Every released number once, with its errors: a covariance stands in the order of its columns.
+
+        Components follow each other; in each come weight, means and covariances.
+        """
+        return tuple(self._rows())
+
+    def _rows(self) -> Iterator[Number]:
+        several = self.n_components is not None
+        stacked = {name: self._stacked(name, values) for name, values in self.parts().items()}
+        for j in range(1 if self.n_components is None else self.n_components):
+            for name, arrays in stacked.items():
+                quantity = self.quantities[name]
+                for where in combinations_with_replacement(range(len(self.columns)), QUANTITIES[quantity]):
+                    column, other = (*(self.columns[i] for i in where), None, None)[:2]
+                    value, sampling, privacy = (float(array[(j, *where)]) for array in arrays)
+                    yield Number(quantity, j + 1 if several else None, column, other, value, sampling, privacy)
+
+    def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
+        """A part and its errors of sampling and privacy, with an axis of components in front."""
+        told = self.standard_errors[name]
+        arrays = [values, *(np.asarray(told[source], dtype=float) for source in SOURCES)]
+        return arrays if self.n_components is not None else [array[None] for array in arrays]
+
+    @classmethod
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields of the class from the parts in a model file."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The model file as plain data."""
+        return {
+            "format": FORMAT,
+            "kind": self.kind,
+            "method": self.method,
+            "converged": self.converged,
+            "columns": list(self.columns),
+            **_plain(self.parts()),
+            "standard_errors": _plain(self.standard_errors),
+            "privacy": _plain(self.privacy),
+            "provenance": _plain(self.provenance),
+            "diagnostics": _plain(self.diagnostics),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        return cls(
+            **cls.read_parts(data),
+            columns=tuple(data["columns"]),
+            method=data["method"],
+            converged=data["converged"],
+            standard_errors=data["standard_errors"],
+            privacy=data["privacy"],
+            provenance=data["provenance"],
+            diagnostics=data["diagnostics"],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file atomically: readers see the old file or the whole new one."""
+        write_atomically(Path(path), json.dumps(self.to_json(), indent=1) + "\n")
+
+
+def provenance_of(statement: "Statement", n_private: int, public: "PublicTable") -> dict[str, Any]:
+    """Where an estimate comes from: the `provenance` part of a model file; public facts only.
+
+    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is told.
+    """
+    from importlib.metadata import version
+
+    return {
+        "dataset": statement.dataset,
+        "release_id": statement.release_id,
+        "n_private": n_private,
+        "n_public": len(public.rows),
+        "public_sha256": public.sha256,
+        "chain_head": statement.chain_head,
+        "version": version("pubpriv"),
+        "created": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def told_method(method: str, statement: "Statement") -> str:
+    """The method as a model file names it: a simulation says that it is one."""
+    return method if statement.private else f"{method} (simulation: not private)"
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content` beside `path`, then move it there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+# a process tells its mask only when it sets one: once, before there are threads whose files that could touch
+_MASK = os.umask(0)
+os.umask(_MASK)
+
+
+@contextmanager
+def replacing(path: Path, mode: int | None = None) -> Iterator[Path]:
+    """A file beside `path`, to be written: at the end it takes the place of `path`, after an exception it is gone.
+
+    Args:
+        path: where it will be.
+        mode: who may read it; None: as the user's mask says.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_MASK if mode is None else mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _finite(values: Any, shape: tuple[int, ...]) -> bool:
+    """Whether these are finite numbers of this shape."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        return False
+    return array.shape == shape and bool(np.isfinite(array).all())
+
+
+def _variances(covariances: np.ndarray) -> np.ndarray:
+    return np.diagonal(covariances, axis1=-2, axis2=-1)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and tuples as lists, numpy scalars as numbers."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,0 +1,198 @@
+"""How a release is kept in the output tree (`pubpriv.released.tree`), and what its table of numbers looks like."""
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, Unavailable
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.kinds import load
+from pubpriv.released.report import History, history_of, page
+from pubpriv.released.tree import ReleaseFiles, release_files, safe_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_INCIDENTAL = ("created", "version")
+"""Parts of the provenance that say when and by which version a file was written, not what was released."""
+
+DAY = len("2026-11-21")
+"""So much of `created` is the date."""
+
+
+def public_rows_of(estimate: Estimate, source: str) -> PublicTable | None:
+    """The public rows that a release was made with, if they are still in `source`; else None."""
+    try:
+        public = PublicTable.open(source, estimate.columns)
+    except PubPrivError:
+        return None
+    return public if public.sha256 == estimate.provenance["public_sha256"] else None
+
+
+def store_run(
+    estimate: Estimate, folder: str | os.PathLike[str], public: PublicTable | None, ledger: str
+) -> ReleaseFiles:
+    """Keep the release of a run that came to its end, with the history of its budget on the page.
+
+    This is how every run is kept, with and without Prefect. See `store_release` for what it raises.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree.
+        public: for the page; None draws none.
+        ledger: URL of the ledger that the run was charged to.
+    """
+    with Ledger.open(ledger, create=False) as opened:
+        history = history_of(opened, str(estimate.provenance["dataset"]))
+    store_release(estimate, folder, public, history)
+    return release_files(estimate, folder)
+
+
+def store_release(
+    estimate: Estimate,
+    folder: str | os.PathLike[str],
+    public: PublicTable | None = None,
+    history: History | None = None,
+) -> Path:
+    """Keep a release in the output tree: model, table, page, and `latest.json` if none there is newer.
+
+    A release that is there already is left as it is, to the byte: a replay changes nothing, and `latest.json` never
+    goes back to an older one.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree.
+        public: for the page.
+        history: for the page.
+
+    Returns:
+        The model file.
+
+    Raises:
+        InvalidInput: a simulation, bad names, or public rows of another release.
+        LedgerViolation: another release is kept under this id.
+        Unavailable: the disk refuses a file; storing again is safe.
+    """
+    files = release_files(estimate, folder)
+    refused = None
+    try:
+        with _alone(files.model.parent):
+            kept = _kept(estimate, files)
+            told = None if files.page.exists() else page(kept, public, history)
+            if not files.model.exists():
+                kept.save(files.model)
+            if not files.table.exists():
+                write_atomically(files.table, numbers_file(kept))
+            if told is not None:
+                write_atomically(files.page, told)
+            if _newer(kept, files):
+                write_atomically(files.latest, files.model.read_text())
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(
+            f"the release cannot be written to {files.model.parent} ({refused}); its answers are kept: run the same "
+            f"release id {estimate.provenance['release_id']} again, which spends nothing"
+        )
+    return files.model
+
+
+def numbers_table(estimate: Estimate) -> "pa.Table":
+    """Every released number as a row of an Arrow table, the same columns for all kinds of release.
+
+    | column | |
+    |---|---|
+    | `dataset`, `release_id`, `created` | of which release |
+    | `quantity` | `weight`, `mean` or `covariance` |
+    | `component` | 1 to k; null where there are no components |
+    | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
+    | `value` | the estimate, in the data's own units |
+    | `error_sampling`, `error_privacy` | its standard errors, by source |
+    """
+    import pyarrow as pa
+
+    columns = {
+        "dataset": pa.string(),
+        "release_id": pa.string(),
+        "created": pa.string(),
+        "quantity": pa.string(),
+        "component": pa.int32(),
+        "column": pa.string(),
+        "other_column": pa.string(),
+        "value": pa.float64(),
+        "error_sampling": pa.float64(),
+        "error_privacy": pa.float64(),
+    }
+    where = tuple(estimate.provenance.get(name) for name in ("dataset", "release_id", "created"))
+    rows = [(*where, *astuple(number)) for number in estimate.numbers()]
+    arrays = [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), columns.values(), strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
+
+
+def numbers_file(estimate: Estimate) -> bytes:
+    """`numbers_table` as a Parquet file; the same release gives the same bytes."""
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(numbers_table(estimate), buffer, compression="snappy")
+    return buffer.getvalue()
+
+
+def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
+    """The release as it stands in its file, if there is one."""
+    if not files.model.exists():
+        return estimate
+    known = load(files.model)
+    if _content(known) != _content(estimate):
+        raise LedgerViolation(
+            f"{files.model} is another release under the same id: one of the two is not what the ledger answered. "
+            "Check the file with `pubpriv ledger verify --model FILE`, and move it away if it is wrong"
+        )
+    return known
+
+
+def _content(estimate: Estimate) -> dict[str, Any]:
+    """What was released, without what two writings of it may differ in; as it reads back from a file."""
+    told: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    told["provenance"] = {name: value for name, value in told["provenance"].items() if name not in _INCIDENTAL}
+    return told
+
+
+def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
+    """No newer release is in `latest`; a file there that cannot be read is replaced.
+
+    Releases are told apart by the day on which they were made, those of one day by when their files were written.
+    Models of older versions have the time of day: two of them go by that, and then by their ids.
+    """
+    try:
+        known = load(files.latest)
+        mine, theirs = (str(each.provenance["created"]) for each in (estimate, known))
+        ids = [str(each.provenance["release_id"]) for each in (estimate, known)]
+        other = files.model.with_name(f"{safe_name(ids[1])}.json")
+    except (InvalidInput, KeyError):
+        return True
+    if mine[:DAY] != theirs[:DAY]:
+        return mine[:DAY] > theirs[:DAY]
+    if len(mine) > DAY and len(theirs) > DAY:
+        return (mine, ids[0]) > (theirs, ids[1])
+    return not other.exists() or files.model.stat().st_mtime_ns > other.stat().st_mtime_ns
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One writer at a time in a folder, which is made if it is missing; a writer that dies leaves it free."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing would not do where a forked process has the file too

@@ -1,0 +1,178 @@
+"""What is released: means, Gaussians and mixtures, and their model files."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from pubpriv.errors import InvalidInput
+from pubpriv.released.estimate import FORMAT, Estimate
+from pubpriv.released.law import Mixture
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.mixture import GaussianMixture
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanEstimate(Estimate):
+    """A released mean.
+
+    Attributes:
+        center: d numbers, in the data's own units.
+    """
+
+    kind: ClassVar[str] = "mean"
+    quantities: ClassVar[Mapping[str, str]] = {"mean": "mean"}
+
+    center: tuple[float, ...]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(d,)."""
+        return np.array(self.center)
+
+    @classmethod
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The mean."""
+        return {"center": tuple(float(value) for value in data["mean"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawEstimate(Estimate):
+    """A released law of rows: what a Gaussian and a mixture have in common."""
+
+    @property
+    def law(self) -> Mixture:
+        """The law, in the data's own units."""
+        raise NotImplementedError
+
+    def log_density(self, rows: "ArrayLike") -> np.ndarray:
+        """log p(x) of each row (n, d), in the data's own units."""
+        return self.law.log_density(np.asarray(rows, dtype=float))
+
+    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
+        return self.law.sample(n, seed)
+
+    def to_sklearn(self) -> "GaussianMixture":
+        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
+        return self.law.to_sklearn(self.converged)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureEstimate(LawEstimate):
+    """A released Gaussian mixture; components by falling weight.
+
+    Attributes:
+        mixture: the numbers, in the data's own units.
+    """
+
+    kind: ClassVar[str] = "gaussian-mixture"
+    quantities: ClassVar[Mapping[str, str]] = {"weights": "weight", "means": "mean", "covariances": "covariance"}
+
+    mixture: Mixture
+
+    @property
+    def n_components(self) -> int:
+        """k."""
+        return len(self.mixture.weights)
+
+    @property
+    def law(self) -> Mixture:
+        """The mixture."""
+        return self.mixture
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(k,), falling."""
+        return self.mixture.arrays[0]
+
+    @property
+    def means(self) -> np.ndarray:
+        """(k, d)."""
+        return self.mixture.arrays[1]
+
+    @property
+    def covariances(self) -> np.ndarray:
+        """(k, d, d)."""
+        return self.mixture.arrays[2]
+
+    @classmethod
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Weights, means and covariances."""
+        return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEstimate(LawEstimate):
+    """A released Gaussian.
+
+    Attributes:
+        gaussian: the numbers, in the data's own units: a mixture of one component.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+    quantities: ClassVar[Mapping[str, str]] = {"mean": "mean", "covariance": "covariance"}
+
+    gaussian: Mixture
+
+    @property
+    def law(self) -> Mixture:
+        """The Gaussian, as a mixture of one component."""
+        return self.gaussian
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(d,)."""
+        return np.asarray(self.gaussian.arrays[1][0])
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """(d, d)."""
+        return np.asarray(self.gaussian.arrays[2][0])
+
+    def to_scipy(self) -> Any:
+        """A frozen `scipy.stats.multivariate_normal`."""
+        from scipy.stats import Covariance, multivariate_normal
+
+        root = np.linalg.cholesky(self.covariance)
+        return multivariate_normal(self.mean, Covariance.from_cholesky(root))
+
+    @classmethod
+    def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Mean and covariance."""
+        return {"gaussian": Mixture.of([1.0], [data["mean"]], [data["covariance"]])}
+
+
+KINDS: Mapping[str, type[Estimate]] = {
+    estimate.kind: estimate for estimate in (MeanEstimate, GaussianEstimate, MixtureEstimate)
+}
+
+
+def load(path: str | os.PathLike[str]) -> Estimate:
+    """Read a model file: a `MeanEstimate`, `GaussianEstimate` or `MixtureEstimate`, by its kind.
+
+    Raises:
+        InvalidInput: no such file, not a model, or one that a newer version wrote.
+    """
+    file = Path(path)
+    if not file.exists():
+        raise InvalidInput(f"no model at {file}")
+    try:
+        data = json.loads(file.read_text())
+        known, kind = int(data["format"]), str(data["kind"])
+    except (ValueError, KeyError, TypeError, OSError):
+        raise InvalidInput(f"{file} is not a pubpriv model") from None
+    if known > FORMAT or kind not in KINDS:
+        raise InvalidInput(
+            f"{file} is a model of format {known} ({kind}), which this version cannot read: upgrade pubpriv"
+        )
+    try:
+        return KINDS[kind].from_json(data)
+    except (ValueError, KeyError, TypeError, IndexError):
+        raise InvalidInput(f"{file} is damaged: it is not a whole pubpriv model") from None

@@ -1,0 +1,69 @@
+"""A law of rows: a Gaussian mixture as plain numbers, with its density, samples, and what other libraries take."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
+
+
+@public_value
+@dataclass(frozen=True)
+class Mixture:
+    """A Gaussian mixture as numbers: k weights, (k, d) means, (k, d, d) covariances."""
+
+    weights: tuple[float, ...]
+    means: tuple[tuple[float, ...], ...]
+    covariances: tuple[tuple[tuple[float, ...], ...], ...]
+
+    @classmethod
+    def of(cls, weights: Any, means: Any, covariances: Any) -> "Mixture":
+        """From arrays."""
+        lists = (np.asarray(values, dtype=float).tolist() for values in (weights, means, covariances))
+        w, m, c = lists
+        return cls(tuple(w), tuple(map(tuple, m)), tuple(tuple(map(tuple, rows)) for rows in c))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(weights, means, covariances)."""
+        return np.array(self.weights), np.array(self.means), np.array(self.covariances)
+
+    def log_density(self, rows: np.ndarray) -> np.ndarray:
+        """log p(x) of each row (n, d)."""
+        from scipy.special import logsumexp
+
+        weights, means, covariances = self.arrays
+        joint = np.empty((len(rows), len(weights)))
+        for j, (weight, mean, covariance) in enumerate(zip(weights, means, covariances, strict=True)):
+            root = np.linalg.cholesky(covariance)
+            z = np.linalg.solve(root, (rows - mean).T)
+            joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
+        return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
+
+    def sample(self, n: int, seed: int | None = None) -> np.ndarray:
+        """`n` rows (n, d) in random order."""
+        generator = np.random.default_rng(seed)
+        weights, means, covariances = self.arrays
+        counts = generator.multinomial(n, weights / weights.sum())
+        rows = [
+            generator.multivariate_normal(mean, covariance, count, method="cholesky")
+            for mean, covariance, count in zip(means, covariances, counts, strict=True)
+        ]
+        return generator.permutation(np.concatenate(rows))
+
+    def to_sklearn(self, converged: bool) -> "GaussianMixture":
+        """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
+        from sklearn.mixture import GaussianMixture
+
+        weights, means, covariances = self.arrays
+        model = GaussianMixture(len(weights), covariance_type="full")
+        model.weights_, model.means_, model.covariances_ = weights / weights.sum(), means, covariances
+        model.precisions_cholesky_ = np.stack([np.linalg.inv(np.linalg.cholesky(c)).T for c in covariances])
+        model.precisions_ = np.stack([p @ p.T for p in model.precisions_cholesky_])
+        model.converged_, model.n_iter_, model.lower_bound_ = converged, 0, float("nan")
+        model.n_features_in_ = means.shape[1]
+        return model

@@ -1,0 +1,66 @@
+"""The long table of a release: each released number as a row, the same for every kind of estimate.
+
+`Estimate.numbers()` makes it; the page, the output tree, `compare`, the console and Prefect's tables read it, and
+none of them looks into an estimate by itself.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
+
+QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2}
+"""What a released number may be, and of how many columns it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A released number with its standard errors, in the data's own units.
+
+    Attributes:
+        quantity: `weight`, `mean` or `covariance`; `sd` for the square root of a variance (`deviation`).
+        component: 1 to k; None where there are no components.
+        column: of the data; None for a weight.
+        other_column: the second column of a covariance, for a variance the same one again; else None.
+        value: the estimate.
+        sampling: its standard error by sampling.
+        privacy: its standard error by privacy noise.
+    """
+
+    quantity: str
+    component: int | None
+    column: str | None
+    other_column: str | None
+    value: float
+    sampling: float
+    privacy: float
+
+    @property
+    def error(self) -> float:
+        """The standard error of both sources together: they are independent."""
+        return hypot(self.sampling, self.privacy)
+
+    @property
+    def is_variance(self) -> bool:
+        """Whether it is the covariance of a column with itself."""
+        return self.quantity == "covariance" and self.column == self.other_column
+
+    def deviation(self) -> "Number":
+        """The standard deviation of a variance, with its errors to first order; of a variance of zero, their roots."""
+        sd = sqrt(self.value)
+        errors = [error / (2 * sd) if sd else sqrt(error) for error in (self.sampling, self.privacy)]
+        return replace(self, quantity="sd", other_column=None, value=sd, sampling=errors[0], privacy=errors[1])
+
+
+def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:
+    """Those of one quantity, in their order; `sd` gives standard deviations of columns, from variances."""
+    if quantity == "sd":
+        return [number.deviation() for number in numbers if number.is_variance]
+    return [number for number in numbers if number.quantity == quantity]
+
+
+def by_component(numbers: Iterable[Number]) -> dict[int | None, list[Number]]:
+    """The numbers of each component, in their order; under None where there are no components."""
+    parts: dict[int | None, list[Number]] = {}
+    for number in numbers:
+        parts.setdefault(number.component, []).append(number)
+    return parts

@@ -1,0 +1,120 @@
+"""Pictures of numbers with their errors: intervals of means, positions of components, weights."""
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.report.digits import Z95, percent, small, told
+from pubpriv.released.report.drawing import (
+    FAINT,
+    INK,
+    PAPER,
+    RULE,
+    SHADES,
+    WIDTH,
+    Axis,
+    bottom_axis,
+    line,
+    sheet,
+    short,
+    words,
+)
+from pubpriv.released.report.elements import add, element
+
+BOTH, NOISE = "#56B4E9", "#0B4F75"
+"""The whole interval light, the part of the privacy noise in it dark."""
+
+
+def intervals(numbers: Sequence[Number]) -> Element:
+    """95% intervals of means, each on an axis of its own around its estimate."""
+    step, head = 52.0, 30.0
+    listed = [
+        f"{n.column}: {told(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
+        f"±{small(Z95 * n.sampling)}."
+        for n in numbers
+    ]
+    made = sheet("intervals", head + step * len(numbers), "95% intervals of the released means", " ".join(listed))
+    _legend(made)
+    for place, number in enumerate(numbers):
+        m, b, y = number.value, number.error, head + step * place + 14
+        width = max(b, 1e-300)
+        axis = Axis(m - 2.6 * width, m + 2.6 * width, 20.0, WIDTH - 20)
+        name = words(short(str(number.column), 50), 0.0, y, font_weight="bold")
+        add(made, name, line(20.0, y + 14, WIDTH - 20, y + 14, RULE))
+        _interval(made, axis, m, b, number.privacy, y + 14)
+        for end, x, anchor in ((m - Z95 * b, 20.0, "start"), (m + Z95 * b, WIDTH - 20, "end")):
+            add(made, words(told(end, b), x, y + 29, anchor, fill=FAINT, font_size="11"))
+        add(made, words(told(m, b), WIDTH / 2, y + 29, "middle", font_size="11"))
+    return made
+
+
+def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
+    """Where the components are: of each column their means, intervals, and one standard deviation of rows about them.
+
+    Args:
+        numbers: of a mixture.
+        chosen: names of the columns to show, in this order.
+    """
+    places = {name: [n for n in of_quantity(numbers, "mean") if n.column == name] for name in chosen}
+    spreads = {name: [n for n in of_quantity(numbers, "sd") if n.column == name] for name in chosen}
+    head, row = 30.0, 15.0
+    block = 24.0 + row * len(places[chosen[0]]) + 34
+    listed = [
+        f"{name}: {', '.join(f'component {mean.component} at {told(mean.value, mean.error)}' for mean in means)}"
+        for name, means in places.items()
+    ]
+    made = sheet("positions", head + block * len(chosen), "Where the released components are", ". ".join(listed) + ".")
+    _legend(made, spread=True)
+    for number, (name, means) in enumerate(places.items()):
+        y = head + block * number + 14
+        reach = [max(s.value, 2.1 * m.error) for m, s in zip(means, spreads[name], strict=True)]
+        low = min(m.value - r for m, r in zip(means, reach, strict=True))
+        high = max(m.value + r for m, r in zip(means, reach, strict=True))
+        axis = Axis(low - 0.02 * (high - low), high + 0.02 * (high - low), 20.0, WIDTH - 10)
+        add(made, words(short(name, 50), 0.0, y, font_weight="bold"))
+        for place, (m, s) in enumerate(zip(means, spreads[name], strict=True)):
+            at = y + 14 + row * place
+            add(made, words(str(m.component), 0.0, at + 4, font_size="11", fill=FAINT))
+            add(made, line(axis(m.value - s.value), at, axis(m.value + s.value), at, "#9a9a9a", 1.2))
+            _interval(made, axis, m.value, m.error, m.privacy, at)
+        bottom_axis(made, axis, y + 12 + row * len(means), "")
+    return made
+
+
+def weight_bars(weights: Sequence[Number]) -> Element:
+    """Weights of components as bars with their 95% intervals."""
+    head, row = 30.0, 26.0
+    listed = [
+        f"Component {w.component}: {percent(w.value, w.error)} ± {percent(Z95 * w.error, w.error)}." for w in weights
+    ]
+    made = sheet("weights", head + row * len(weights) + 40, "Weights of the components", " ".join(listed))
+    _legend(made)
+    high = min(1.0, max(w.value + 2.2 * w.error for w in weights) * 1.05)
+    axis, bottom = Axis(0.0, 100 * high, 22.0, WIDTH - 70), head + row * len(weights)
+    for j, weight in enumerate(weights):
+        y = head + row * j + 12
+        color = SHADES[j % len(SHADES)]
+        add(made, words(str(j + 1), 4.0, y + 4, font_weight="bold"))
+        long = max(0.5, axis(100 * weight.value) - 22)
+        add(made, element("rect", x=22.0, y=y - 8, width=long, height=16.0, fill=color, opacity="0.35"))
+        _interval(made, axis, 100 * weight.value, 100 * weight.error, 100 * weight.privacy, y)
+        add(made, words(percent(weight.value, weight.error), WIDTH - 64, y + 4))
+    bottom_axis(made, axis, bottom, "percent of the records")
+    return made
+
+
+def _interval(made: Element, axis: Axis, center: float, both: float, privacy: float, y: float) -> None:
+    """The interval of all errors light and wide, that of the privacy noise dark and narrow, the estimate a dot."""
+    for error, color, width in ((both, BOTH, 7.0), (privacy, NOISE, 3.0)):
+        low, high = max(axis.low, center - Z95 * error), min(axis.high, center + Z95 * error)
+        add(made, line(axis(low), y, axis(high), y, color, width))
+    add(made, element("circle", cx=axis(center), cy=y, r=3.0, fill=PAPER, stroke=INK, stroke_width=1.4))
+
+
+def _legend(made: Element, spread: bool = False) -> None:
+    parts = [("95% interval", BOTH, 7.0), ("its privacy part", NOISE, 3.0)]
+    parts += [("1 sd of rows", "#9a9a9a", 1.2)] if spread else []
+    x = 0.0
+    for text, color, width in parts:
+        add(made, line(x, 8.0, x + 18, 8.0, color, width), words(text, x + 23, 12.0, font_size="11", fill=FAINT))
+        x += 36 + 6.0 * len(text)

@@ -1,0 +1,99 @@
+"""The two directions in which released components are drawn: from released numbers alone, whatever the rows are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.released.law import Mixture
+
+FLOOR = 1e-12
+"""Of the largest eigenvalue: directions with less are not divided by."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A map of rows to two coordinates.
+
+    Attributes:
+        center: (d,), the origin.
+        axes: (d, 2): coordinates are (x - center) @ axes.
+        titles: of the two axes, in words.
+        plain: the coordinates are two columns in their own units.
+    """
+
+    center: np.ndarray
+    axes: np.ndarray
+    titles: tuple[str, str]
+    plain: bool
+
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
+        """(m, 2) of rows (m, d)."""
+        return np.asarray((rows - self.center) @ self.axes)
+
+    def of_covariance(self, covariance: np.ndarray) -> np.ndarray:
+        """(2, 2) of a covariance (d, d)."""
+        return np.asarray(self.axes.T @ covariance @ self.axes)
+
+
+def plane_of(mixture: Mixture, columns: Sequence[str]) -> Plane:
+    """Two columns as they are; of more columns, the two directions that tell the components apart best.
+
+    With T the covariance of the whole mixture and B that of its means, these are the leading eigenvectors of
+    T^(-1/2) B T^(-1/2) (Fisher's discriminants), filled up with the directions of the columns' largest correlation
+    where there are too few components. Coordinates have unit variance over the whole mixture.
+
+    Args:
+        mixture: of d >= 2 columns.
+        columns: their names.
+    """
+    center, between, total = moments_of(mixture)
+    if len(columns) == 2:
+        return Plane(np.zeros(2), np.eye(2), (columns[0], columns[1]), plain=True)
+    spread = np.sqrt(np.diag(total))
+    root = _inverse_root(total / np.outer(spread, spread)) / spread
+    values, vectors = np.linalg.eigh(root @ between @ root.T)
+    found = vectors[:, ::-1][:, : int((values[::-1][:2] > 1e-9).sum())]
+    # correlations of columns with what is not shown yet: their leading directions
+    rest = np.eye(len(columns)) - found @ found.T
+    loads = total @ root.T / spread[:, None]
+    missing = np.linalg.eigh(rest @ loads.T @ loads @ rest)[1][:, ::-1]
+    chosen = np.column_stack([found, missing])[:, :2]
+    axes = root.T @ chosen
+    correlations = (total @ axes) / spread[:, None]
+    signs = np.sign(correlations[np.abs(correlations).argmax(axis=0), [0, 1]])
+    axes, correlations = axes * signs, correlations * signs
+    return Plane(center, axes, (_title(1, correlations[:, 0], columns), _title(2, correlations[:, 1], columns)), False)
+
+
+def moments_of(mixture: Mixture) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean (d,) of the whole mixture, covariance (d, d) of its means, and covariance (d, d) of all of it."""
+    weights, means, covariances = mixture.arrays
+    weights = weights / weights.sum()
+    center = weights @ means
+    apart = means - center
+    between = (weights[:, None] * apart).T @ apart
+    return center, between, between + np.einsum("k,kij->ij", weights, covariances)
+
+
+def telling(mixture: Mixture) -> np.ndarray:
+    """Columns (d,), those in which components differ most first; of one component, all as they are."""
+    _, between, total = moments_of(mixture)
+    share = np.diag(between) / np.diag(total)
+    return np.argsort(-share.round(9), kind="stable")
+
+
+def _inverse_root(matrix: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(matrix)
+    floored = np.maximum(values, FLOOR * values[-1])
+    return np.asarray((vectors / np.sqrt(floored)) @ vectors.T)
+
+
+def _title(number: int, correlations: np.ndarray, columns: Sequence[str]) -> str:
+    """`Direction 1: more age and cost, less visits`: the columns that it goes with."""
+    order = np.argsort(-np.abs(correlations).round(9), kind="stable")[:3]
+    kept = [i for i in order if abs(correlations[i]) >= 0.4] or [order[0]]
+    more = [columns[i] for i in kept if correlations[i] > 0]
+    less = [columns[i] for i in kept if correlations[i] <= 0]
+    parts = [f"{word} {' and '.join(names)}" for word, names in (("more", more), ("less", less)) if names]
+    return f"direction {number}: {', '.join(parts)}"

@@ -1,0 +1,98 @@
+"""The output tree: where releases are kept so that programs find them.
+
+::
+
+    PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
+                                    <release id>.parquet   the same numbers as a table (`numbers_table`)
+                                    <release id>.html      the report page
+                                    latest.json            a copy of the newest model
+
+Names are other people's text: whatever is not a letter, digit, dot, dash or underscore is written as %XX, so two
+names never share a file and none leaves its folder.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from pubpriv.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pubpriv.released.estimate import Estimate
+
+VARIABLE = "PUBPRIV_OUTPUT"
+LATEST = "latest"
+LONGEST = 200
+"""Bytes that a file name may have beside its suffix; file systems allow 255."""
+
+
+@dataclass(frozen=True)
+class ReleaseFiles:
+    """The files of one release."""
+
+    model: Path
+    table: Path
+    page: Path
+    latest: Path
+
+
+def output_root() -> Path | None:
+    """The folder that `PUBPRIV_OUTPUT` names, if it names one."""
+    named = os.environ.get(VARIABLE, "").strip()
+    return Path(named).expanduser() if named else None
+
+
+def check_tree(dataset: str, release_id: str) -> Path | None:
+    """The root of the tree, if there is one, after a check that a release can be kept there: before anything is spent.
+
+    Raises:
+        InvalidInput: the folder cannot be written, or the names make no file names.
+    """
+    root = output_root()
+    if root is None:
+        return None
+    folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
+    for name in (dataset, release_id):
+        safe_name(name)
+    return root
+
+
+def safe_name(name: str) -> str:
+    """A file name for any text: one of its own for each, in the same folder.
+
+    Raises:
+        InvalidInput: it is too long, empty, or no text.
+    """
+    told = quote(name, safe="") if _is_text(name) else ""
+    if told[:1] == "." or told == LATEST:
+        told = f"%{ord(told[0]):02X}{told[1:]}"
+    if not 0 < len(told) <= LONGEST:
+        raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {LONGEST} plain letters")
+    return told
+
+
+def _is_text(name: str) -> bool:
+    """It has no half of a character, as names from undecodable bytes do."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def release_files(estimate: "Estimate", folder: str | os.PathLike[str]) -> ReleaseFiles:
+    """Where the files of a release are kept.
+
+    Args:
+        estimate: that was released.
+        folder: root of the tree, as in `PUBPRIV_OUTPUT`.
+
+    Raises:
+        InvalidInput: a simulation, or names that make no file name.
+    """
+    dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
+    if dataset is None or release_id is None:
+        raise InvalidInput("a simulation is no release: save it with .save(path)")
+    home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
+    model, table, told = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
+    return ReleaseFiles(model, table, told, home / f"{LATEST}.json")

@@ -1,0 +1,182 @@
+"""Malformed questions and noise that a door without its checks lets through, each caught by the audit. About 3 s.
+
+The checks are taken out of the product, or replaced by what was there before them; the audit's own attacks run then.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from pubpriv import curator as the_door
+from pubpriv.audit import malformed
+from pubpriv.audit.finding import promised
+from pubpriv.audit.malformed import MALFORMED
+from pubpriv.audit.worlds import world
+from pubpriv.data import codec
+from pubpriv.data import scan as scanning
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, base, bisection
+from pubpriv.data.regions import Cells, NearestPoint, Refined
+
+ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
+MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST = MALFORMED
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A world around forty records, ten of them nearer to (9, 9) than to any group."""
+    rows = ROWS.copy()
+    rows[:10] = 9.0
+    with world(rows) as found:
+        yield found
+
+
+@pytest.fixture
+def wrong(place, request):
+    """What is not refused before its charge of one way to go wrong: {question: how it ended}."""
+
+    def asked(name):
+        found = malformed.refused(place, MALFORMED[name], request.node.name.replace("[", "-").rstrip("]"))
+        return dict(claim.split(": ", 1) for claim, holds in found if not holds)
+
+    return asked
+
+
+@pytest.fixture
+def unguarded(monkeypatch):
+    """A door that takes a question for what it says it is, and classes that do not look at their fields."""
+    for kind in (Bisection, BoundedScore, ClippedSums, Counts, Cells, NearestPoint, Refined):
+        monkeypatch.setattr(kind, "__post_init__", lambda self: None)
+    monkeypatch.setattr(the_door, "checked", lambda question, columns: question)
+    monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
+    return monkeypatch
+
+
+@pytest.fixture
+def unwatched(unguarded):
+    """A door that takes totals and noise for what they are, too."""
+    unguarded.setattr(the_door, "check_totals", lambda *_: None)
+    unguarded.setattr(scanning, "_sum", summed)
+    unguarded.setattr(base, "_noisy", lambda totals, factor, noise: totals * factor + noise)
+    unguarded.setattr(the_door, "drawn_beside", beside)
+    return unguarded
+
+
+def summed(_, pieces):
+    """Pieces of whatever shapes they have."""
+    total = {}
+    for piece in pieces:
+        total = {name: total.get(name, 0) + values for name, values in piece.items()}
+    return total
+
+
+@contextmanager
+def beside(source, label, wanted):
+    """Draws ahead, and draws anew whatever was not announced."""
+    with ThreadPoolExecutor(1) as thread:
+        begun = {draw: thread.submit(source.draw, label, *draw) for draw in wanted}
+
+        def draw(*ask):
+            early = begun.pop(ask, None)
+            return source.draw(label, *ask) if early is None else early.result()
+
+        yield draw
+
+
+def test_nothing_is_caught_where_nothing_is_broken(place, wrong):
+    """All that is asked below, of the product as it is."""
+    assert {name: wrong(name) for name in MALFORMED} == {name: {} for name in MALFORMED}
+    assert promised("malformed", "few", malformed.too_few_draws(place)).holds
+    assert promised("malformed", "other", malformed.unannounced()).holds
+    assert promised("malformed", "ends", malformed.saturated(ROWS)).holds
+
+
+def test_one_draw_of_noise_for_two_sums(unwatched, wrong):
+    """The question has one total, and its frame makes two of it: their difference is exact."""
+    assert wrong(MAPS)["one centre for two sums, forged"].endswith(", charged")
+
+
+def test_a_defect_that_shows_after_the_charge(unguarded, wrong):
+    """Totals are still compared with what was announced; but then the charge is gone, and a failure has been seen."""
+    assert wrong(MAPS)["one centre for two sums, forged"] == "fails (PrivateStepFailed), charged"
+
+
+def test_a_failure_that_depends_on_a_record(unguarded, wrong):
+    """Only a record near a point without a group makes it fail."""
+    assert wrong(POINTS)["a point without a group, forged"] == "fails (PrivateStepFailed), charged"
+    assert "a negative group, forged" in wrong(POINTS)
+
+
+def test_a_partition_inside_another_that_is_not_looked_at(monkeypatch, wrong):
+    """The outer one is checked, what it holds is not."""
+    monkeypatch.setattr(malformed.Refined, "check", lambda *_: None)
+    monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
+    caught = wrong(MAPS)
+    assert {name.partition(",")[0] for name in caught} == {"one centre inside a refined partition"}
+
+
+def test_regions_that_are_not_counted(unguarded, wrong):
+    """A frame too few fails, or leaves a region out, after the charge."""
+    assert {"fewer frames than regions, forged", "fewer radii than regions, forged"} <= set(wrong(REGIONS))
+
+
+def test_thresholds_that_are_not_looked_at(unguarded, wrong):
+    """They are searched as if they rose."""
+    assert wrong(THRESHOLDS)["from high to low, forged"] == "answered, charged"
+
+
+def test_noise_that_is_not_looked_at(unguarded, wrong):
+    """A price that nobody can work out is no bad input that somebody was shown."""
+    assert {"zero, built", "zero, forged", "zero for sums, forged", "a bound of zero, forged"} <= set(wrong(NOISE))
+
+
+def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
+    """Somebody registered it as a public value, as any module can."""
+    unguarded.setitem(codec._TYPES, "_Cheap", malformed._Cheap)
+    unguarded.setitem(codec._TYPES, "_Twice", malformed._Twice)
+    caught = wrong(LIST)
+    assert caught["a question that says it is cheap, built"] == "answered, charged"
+    assert caught["a partition of another making, built"] == "answered, charged"
+
+
+def test_a_failure_that_is_no_bad_input(monkeypatch, wrong):
+    """A text that a person cannot act on."""
+
+    def checked(question, columns):
+        raise TypeError("list index out of range")
+
+    monkeypatch.setattr(the_door, "checked", checked)
+    assert set(wrong(NOISE).values()) == {"fails (TypeError)"}
+
+
+def test_a_draw_that_is_shared(unwatched, place):
+    """One number for many totals."""
+    found = promised("malformed", "few", malformed.too_few_draws(place))
+    assert "ClippedSums fails" in found.detail
+    assert "ClippedSums publishes nothing" in found.detail
+
+
+def test_noise_that_was_not_announced(monkeypatch):
+    """It is drawn when it is asked for."""
+    monkeypatch.setattr(malformed, "drawn_beside", beside)
+    found = promised("malformed", "other", malformed.unannounced())
+    assert not found.holds
+    for name in ("less noise", "fewer draws", "more draws", "another part", "a second time"):
+        assert f"{name}: refused" in found.detail
+
+
+def test_totals_that_show_beside_a_saturated_draw(monkeypatch):
+    """Added in 64 bits, totals come out on the other side of zero, as they were."""
+    monkeypatch.setattr(base, "_noisy", lambda totals, factor, noise: totals * factor + noise)
+    found = promised("malformed", "ends", malformed.saturated(ROWS))
+    assert not found.holds
+    assert "Counts" in found.detail
+    assert "LiftedGram" in found.detail
+    assert "Bisection" not in found.detail
+
+
+def test_a_bisection_that_shows_beside_a_saturated_draw(monkeypatch):
+    """The same, a step at a time."""
+    monkeypatch.setattr(bisection, "clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
+    assert "Bisection" in promised("malformed", "ends", malformed.saturated(ROWS)).detail

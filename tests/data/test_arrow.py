@@ -1,0 +1,80 @@
+"""Arrow's numbers are those of its own conversion, bit for bit, without pandas."""
+
+import subprocess
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pubpriv.data.arrow import numbers_of
+from pubpriv.data.tables import PublicTable
+
+TYPES = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+TYPES += [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(30, 4), pa.decimal256(40, 2)]
+
+
+def cells(kind: pa.DataType, nulls: float, n: int = 500) -> pa.Array:
+    """Values of the whole range of a type."""
+    generator = np.random.default_rng(0)
+    if pa.types.is_decimal(kind):
+        values = [Decimal(int(v)) / 100 for v in generator.integers(-(10**15), 10**15, n)]
+    elif pa.types.is_floating(kind):
+        special = [np.nan, np.inf, -np.inf, -0.0]
+        values = list(np.r_[special, generator.standard_normal(n - 4) * 100].astype(kind.to_pandas_dtype()))
+    else:
+        numbers = np.iinfo(kind.to_pandas_dtype())
+        values = generator.integers(numbers.min, numbers.max, n, kind.to_pandas_dtype(), endpoint=True).tolist()
+    return pa.array([None if generator.random() < nulls else value for value in values], kind)
+
+
+@pytest.mark.parametrize("nulls", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_every_type_becomes_what_arrow_makes_of_it(kind, nulls):
+    """Slices too, whose buffers begin before them."""
+    whole = cells(kind, nulls)
+    for part in (whole, whole[3:], whole[5:77], whole[:0]):
+        wanted = part.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        found = numbers_of(part)
+        assert found.dtype == np.float64
+        assert np.array_equal(found, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("index", [None, "id"])
+def test_a_public_table_is_read_as_pandas_reads_it(index, tmp_path):
+    """With an index that pandas wrote, nulls, decimals and columns that are no numbers: the same rows and hash."""
+    frame = pd.DataFrame(
+        {
+            "a": [1.5, None, 3.0, 4.0],
+            "n": pd.array([2**60 + 1, None, 3, 4], dtype="Int64"),
+            "d": [Decimal("0.1"), Decimal("2.30"), Decimal("-7"), Decimal("4")],
+            "s": ["x", "y", "z", "w"],
+            "t": pd.to_datetime(["2026-01-01"] * 4),
+            "b": [True, False, True, True],
+        },
+        index=pd.Index([7, 5, 3, 1], name=index),
+    )
+    path = tmp_path / "public.parquet"
+    frame.to_parquet(path)
+    found, wanted = PublicTable.open(path), PublicTable.open(pd.read_parquet(path))
+    assert (found.columns, found.sha256, found.dropped) == (wanted.columns, wanted.sha256, wanted.dropped)
+    assert found.columns == ("a", "n", "d")
+
+
+def test_tables_are_read_without_pandas(tmp_path):
+    """Public and private rows of a Parquet file, nulls and integers among them."""
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"a": pa.array([1, None, 3]), "b": [1.0, 2.0, 3.0]}), path)
+    code = (
+        "import sys; from pubpriv import PrivateTable, PublicTable\n"
+        f"rows = PublicTable.open({str(path)!r}).rows\n"
+        f"blocks = [b for c in PrivateTable.open({str(path)!r}, ['a', 'b']).chunks() for b in c.blocks()]\n"
+        "assert len(rows) == 2 and len(blocks) == 1\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

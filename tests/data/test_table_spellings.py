@@ -1,0 +1,244 @@
+"""One file has one name: every other way to write it is the same table to the ledger, or refused."""
+
+import os
+import pickle
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.places import canonical, overlap, sharing
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger import Ledger
+
+ONE = ZeroConcentratedDP(1)
+
+
+def write(path, rows=50):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"a": np.arange(float(rows))}), path)
+    return path
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A file with a name that holds a bracket and one that does not, and folders of links to it."""
+    plain = write(tmp_path / "A" / "x.parquet")
+    write(tmp_path / "C" / "].parquet", 7)
+    write(tmp_path / "D" / "y[1].parquet", 9)
+    (tmp_path / "B").mkdir()
+    (tmp_path / "B" / "part.parquet").symlink_to(plain)
+    (tmp_path / "H").mkdir()
+    os.link(plain, tmp_path / "H" / "other.parquet")
+    (tmp_path / "deep").symlink_to(tmp_path / "A")
+    return tmp_path
+
+
+PLAIN = (
+    "local://{0}/A/x.parquet",
+    "local:///{0}/A/x.parquet",
+    "LOCAL://{0}/A/x.parquet",
+    "local:{0}/A/x.parquet",
+    "file:{0}/A/x.parquet",
+    "FILE:{0}/A/x.parquet",
+    "FILE://{0}/A/x.parquet",
+    "File://{0}/A/x.parquet",
+    "file://{0}/A/x.parquet",
+    "file://LOCALHOST{0}/A/x.parquet",
+    "file://{0}/%41/x%2Eparquet",
+    "/proc/self/root{0}/A/x.parquet",
+    "/proc/self/root{0}/A",
+    "{0}/A/../A/./x.parquet",
+    "/{0}//A//x.parquet",
+    "{0}/A/[!]].parquet",
+    "{0}/A/[]x].parquet",
+    "{0}/A/[x].parquet",
+    "{0}/A/[!a-w].parquet",
+    "{0}/A/[[]*",
+    "{0}/A/?.parquet",
+    "{0}/A/.//*.parquet",
+    "{0}/*/x.parquet",
+    "{0}/**/x.parquet",
+    "{0}/A",
+    "{0}/B",
+    "{0}/B/*.parquet",
+    "{0}/B/part.parquet",
+    "{0}/H",
+    "{0}/H/other.parquet",
+    "{0}/[!ACD]*",
+    "{0}/deep",
+    "{0}/d*p",
+    "simplecache::file://{0}/A/x.parquet",
+    "simplecache::{0}/A/x.parquet",
+    "filecache://{0}/A/x.parquet",
+    "root://{0}/A/x.parquet",
+    "dir://{0}/A/x.parquet",
+    "LocalFS://{0}/A/x.parquet",
+    "localfs://{0}/A/x.parquet",
+    "reference://{0}/A/x.parquet",
+    "file://elsewhere{0}/A/x.parquet",
+    "arrow_hdfs://{0}/A/x.parquet",
+    "s3://{0}/A/x.parquet",
+    "memory://{0}/A/x.parquet",
+)
+
+
+@pytest.mark.parametrize("spelling", PLAIN)
+def test_no_spelling_of_a_file_gives_it_a_second_budget(spelling, place, tmp_path):
+    """Declared once by its path; by any other name it is that table, another dataset's, or no table at all."""
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        first = PrivateTable.open(place / "A" / "x.parquet", ["a"])
+        ledger.register("first", budget=ONE, table=first)
+        ledger.register("second", budget=ONE)
+        with pytest.raises((InvalidInput, SpecMismatch)):
+            ledger.bind("second", PrivateTable.open(spelling.format(place), ["a"]))
+        assert ledger.balance("second").tables == ()
+
+
+@pytest.mark.parametrize("spelling", ["y[[]1].parquet", "y?1?.parquet", "y*", "y[[]1]*", "y[!a]1[!a].parquet", "*"])
+def test_a_name_with_brackets_is_one_table(spelling, place, tmp_path):
+    """Also where an earlier version wrote the name of the file as it is."""
+
+    class Earlier:
+        uri, source_columns = str(place / "D" / "y[[]1].parquet"), ("a",)
+
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("first", budget=ONE, table=Earlier)
+        ledger.register("second", budget=ONE)
+        with pytest.raises(SpecMismatch, match="belongs to dataset 'first'"):
+            ledger.bind("second", PrivateTable.open(place / "D" / spelling, ["a"]))
+    assert overlap(str(place / "D" / "y[1].parquet"), str(place / "D" / spelling))
+
+
+@pytest.mark.parametrize("name", ["x[1].parquet", "?", "[]]", "a*b", "[!]", "]", "[", "x[", "a[[]b", "**"])
+def test_the_name_of_a_name_is_itself(name, tmp_path):
+    """Whatever a file is called: its canonical name means it alone, and stays what it is."""
+    path = write(tmp_path / name, 3)
+    decoy = write(tmp_path / "x1.parquet", 5)
+    wild = any(char in name for char in "*?[") and name not in ("[", "x[", "[!]", "a[[]b")
+    if wild:
+        with pytest.raises(InvalidInput, match="is a glob"):
+            canonical(str(path))
+    (tmp_path / "link").symlink_to(path)
+    found = canonical(str(tmp_path / "link"))
+    assert canonical(found) == found
+    assert PrivateTable.open(found, ["a"]).n_rows == 3
+    assert overlap(found, found)
+    assert not sharing(found)(canonical(str(decoy)))
+
+
+@pytest.mark.parametrize("again", ["link", "hard link", "folder", "folder of links"])
+def test_a_file_is_counted_once(again, place):
+    """A second entry of a folder that is the same file is refused when it is opened, and named."""
+    folder, file = place / "A", place / "A" / "x.parquet"
+    if again == "hard link":
+        os.link(file, folder / "z.parquet")
+    elif again == "link":
+        (folder / "z.parquet").symlink_to(file)
+    elif again == "folder":
+        (folder / "z").symlink_to(place / "B")
+    else:
+        (folder / "y").symlink_to(place / "B")
+        file.rename(place / "A" / "w.parquet")
+        (place / "B" / "part.parquet").unlink()
+        (place / "B" / "part.parquet").symlink_to(place / "A" / "w.parquet")
+    with pytest.raises(InvalidInput, match=r"one file under two names, .*parquet and .*parquet"):
+        PrivateTable.open(folder, ["a"])
+
+
+def test_a_link_that_appears_later_stops_the_next_look(place):
+    """What was opened whole is looked at again before each scan."""
+    write(place / "A" / "more.parquet", 50)
+    table = PrivateTable.open(place / "A", ["a"])
+    (place / "A" / "more.parquet").unlink()
+    (place / "A" / "more.parquet").symlink_to(place / "A" / "x.parquet")
+    with pytest.raises(InvalidInput, match="one file under two names"):
+        table.chunks()
+
+
+def test_links_in_a_circle_end(place):
+    """A folder in itself is looked through once."""
+    (place / "A" / "again").symlink_to(place / "A")
+    assert PrivateTable.open(place / "A", ["a"]).n_rows == 50
+
+
+def test_two_folders_of_links_to_each_others_files_are_one_table(place, tmp_path):
+    """No name of one is a name of the other, and every row is in both."""
+    for name in ("P", "Q"):
+        (place / name).mkdir()
+    one, two = write(place / "P" / "1.parquet"), write(place / "Q" / "2.parquet")
+    (place / "P" / "2.parquet").symlink_to(two)
+    (place / "Q" / "1.parquet").symlink_to(one)
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("first", budget=ONE, table=PrivateTable.open(place / "P", ["a"]))
+        with pytest.raises(SpecMismatch, match="belongs to dataset 'first'"):
+            ledger.register("second", budget=ONE, table=PrivateTable.open(place / "Q", ["a"]))
+
+
+def test_tables_apart_are_apart(place):
+    """Neighbours in one folder, brackets and all, keep budgets of their own."""
+    write(place / "D" / "y[2].parquet")
+    names = [f"{place}/D/y[[]{i}].parquet" for i in (1, 2)]
+    assert not sharing(names[0])(names[1])
+    assert not sharing(f"{place}/A")(f"{place}/D")
+    assert not sharing("s3://bucket/a")("s3://bucket/b")
+
+
+ODD = {
+    "no name": {"uri": ""},
+    "a number": {"uri": 3},
+    "nul": {"uri": "/a\0b"},
+    "a list of columns": {"columns": [Column("a")]},
+    "no columns": {"columns": ()},
+    "names": {"columns": ("a",)},
+    "twice": {"columns": (Column("a"), Column("a"))},
+    "a map that nobody knows": {"columns": (Column("a", "exp"),)},
+    "a name that reads as an expression": {"columns": (Column("log(a)"),)},
+    "no rows": {"n_rows": 0},
+    "half a row": {"n_rows": 1.5},
+    "true": {"n_rows": True},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_table_made_by_hand_is_checked(odd):
+    """As an opened one is."""
+    with pytest.raises(InvalidInput):
+        PrivateTable(**{"uri": "/d/x.parquet", "columns": parse_columns(["a"]), "n_rows": 3} | ODD[odd])
+
+
+def test_a_table_made_by_hand_has_the_one_name(place, monkeypatch):
+    """Another spelling, by hand or in a pickle, is the same table."""
+    opened = PrivateTable.open(place / "A" / "x.parquet", ["a"])
+    monkeypatch.chdir(place)
+    made = PrivateTable("A/../deep/x.parquet", opened.columns, 50)
+    assert made == opened
+    assert pickle.loads(pickle.dumps(made)) == opened
+
+
+@pytest.mark.parametrize("open_", [lambda path: PrivateTable.open(path, ["a"]), PublicTable.open])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_refused_at_once(open_, kind, tmp_path):
+    """Nothing waits for a pipe or reads from a device."""
+    path = "/dev/zero"
+    if kind == "pipe":
+        path = tmp_path / "pipe.csv"
+        os.mkfifo(path)
+    refusals = []
+
+    def attempt():
+        try:
+            open_(path)
+        except InvalidInput as refusal:
+            refusals.append(str(refusal))
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(timeout=20)
+    assert refusals
+    assert "neither a file nor a folder" in refusals[0]

@@ -1,0 +1,82 @@
+"""Model files of every kind: what is written is read, and nothing else is taken for a model."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from pubpriv.errors import InvalidInput
+from pubpriv.released.kinds import KINDS, GaussianEstimate, MeanEstimate, MixtureEstimate
+from pubpriv.released.law import Mixture
+
+SHARED = {
+    "columns": ("a", "log1p(b)"),
+    "method": "test",
+    "converged": True,
+    "standard_errors": {"mean": {"sampling": [0.1, 0.2], "privacy": np.array([0.3, 0.4])}},
+    "privacy": {"kind": "zcdp", "charges": [{"label": "mean/step-1", "noise_scale": (3,)}]},
+    "provenance": {"dataset": None, "n_private": 5},
+    "diagnostics": {"warnings": []},
+}
+COVARIANCE = [[2.0, 0.5], [0.5, 1.0]]
+MODELS = {
+    "mean": MeanEstimate(center=(1.0, -2.5), **SHARED),
+    "gaussian": GaussianEstimate(gaussian=Mixture.of([1.0], [[1.0, -2.5]], [COVARIANCE]), **SHARED),
+    "gaussian-mixture": MixtureEstimate(
+        mixture=Mixture.of([0.7, 0.3], [[0.0, 0.0], [5.0, 5.0]], [COVARIANCE, np.eye(2)]), **SHARED
+    ),
+}
+ROWS = np.random.default_rng(0).normal(size=(50, 2))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_file_reads_back_as_it_was(kind, tmp_path):
+    """Kind, numbers and everything beside them."""
+    model = MODELS[kind]
+    model.save(tmp_path / "model.json")
+    again = pp.load(tmp_path / "model.json")
+    assert type(again) is type(model)
+    assert again.to_json() == model.to_json()
+    assert json.loads((tmp_path / "model.json").read_text())["kind"] == kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_without_its_numbers_is_damaged(kind, tmp_path):
+    """Each kind misses its own numbers; a newer format and an unknown kind are told apart from that."""
+    data = MODELS[kind].to_json()
+    file = tmp_path / "model.json"
+    for name in MODELS[kind].parts():
+        file.write_text(json.dumps({key: value for key, value in data.items() if key != name}))
+        with pytest.raises(InvalidInput, match="damaged"):
+            pp.load(file)
+    for changed in ({"format": 99}, {"kind": "median"}):
+        file.write_text(json.dumps(data | changed))
+        with pytest.raises(InvalidInput, match="upgrade"):
+            pp.load(file)
+
+
+def test_a_gaussian_agrees_with_scipy_and_scikit_learn():
+    """Log densities by three libraries, and moments of its samples."""
+    model = MODELS["gaussian"]
+    ours = model.log_density(ROWS)
+    assert ours == pytest.approx(model.to_scipy().logpdf(ROWS))
+    assert ours == pytest.approx(model.to_sklearn().score_samples(ROWS))
+    drawn = model.sample(40_000, seed=1)
+    assert drawn.mean(axis=0) == pytest.approx(model.mean, abs=0.05)
+    assert np.cov(drawn.T) == pytest.approx(model.covariance, abs=0.06)
+
+
+def test_a_mean_estimate_is_saved_with_its_statement(tmp_path):
+    """From estimate to file and back: mean, errors, charges, provenance."""
+    generator = np.random.default_rng(1)
+    curator = pp.Curator.simulation(generator.normal(size=(500, 2)), pp.ZeroConcentratedDP(0.5), 1, ["a", "b"])
+    estimate = pp.estimate_mean(generator.normal(size=(1, 2)), curator)
+    estimate.save(tmp_path / "mean.json")
+    again = pp.load(tmp_path / "mean.json")
+    assert again.mean.tobytes() == estimate.mean.tobytes()
+    assert again.columns == ("a", "b")
+    assert again.method == "two-step (simulation: not private)"
+    assert [line["label"] for line in again.privacy["charges"]] == ["mean/step-1", "mean/step-2"]
+    assert again.provenance["n_private"] == 500
+    assert again.standard_errors == estimate.standard_errors
