@@ -1,6 +1,6 @@
 """The paper's own mixture algorithms where they work: how often their groups are the components, and at what error."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -11,7 +11,8 @@ from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.data.balls import Balls
 from pubpriv.data.regions import View
-from pubpriv.mixture.steps import PLAIN
+from pubpriv.mixture.bks.estimate import start_clusters
+from pubpriv.steps import Place, Step
 
 CLEAN = 0.98
 """A run is clean if the group of every component holds at least this share of its rows."""
@@ -78,9 +79,11 @@ def run(task: tuple[Point, int]) -> dict[str, Any]:
     rows, labels = truth.sample(point.setting.n, generator)
     regions: list[Balls] = []
 
-    def noted(*args: Any) -> Any:
-        regions.append(args[2])
-        return PLAIN.start_clusters(*args)
+    def noting(step: Step[..., Any], place: Place, /, *args: Any) -> Any:
+        del place
+        if step is start_clusters:
+            regions.append(args[2])
+        return step(*args)
 
     estimate = pp.estimate_mixture(
         public,
@@ -88,7 +91,7 @@ def run(task: tuple[Point, int]) -> dict[str, Any]:
         n_components=point.k,
         method=point.method,
         constants=point.constants,
-        steps=replace(PLAIN, start_clusters=noted),
+        runner=noting,
     )
     share = kept(regions[0], rows, labels, point.k) if regions else 0.0
     ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))

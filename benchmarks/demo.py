@@ -11,8 +11,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.randhie import COLUMNS, UNITS, split
-from pubpriv.mixture.scaling import FLOOR
-from pubpriv.mixture.steps import PLAIN
+from pubpriv.mixture.public_model import public_model
+from pubpriv.mixture.scaling import FLOOR, precondition
 
 K = 4
 BUDGET = "approx:4,1e-6"
@@ -43,9 +43,9 @@ class Comparison:
 
 def compare(estimate: Any, public: Any, private: Any, held_out: Any, seed: int) -> Comparison:
     """Score `estimate` and its two neighbours on held-out rows (DataFrames, open data only)."""
-    rows, peers, test = (pp.PublicTable.open(part, list(COLUMNS)) for part in (public, private, held_out))
+    rows, peers, test = (pp.PublicTable.open(part, list(estimate.columns)) for part in (public, private, held_out))
     released = float(estimate.log_density(test.rows).mean())
-    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, K, seed))
+    return Comparison(released=released, **neighbours(rows, peers.rows, test.rows, len(estimate.weights), seed))
 
 
 def neighbours(
@@ -62,10 +62,10 @@ def neighbours(
     """
     from sklearn.mixture import GaussianMixture
 
-    scaling = PLAIN.precondition(public)
+    scaling = precondition(public)
     standard = scaling.apply(held_out)
     to_units = float(np.log(scaling.scale).sum())
-    alone = PLAIN.public_model(public, scaling, k).log_density(standard).mean()
+    alone = public_model(public, scaling, k).log_density(standard).mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = GaussianMixture(k, n_init=5, reg_covar=FLOOR, random_state=seed).fit(scaling.apply(private))

@@ -9,47 +9,6 @@ from typing import Any
 
 from pubpriv.errors import PubPrivError
 
-STEP_NAMES = {
-    "ingest_public": "reading the public table",
-    "ingest_private": "looking at the private table's schema",
-    "precondition": "scaling columns by the public rows",
-    "supercluster": "looking for groups among the public rows",
-    "tighten": "scaling columns by clusters of the public rows",
-    "public_model": "fitting the public rows alone",
-    "public_starts": "preparing public starts",
-    "private_pca": "private principal components",
-    "seed": "seeding components",
-    "probe": "asking whether seeds stand for different components",
-    "locate": "locating components in the private rows",
-    "estimate_components": "estimating components",
-    "estimate_diagonal": "estimating components",
-    "estimate_spherical": "estimating components",
-    "choose_shape": "choosing a covariance type",
-    "count_weights": "counting weights",
-    "prefer": "comparing models on the private rows",
-    "open_level": "superclusters of the public rows",
-    "level_pca": "private principal components of a level",
-    "public_query": "looking for balls that split the public rows",
-    "private_query": "asking the private rows about one split of each group",
-    "easy_clusters": "splitting the public rows by balls",
-    "start_clusters": "starting each component at its public rows",
-    "clipped_mean": "asking for a clipped mean",
-    "combine_means": "undoing the clipping",
-    "approach": "approaching standard coordinates",
-    "measure": "measuring mean and covariance",
-    "examine": "looking for awkward columns in the public rows",
-    "count_rows": "counting whole rows",
-    "learn_scale": "finding the scale of an awkward column",
-    "assemble": "assembling coordinates",
-    "spread_quantile": "asking how far the rows reach",
-    "decide": "choosing between a Gaussian and the table's own moments",
-    "measure_table": "measuring the table's own moments",
-    "pool": "pooling with the public rows",
-    "bound": "bounds from the public rows",
-    "covariance_round": "a CoinPress round of the covariance",
-    "mean_round": "a CoinPress round of the mean",
-}
-
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -102,18 +61,17 @@ def progress() -> Iterator[None]:
     """
     from rich.console import Console
 
-    from pubpriv.ingest import watcher
+    from pubpriv.steps import Place, Runner, Step, watcher
 
     console = Console(stderr=True, highlight=False)
 
-    def around(name: str, step: Any) -> Any:
-        def told(*args: Any, **kwargs: Any) -> Any:
-            step_name = STEP_NAMES.get(name, name.replace("_", " "))
+    def around(runner: Runner) -> Runner:
+        def told(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
             if spinner is not None:
-                spinner.update(f"{step_name} ...")
+                spinner.update(f"{step.at(place)} ...")
             else:
-                note(f"  {step_name}")
-            return step(*args, **kwargs)
+                note(f"  {step.at(place)}")
+            return runner(step, place, *args, **kwargs)
 
         return told
 

@@ -2,15 +2,14 @@
 
 import glob
 import os
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import note, out
 from cli.estimates import show
-from cli.options import ledger_url
 from cli.voice import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
 
@@ -34,43 +33,26 @@ ReleaseIdOption = Annotated[
     str | None,
     typer.Option(help="Name of this release; the same name resumes at no cost.", show_default=False),
 ]
-PlainOption = Annotated[bool, typer.Option("--plain", help="Run without Prefect: same bits, same ledger.")]
+PlainOption = Annotated[bool, typer.Option("--plain", help="Run without Prefect even if PREFECT_API_URL is set.")]
+PrefectOption = Annotated[
+    bool, typer.Option("--prefect", help="Run as a Prefect flow, on a server of its own unless PREFECT_API_URL is set.")
+]
 DaskOption = Annotated[
     str | None,
     typer.Option(envvar="PUBPRIV_DASK", help="Read on this Dask cluster: tcp://HOST:PORT.", show_default=False),
 ]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing model file.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Run where the answers will be mostly noise, and say so.")]
 
 
-def named(
-    private: str,
-    public: str,
-    columns: str | None,
-    budget: str,
-    dataset: str,
-    ledger: str | None,
-    release_id: str | None,
-    dask: str | None = None,
-) -> dict[str, Any]:
-    """The fields that every job has, from the options that every command has."""
-    from pubpriv.curator import new_release_id
-    from pubpriv.data.columns import split_columns
-
-    return {
-        "private": private,
-        "public": public,
-        "columns": None if columns is None else tuple(split_columns(columns)),
-        "budget": budget,
-        "dataset": dataset,
-        "ledger": ledger_url(ledger),
-        "release_id": new_release_id() if release_id is None else release_id,
-        "dask": dask,
-    }
-
-
-def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: Voice = USUAL) -> None:
+def execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, voice: Voice = USUAL) -> None:
     """Run a job, write its model and show it.
+
+    Args:
+        job: what to run.
+        out_: where the model is written; None: under `PUBPRIV_OUTPUT`.
+        flown: as a Prefect flow.
+        overwrite: another model's file.
+        voice: how much is said.
 
     Raises:
         typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
@@ -87,7 +69,7 @@ def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: 
             check_outside(written, job)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
-        estimate = run(job, plain, voice)
+        estimate = run(job, flown, voice)
     except KeyboardInterrupt:
         note(f"to resume, run the same command with --release-id {job.release_id}")
         raise
@@ -104,52 +86,52 @@ def execute(job: "Job", out_: Path | None, plain: bool, overwrite: bool, voice: 
         raise typer.Exit(NOT_CONVERGED)
 
 
-def run(job: "Job", plain: bool, voice: Voice = USUAL) -> "Estimate":
-    """The estimate of a job, through Prefect unless `plain`."""
+def through_prefect(plain: bool, prefect: bool) -> bool:
+    """Whether a run is a flow: if somebody asked for that, by an option or by naming a server.
+
+    Raises:
+        InvalidInput: asked for both ways.
+    """
+    if plain and prefect:
+        raise InvalidInput("--plain runs without Prefect, --prefect with it: give one")
+    return prefect or (not plain and bool(os.environ.get("PREFECT_API_URL")))
+
+
+def run(job: "Job", flown: bool, voice: Voice = USUAL) -> "Estimate":
+    """The estimate of a job, through Prefect if `flown`."""
     from pubpriv.logs import tell
 
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with speaking(voice, job):
-        tell("run_started", **run_of, estimate=job.kind, budget=job.budget)
-        estimate = _estimate(job, plain)
+        tell("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
+        estimate = _estimate(job, flown)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
         tell("run_finished", **run_of, **facts, warnings=warnings)
     return estimate
 
 
-def _estimate(job: "Job", plain: bool) -> "Estimate":
+def _estimate(job: "Job", flown: bool) -> "Estimate":
     from pubpriv.jobs import admit, check_job, run_job
 
     for line in admit(job):
         note(line)
     # before anything is spent, or a server started; the run checks everything again
-    for line in check_job(job, plain_steps(job.bundle)):
+    for line in check_job(job):
         note(f"warning: {line}")
-    if plain:
-        estimate: Estimate = run_job(job, plain_steps(job.bundle))
+    if not flown:
+        # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out
+        estimate = run_job(job)
         _store(estimate, job)
         return estimate
     from flows.runtime import running
 
     with running(job.ledger):
-        flow = import_module(f"flows.estimate_{job.kind}")
-        found: Estimate = getattr(flow, f"estimate_{job.kind}")(flow.parameters_of(job))
-        return found
+        from flows.estimate import FLOWS
+        from flows.parameters import parameters_of
 
-
-def plain_steps(kind: str) -> Any:
-    """The plain steps of one kind of estimate, and of no other: what they load is most of the time of a small run.
-
-    Opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out as well.
-    """
-    if kind == "mixture":
-        from pubpriv.mixture.steps import PLAIN
-
-        return PLAIN
-    from pubpriv.gaussian import steps
-
-    return {"mean": steps.PLAIN_MEAN, "gaussian": steps.PLAIN}[kind]
+        flow: Callable[..., Estimate] = FLOWS[job.estimator.name]
+        return flow(parameters_of(job))
 
 
 def check_outside(path: Path, job: "Job") -> None:

@@ -1,30 +1,25 @@
 """`pubpriv plan`: what a run would cost and tell, before a row is read. Nothing is charged, no ledger is needed."""
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.console import note, out, table
-from cli.options import (
-    ColumnsOption,
-    ComponentsOption,
-    ConstantsOption,
-    CovarianceTypeOption,
-    JsonOption,
-    MaxComponentsOption,
-    MinWeightOption,
-    MixtureMethodOption,
-    ScaleOption,
-    mixture_settings,
-    scales,
-)
+from cli.derived import by_column_options, settings_from, with_settings
+from cli.options import ColumnsOption, JsonOption
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS, Estimator
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
+    from pubpriv.forecasts import Size
 
-app = typer.Typer(no_args_is_help=True, help="Price and predicted error before a row is read: mean, gaussian, mixture.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help=f"Price and predicted error before a row is read: {', '.join(each.name for each in ESTIMATORS)}.",
+)
 
 Budget = Annotated[str, typer.Option(help="What the run may spend: zcdp:RHO or approx:EPS,DELTA.")]
 Rows = Annotated[int | None, typer.Option(min=2, help="Number of private rows.", show_default=False)]
@@ -40,92 +35,41 @@ Error = Annotated[
 ]
 
 
-@app.command()
-def mean(
-    budget: Budget,
-    rows: Rows = None,
-    private: Private = None,
-    public: Public = None,
-    columns: ColumnsOption = None,
-    public_rows: PublicRows = None,
-    dims: Dims = None,
-    error: Error = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Of `fit mean` where the covariance is known; the error is that of a column's mean, in its standard deviations.
+def _plan(estimator: Estimator) -> Callable[..., None]:
+    def plan(
+        budget: Budget,
+        rows: Rows = None,
+        private: Private = None,
+        public: Public = None,
+        columns: ColumnsOption = None,
+        public_rows: PublicRows = None,
+        dims: Dims = None,
+        error: Error = None,
+        as_json: JsonOption = False,
+        **given: Any,
+    ) -> None:
+        settings = settings_from(estimator, given)
+        opened = _public(public, columns, public_rows, dims, private)
+        by_column = by_column_options(estimator, given)
+        if by_column and public is None:
+            raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
+        case = estimator.case(settings, opened)
+        _tell(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
 
-    Where the covariance is unknown, `plan gaussian` is the plan.
-    """
-    from pubpriv.forecasts import MeanCase
-
-    opened = _public(public, columns, public_rows, dims, private)
-    size = (dims, public_rows) if opened is None else opened.rows.shape[::-1]
-    _tell("mean", MeanCase(*size), _rows(rows, private, opened, columns), budget, error, as_json)
-
-
-@app.command()
-def gaussian(
-    budget: Budget,
-    rows: Rows = None,
-    private: Private = None,
-    public: Public = None,
-    columns: ColumnsOption = None,
-    public_rows: PublicRows = None,
-    dims: Dims = None,
-    target: Annotated[str, typer.Option(help="auto, gaussian or moments.")] = "auto",
-    scale: ScaleOption = None,
-    error: Error = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Of `fit gaussian`; the error is that of the covariance, relative, in Frobenius norm."""
-    from pubpriv.forecasts import GaussianCase
-    from pubpriv.gaussian.pipeline import chosen_target
-
-    target, given = chosen_target(target, "learner", scales(scale)), scales(scale)
-    opened = _public(public, columns, public_rows, dims, private)
-    if given and opened is None:
-        raise InvalidInput("--scale names columns of --public: give that file too")
-    sized = GaussianCase.sized, (dims, public_rows, target)
-    make, known = sized if opened is None else (GaussianCase.of, (opened, target, given))
-    _tell("gaussian", make(*known), _rows(rows, private, opened, columns), budget, error, as_json)
+    return plan
 
 
-@app.command()
-def mixture(
-    budget: Budget,
-    components: ComponentsOption = None,
-    max_components: MaxComponentsOption = None,
-    method: MixtureMethodOption = "auto",
-    constants: ConstantsOption = "practical",
-    covariance_type: CovarianceTypeOption = "full",
-    min_weight: MinWeightOption = None,
-    rows: Rows = None,
-    private: Private = None,
-    public: Public = None,
-    columns: ColumnsOption = None,
-    public_rows: PublicRows = None,
-    dims: Dims = None,
-    error: Error = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Of `fit mixture`; the error is that of a component's mean, in standard deviations of a column in it."""
-    from pubpriv.mixture.settings import MixtureSettings
-    from pubpriv.mixture_forecasts import MixtureCase
-
-    chosen = mixture_settings(components, max_components, method, constants, covariance_type, min_weight)
-    settings = MixtureSettings(**chosen)
-    opened = _public(public, columns, public_rows, dims, private)
-    sized = MixtureCase.sized, (dims, public_rows, settings)
-    make, known = sized if opened is None else (MixtureCase.of, (opened, settings))
-    _tell("mixture", make(*known), _rows(rows, private, opened, columns), budget, error, as_json)
+for each in ESTIMATORS:
+    app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
 
 
 def _public(
     path: str | None, columns: str | None, rows: int | None, dims: int | None, private: str | None
-) -> "PublicTable | None":
-    """The public table, or None where only its size is known."""
+) -> "PublicTable | Size":
+    """The public table, or how large it will be."""
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
+    from pubpriv.forecasts import Size
     from pubpriv.jobs import check_public_file
 
     if path is None:
@@ -133,22 +77,23 @@ def _public(
             raise InvalidInput("say what public rows there are: --public FILE, or --public-rows M --dims D")
         if columns is not None:
             raise InvalidInput("--columns names columns of --public: without that file give --dims alone")
-        return None
+        return Size(rows, dims)
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE tells rows and columns: leave --public-rows and --dims out")
     check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
 
 
-def _rows(rows: int | None, private: str | None, public: "PublicTable | None", columns: str | None) -> int:
+def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:
     """n, given or counted."""
     from pubpriv.data.tables import PrivateTable
+    from pubpriv.forecasts import Size
 
     if (rows is None) == (private is None):
         raise InvalidInput("say how many private rows there are: --rows N, or --private TABLE to count them")
     if private is None:
         return rows or 0
-    if public is None:
+    if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
     return PrivateTable.open(private, public.columns, columns is None).n_rows
 

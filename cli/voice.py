@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.console import STEP_NAMES, manner, progress
+from cli.console import manner, progress
 from pubpriv.errors import InvalidInput
 
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the model's path, and errors.")]
@@ -61,8 +61,8 @@ def speaking(voice: Voice, job: Any) -> Iterator[None]:
         with progress():
             yield
         return
-    from pubpriv.ingest import watcher
     from pubpriv.logs import JsonLines, follower
+    from pubpriv.steps import watcher
 
     with logging_to_stderr(JsonLines() if voice.as_json else _Sentences()):
         token = watcher.set(follower(job.dataset, job.release_id))
@@ -97,9 +97,8 @@ class _Sentences(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         event, facts = record.getMessage(), getattr(record, "facts", {})
-        step = STEP_NAMES.get(facts.get("step", ""), str(facts.get("step", "")).replace("_", " "))
         if event == "step_started":
-            return f"  {step} ..."
+            return f"  {facts['title']} ..."
         if event == "charge":
             return f"    charged {facts['cost']} for {facts['label']} ({facts['question']})"
         if event == "step_finished":

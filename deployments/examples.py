@@ -1,15 +1,31 @@
 """Tables for the example datasets: open data, and made-up data, split into a private and a public part."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pubpriv.errors import InvalidInput
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 EXAMPLES = Path(__file__).parent / "datasets"
 """What `serve` and `deploy` take where no files are named."""
 
 ROWS, PUBLIC_ROWS = 4000, 20
+
+MACHINES = ("temperature", "current", "noise", "vibration_x", "vibration_y", "vibration_z")
+STATES = {
+    # share of the minutes, and means of the columns
+    "idle": (0.5, (30.0, 1.0, 45.0, 0.2, 0.2, 0.3)),
+    "under load": (0.3, (55.0, 9.0, 70.0, 1.5, 1.2, 0.9)),
+    "worn": (0.2, (75.0, 11.0, 82.0, 1.6, 3.4, 2.8)),
+}
+SPREAD = (2.0, 0.6, 2.5, 0.1, 0.15, 0.15)
+MINUTES, BENCH_MINUTES = 12_000, 30
+"""Private rows, and public ones of a test bench: enough to tell the states apart, too few to do so in every column, so
+that a run looks for private principal components."""
 
 
 def make(folder: Path) -> None:
@@ -18,7 +34,7 @@ def make(folder: Path) -> None:
     Raises:
         InvalidInput: statsmodels, with which the RAND data come, is not installed.
     """
-    for name, write in (("rand-people", _rand_people), ("sensors", _sensors)):
+    for name, write in (("rand-people", _rand_people), ("sensors", _sensors), ("machines", _machines)):
         tables = folder / name
         if not (tables / "public.parquet").exists():
             tables.mkdir(parents=True, exist_ok=True)
@@ -46,3 +62,19 @@ def _sensors(folder: Path) -> None:
     for name, n in (("private", ROWS), ("public", PUBLIC_ROWS)):
         rows = generator.standard_normal((n, 3)) + np.array([20.0, 5.0, 0.0])
         pd.DataFrame(rows, columns=["temperature", "wind", "drift"]).to_parquet(folder / f"{name}.parquet")
+
+
+def machine_minutes(n: int, seed: int) -> "pd.DataFrame":
+    """n made-up minutes of machines in three states that lie far apart, each state's share of them in turn."""
+    import pandas as pd
+
+    shares, means = zip(*STATES.values(), strict=True)
+    generator = np.random.default_rng(seed)
+    states = generator.permutation(np.repeat(np.arange(len(shares)), np.round(n * np.array(shares)).astype(int)))
+    rows = np.array(means)[states] + np.array(SPREAD) * generator.standard_normal((len(states), len(MACHINES)))
+    return pd.DataFrame(rows, columns=list(MACHINES))
+
+
+def _machines(folder: Path) -> None:
+    for name, n, seed in (("private", MINUTES, 1), ("public", BENCH_MINUTES, 2)):
+        machine_minutes(n, seed).to_parquet(folder / f"{name}.parquet")

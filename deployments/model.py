@@ -8,18 +8,12 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from flows.audit_ledger import AuditParameters
-from flows.parameters import NAME, GaussianParameters, MeanParameters, MixtureParameters, Parameters
+from flows.parameters import NAME, Parameters, form_of
 from flows.periods import Period
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS, estimator_named
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import hold_for
-
-FORMS: dict[str, type[Parameters]] = {
-    "mean": MeanParameters,
-    "gaussian": GaussianParameters,
-    "mixture": MixtureParameters,
-}
-"""The form of each estimator; its flow is `flows.estimate_<estimator>.estimate_<estimator>`."""
 
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
@@ -119,7 +113,7 @@ class Release(_Part):
 
     Attributes:
         name: of the series: in the deployment's name, and before the period in release ids.
-        estimator: `mean`, `gaussian` or `mixture`.
+        estimator: name of one of `pubpriv.estimators`.
         allotment: of one run.
         settings: of the estimator, as its form in the UI has them.
         schedule: None: runs are started by hand.
@@ -129,7 +123,7 @@ class Release(_Part):
     """
 
     name: ShortName
-    estimator: Literal["mean", "gaussian", "mixture"]
+    estimator: Literal[tuple(estimator.name for estimator in ESTIMATORS)]  # type: ignore[valid-type]
     allotment: str
     settings: dict[str, Any] = Field(default_factory=dict)
     schedule: Schedule | None = None
@@ -149,7 +143,7 @@ class Release(_Part):
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
-        allowed = sorted(set(FORMS[self.estimator].model_fields) - _COMMON)
+        allowed = sorted(set(form_of(estimator_named(self.estimator)).model_fields) - _COMMON)
         odd = sorted(set(self.settings) - set(allowed))
         if odd:
             raise ValueError(f"settings of {self.estimator} are {', '.join(allowed)}, not {', '.join(odd)}")
@@ -219,7 +213,7 @@ class Dataset(_Part):
 
     def _form(self, release: Release) -> Parameters:
         try:
-            return FORMS[release.estimator](
+            return form_of(estimator_named(release.estimator))(
                 private=self.private,
                 public=self.public,
                 columns=self.columns,

@@ -8,6 +8,7 @@ from deployments.model import Audit, Dataset, Release, Schedule
 from deployments.schedules import period_of
 from flows.automations import HEARTBEAT_SECONDS, HEARTBEAT_VARIABLE
 from flows.deployed import WAIT_VARIABLE, slot_of
+from pubpriv.estimators import ESTIMATORS
 from pubpriv.privacy.wording import declared
 
 TAG = "pubpriv"
@@ -17,9 +18,7 @@ SLUG = "period"
 """Name of a deployment's one schedule, by which it is found again when it changes."""
 
 FLOWS = {
-    "mean": "flows.estimate_mean.estimate_mean",
-    "gaussian": "flows.estimate_gaussian.estimate_gaussian",
-    "mixture": "flows.estimate_mixture.estimate_mixture",
+    **{estimator.name: f"flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS},
     "audit": "flows.audit_ledger.audit_ledger",
 }
 """Entry points: module paths, so a worker runs what is installed there and pulls no code."""

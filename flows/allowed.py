@@ -15,7 +15,7 @@ from typing import Any
 
 from pubpriv.data import cluster
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.job import WORDS
+from pubpriv.gaussian.settings import WORDS
 from pubpriv.jobs import Job
 from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger

@@ -18,6 +18,7 @@ from flows.allowed import check_allowed
 from flows.parameters import Parameters
 from flows.periods import Period, release_id_for
 from pubpriv.errors import Unavailable
+from pubpriv.jobs import Job
 
 LEASE_SECONDS = 60
 """How long a slot stays taken after its holder was killed."""
@@ -47,7 +48,7 @@ def run_name() -> str:
     return f"{parameters.dataset}-{release_id_of(parameters)}"
 
 
-def job_of(parameters: Parameters) -> Any:
+def job_of(parameters: Parameters) -> Job:
     """What the flow run at work has to do.
 
     Raises:

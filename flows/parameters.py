@@ -2,23 +2,26 @@
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Literal, Self
+from functools import cache
+from typing import Any, ClassVar, Literal, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from flows.periods import Period
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.job import GaussianJob, MeanJob
-from pubpriv.gaussian.reference_mean import MOST_ROUNDS
+from pubpriv.estimators import Estimator
 from pubpriv.jobs import Job
-from pubpriv.mixture.job import MixtureJob
-from pubpriv.mixture.settings import MOST_COMPONENTS, MOST_LOOKED_FOR, MOST_UNKNOWN
 from pubpriv.places import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
+from pubpriv.settings import Setting, chosen, settings_of
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""
+
+COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estimator", "settings"))
+"""Fields that forms and jobs have in common, whatever is estimated."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
@@ -28,9 +31,7 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    makes: ClassVar[type[Job]]
-    renamed: ClassVar[dict[str, str]] = {}
-    """Fields that the form and the job have under two names: the job's, and the form's."""
+    estimator: ClassVar[Estimator]
 
     private: str = Field(
         description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
@@ -87,12 +88,7 @@ class Parameters(BaseModel):
     def _is_period(cls, text: str | None) -> str | None:
         return None if text is None else str(Period.parse(text))
 
-    @classmethod
-    def of(cls, job: Job) -> Self:
-        """The form that asks for `job`."""
-        return cls(**{form: getattr(job, name) for name, form in cls._names().items()})
-
-    def job(self, release_id: str | None = None) -> Any:
+    def job(self, release_id: str | None = None) -> Job:
         """What to run, where these parameters are looked at.
 
         Args:
@@ -101,8 +97,10 @@ class Parameters(BaseModel):
         Raises:
             InvalidInput: the ledger is named by an environment variable that is not set here.
         """
-        values = {name: getattr(self, form) for name, form in self._names().items()}
-        return self.makes(**values | {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)})
+        values = {name: getattr(self, name) for name in COMMON}
+        values |= {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)}
+        own = {each.field: getattr(self, each.name) for each in settings_of(self.estimator.settings)}
+        return Job.of(self.estimator, **values, **own)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
@@ -117,11 +115,6 @@ class Parameters(BaseModel):
                 bounds = kinds[0].keys() - {"type", "items", "$ref"}
                 field |= {bound: kinds[0].pop(bound) for bound in sorted(bounds)}
         return schema
-
-    @classmethod
-    def _names(cls) -> dict[str, str]:
-        """Of every field of the job: its name, and its name in the form."""
-        return {field.name: cls.renamed.get(field.name, field.name) for field in fields(cls.makes)}
 
 
 def refuse_password(url: str) -> str:
@@ -152,62 +145,32 @@ def ledger_at(name: str) -> str:
     return without_password(url)
 
 
-class MixtureParameters(Parameters):
-    """A Gaussian mixture of a private table."""
-
-    makes: ClassVar[type[Job]] = MixtureJob
-    renamed: ClassVar[dict[str, str]] = {"n_components": "components"}
-
-    components: int | None = Field(
-        default=None,
-        ge=1,
-        le=MOST_COMPONENTS,
-        description="Number of mixture components; none: found by the run, which costs a share of the budget",
+@cache
+def form_of(estimator: Estimator) -> type[Parameters]:
+    """The form of an estimator: what all have, and a field for each of its settings."""
+    own: dict[str, Any] = {each.name: (_type_of(each), _field_of(each)) for each in settings_of(estimator.settings)}
+    form: type[Parameters] = create_model(
+        f"{estimator.name.capitalize()}Parameters", __base__=Parameters, __doc__=f"{estimator.title}.", **own
     )
-    max_components: int = Field(
-        default=MOST_UNKNOWN, ge=1, le=MOST_LOOKED_FOR, description="Most components that a run may find by itself"
-    )
-    method: Literal["auto", "bks-scarce", "bks-ample"] = Field(
-        default="auto", description="auto: the default pipeline; the others are the paper's algorithms, to compare with"
-    )
-    constants: Literal["practical", "paper"] = Field(default="practical", description="Of the paper's algorithms")
-    covariance_type: Literal["full", "diag", "spherical", "auto"] = Field(
-        default="full", description="Shape of the components; auto: as the noise of the answers permits"
-    )
-    min_weight: float | None = Field(
-        default=None, gt=0, le=1, description="Smallest weight of a component that has to be found; none: 1 / k"
-    )
+    form.estimator = estimator
+    return form
 
 
-class MeanParameters(Parameters):
-    """The mean of a private table."""
-
-    makes: ClassVar[type[Job]] = MeanJob
-
-    covariance: str = Field(
-        default="identity", description="identity, a CSV file with the known covariance, or unknown"
-    )
-    method: Literal["two-step", "clip-and-noise", "coinpress"] = Field(
-        default="two-step", description="two-step; the others are there to compare with"
-    )
-    rounds: int = Field(default=2, ge=1, le=MOST_ROUNDS, description="Rounds of coinpress")
-    force: bool = Field(default=False, description="Run where the private rows can tell little; the model says so")
+def parameters_of(job: Job) -> Parameters:
+    """The form that asks for a job."""
+    names = {each.field: each.name for each in settings_of(job.estimator.settings)}
+    own = {names[field]: value for field, value in chosen(job.settings).items()}
+    return form_of(job.estimator)(**{name: getattr(job, name) for name in COMMON}, **own)
 
 
-class GaussianParameters(Parameters):
-    """Mean and covariance of a private table."""
+def _type_of(setting: Setting) -> Any:
+    if setting.about.choices:
+        return Literal[setting.about.choices]
+    return dict[str, float] if get_origin(setting.type) is Mapping else setting.type
 
-    makes: ClassVar[type[Job]] = GaussianJob
 
-    target: Literal["auto", "gaussian", "moments"] = Field(
-        default="auto",
-        description="gaussian: of the law, if it is Gaussian; moments: of the table itself; auto: as the rows suggest",
-    )
-    method: Literal["learner", "algorithm-2"] = Field(
-        default="learner", description="learner; algorithm-2 is there to compare with"
-    )
-    scale: dict[str, float] = Field(
-        default_factory=dict,
-        description="By column: about one standard deviation, where the public rows do not show it",
-    )
-    force: bool = Field(default=False, description="Run where the answers will be mostly noise; the model says so")
+def _field_of(setting: Setting) -> Any:
+    about = setting.about
+    bounds = {"ge": about.least, "le": about.most, "gt": about.above}
+    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Field(default=setting.default, description=about.help, **given)

@@ -2,27 +2,45 @@
 
 import os
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.ingest import watcher
+from pubpriv.estimators.estimator import Estimator
+from pubpriv.ingest import ingest_private, ingest_public
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
+from pubpriv.released.estimate import Estimate
+from pubpriv.settings import Settings
+from pubpriv.steps import ONLY, Runner, Step, plain, watcher
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What tables are held against before a run: steps of whoever knows schemas.
+
+    Attributes:
+        public: gives the public table back, or refuses it.
+        private: gives the handle back, or refuses what it declares.
+    """
+
+    public: Step[[PublicTable], PublicTable]
+    private: Step[[PrivateTable, tuple[str, ...]], PrivateTable]
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run in names and numbers; each estimator adds its settings.
+    """A run in names and numbers.
 
     Attributes:
+        estimator: what is estimated.
         private: private Parquet table: file, folder or glob.
         public: public table, Parquet or CSV.
         columns: columns or expressions; None: the numeric columns of the public table.
@@ -30,12 +48,11 @@ class Job:
         dataset: name in the ledger.
         ledger: URL of the ledger.
         release_id: name of the run.
+        settings: of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
     """
 
-    kind: ClassVar[str]
-    """`mean`, `gaussian` or `mixture`: flows are found by it."""
-
+    estimator: Estimator
     private: str
     public: str
     columns: tuple[str, ...] | None
@@ -43,44 +60,51 @@ class Job:
     dataset: str
     ledger: str
     release_id: str
-    dask: str | None = field(default=None, kw_only=True)
+    settings: Settings
+    dask: str | None = None
 
-    @property
-    def bundle(self) -> str:
-        """Whose steps it runs: those of its kind, as a rule."""
-        return self.kind
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator,
+        private: str,
+        public: str,
+        columns: tuple[str, ...] | None,
+        budget: str,
+        dataset: str,
+        ledger: str,
+        release_id: str,
+        *,
+        dask: str | None = None,
+        **settings: Any,
+    ) -> "Job":
+        """With settings by name; those that are not given are at their defaults."""
+        made = estimator.settings(**settings)
+        return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
 
     def public_files(self) -> tuple[str, ...]:
         """What is read as public: none of it may be private."""
-        return (self.public,)
+        return self.public, *self.estimator.checks.files(self.settings)
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
         return self.private, self.ledger.removeprefix("sqlite:///"), *self.public_files()
 
     def checked(self, public: PublicTable) -> PublicTable:
-        """Public rows that fit the settings.
-
-        Raises:
-            InvalidInput: they do not, or the settings make no sense.
-        """
-        raise NotImplementedError
+        """Public rows that fit the settings; see `Checks`."""
+        return self.estimator.checks.public(self.settings, public)
 
     def advice(self, public: PublicTable) -> tuple[str, ...]:
-        """What to say of public rows that will do, but not well; by default nothing."""
-        del public
-        return ()
+        """What to say of public rows that will do, but not well; see `Checks`."""
+        return self.estimator.checks.advice(self.settings, public)
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
-        """Refuse a run that is known beforehand to be too small; by default none is.
+        """Refuse a run that is known beforehand to be too small; see `Checks`."""
+        self.estimator.checks.size(self.settings, public, n_private, budget)
 
-        Raises:
-            InvalidInput: with the n or the budget that would do.
-        """
-
-    def estimate(self, public: PublicTable, curator: Curator, steps: Any) -> Any:
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """What the job is for, in a run that is open."""
-        raise NotImplementedError
+        return self.estimator.driver(self.settings, public, curator, runner)
 
 
 def admit(job: Job) -> tuple[str, ...]:
@@ -112,7 +136,9 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     return (f"{bound}; {job.public} is read, and shown, as public",)
 
 
-def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
+def run_job(
+    job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
+) -> Estimate:
     """Admit, ingest, check, hold, estimate, close.
 
     Everything that can be wrong with the input is found before the run is opened. A run that fails after its
@@ -120,7 +146,8 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
 
     Args:
         job: what to run.
-        steps: the bundle of its estimator.
+        validation: of its tables; None: none beside what the estimate needs.
+        runner: who runs the steps.
         executor: where blocks are scanned; default: the job's cluster, or threads.
 
     Raises:
@@ -129,15 +156,15 @@ def run_job(job: Job, steps: Any, executor: Executor | None = None) -> Any:
     budget = parse_budget(job.budget)
     executor = executor or _cluster(job)
     watch = watcher.get()
-    steps = steps.wrapped(watch) if watch else steps
+    runner = watch(runner) if watch else runner
     with Ledger.open(job.ledger, create=False) as ledger:
         _admitted(job, ledger)
-        public, private = _ingested(job, steps, budget, ledger)
+        public, private = _ingested(job, validation, runner, budget, ledger)
         with Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator:
-            return job.estimate(public, curator, steps)
+            return job.estimate(public, curator, runner)
 
 
-def check_job(job: Job, steps: Any) -> tuple[str, ...]:
+def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]:
     """All that can be wrong with the input, found without opening the run. Raises as `run_job` does.
 
     Returns:
@@ -146,7 +173,7 @@ def check_job(job: Job, steps: Any) -> tuple[str, ...]:
     budget = parse_budget(job.budget)
     with Ledger.open(job.ledger, create=False) as ledger:
         _admitted(job, ledger)
-        public, _ = _ingested(job, steps, budget, ledger)
+        public, _ = _ingested(job, validation, plain, budget, ledger)
     return job.advice(public)
 
 
@@ -160,10 +187,16 @@ def _cluster(job: Job) -> Executor | None:
     return found
 
 
-def _ingested(job: Job, steps: Any, budget: Budget, ledger: Ledger) -> tuple[PublicTable, PrivateTable]:
-    public = steps.ingest_public(job.public, stores.content_hash(job.public), job.columns)
+def _ingested(
+    job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
+) -> tuple[PublicTable, PrivateTable]:
+    public: PublicTable = runner(ingest_public, ONLY, job.public, stores.content_hash(job.public), job.columns)
+    if validation is not None:
+        public = runner(validation.public, ONLY, public)
     public = job.checked(public)
-    private = steps.ingest_private(job.private, public.columns, job.columns is None)
+    private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
+    if validation is not None:
+        private = runner(validation.private, ONLY, private, public.columns)
     begun = ledger.begun(job.dataset, job.release_id)
     job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private

@@ -3,7 +3,7 @@
 | event | facts beside `dataset` and `release_id` |
 |---|---|
 | `run_started` | `estimate` (mean, gaussian or mixture), `budget` of the run |
-| `step_started` | `step` |
+| `step_started` | `step`, `title`: for people, with a number where the step repeats |
 | `charge` | `step`, `label`, `question`, `cost`; only what was paid now: a replayed answer costs nothing |
 | `step_finished` | `step`, `seconds` (null for steps that look at private rows), `charges` |
 | `run_finished` | `converged`, `spent`, `charges`, `warnings` |
@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pubpriv.curator import Curator
-from pubpriv.ingest import Step
+from pubpriv.steps import Place, Runner, Step
 
 LOGGER = logging.getLogger("pubpriv")
 LOGGER.addHandler(logging.NullHandler())
@@ -29,14 +29,11 @@ LOGGER.addHandler(logging.NullHandler())
 RUN = ("dataset", "release_id")
 EVENTS: Mapping[str, tuple[str, ...]] = {
     "run_started": (*RUN, "estimate", "budget"),
-    "step_started": (*RUN, "step"),
+    "step_started": (*RUN, "step", "title"),
     "charge": (*RUN, "step", "label", "question", "cost"),
     "step_finished": (*RUN, "step", "seconds", "charges"),
     "run_finished": (*RUN, "converged", "spent", "charges", "warnings"),
 }
-
-UNTIMED = ("ingest_private",)
-"""Steps without a curator that look at the private table all the same: at its schema."""
 
 
 def tell(event: str, **facts: Any) -> None:
@@ -59,23 +56,23 @@ class JsonLines(logging.Formatter):
         return json.dumps({"level": record.levelname.lower(), "event": record.getMessage(), **facts})
 
 
-def follower(dataset: str, release_id: str) -> Callable[[str, Step], Step]:
-    """What `ingest.watcher` is set to, to log every step of a run with its charges.
+def follower(dataset: str, release_id: str) -> Callable[[Runner], Runner]:
+    """What `steps.watcher` is set to, to log every step of a run with its charges.
 
     Args:
         dataset: of the run.
         release_id: of the run.
     """
 
-    def around(name: str, step: Step) -> Step:
-        def followed(*args: Any, **kwargs: Any) -> Any:
-            run = {"dataset": dataset, "release_id": release_id, "step": name}
+    def around(runner: Runner) -> Runner:
+        def followed(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+            run = {"dataset": dataset, "release_id": release_id, "step": step.name}
             curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
-            tell("step_started", **run)
+            tell("step_started", **run, title=step.at(place))
             paid = set() if curator is None else {line.label for line in curator.statement().charges}
             start = time.monotonic()
-            result = step(*args, **kwargs)
-            seconds = None if curator is not None or name in UNTIMED else round(time.monotonic() - start, 3)
+            result = runner(step, place, *args, **kwargs)
+            seconds = None if step.private else round(time.monotonic() - start, 3)
             new = [] if curator is None else [c for c in curator.statement().charges if c.label not in paid]
             for line in new:
                 tell("charge", **run, label=line.label, question=line.question, cost=line.cost)

@@ -114,11 +114,11 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
     told = case.forecast(n, purse_of(budget))
-    events = [event_of(question) for question in told.questions]
+    events = [event_of(question) for question in told.plan.questions]
     whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
     steps = tuple(
         Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, price(event, budget)))
-        for ask, question, event in zip(told.plan.asks, told.questions, events, strict=True)
+        for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))
     wanted = None if error is None else (error, enough(_reaches(case, error), n, budget))

@@ -17,23 +17,19 @@ from prefect.logging import get_run_logger
 
 from pubpriv.curator import Curator
 from pubpriv.data import progress
+from pubpriv.steps import Step
 from tasks.artifacts import artifact_key
 
-Step = Callable[..., Any]
 
+def followed(step: Step[..., Any]) -> Callable[..., Any]:
+    """The function of `step`, watched while it scans and logged when it is done; outside a task run only itself."""
 
-def followed(name: str, step: Step) -> Step:
-    """`step`, watched while it scans and logged when it is done; called outside a task run it is only itself.
-
-    Args:
-        name: of the task.
-        step: called with open curators.
-    """
-
-    @functools.wraps(step)
+    @functools.wraps(step.function)
     def inner(*args: Any, **kwargs: Any) -> Any:
-        if TaskRunContext.get() is None:
+        task = TaskRunContext.get()
+        if task is None:
             return step(*args, **kwargs)
+        name = task.task_run.name
         curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
         before, started = _costs(curator), time.monotonic()
         token = progress.watcher.set(None if curator is None else _Bar(name, curator))

@@ -10,10 +10,12 @@ state messages, logs and (pickled, whatever the settings) in files. So nothing p
 - Results of private tasks are neither kept nor cached: the ledger remembers them. Results of public tasks are
   kept as readable JSON and found again by content: source, inputs, and the code and libraries that count.
 
-A step is declared once, as a plain function of `pubpriv`, and wrapped in two lines::
+A plain function is wrapped in two lines::
 
-    PCA = private_task(name="private PCA")(pca.private_pca)
-    bundle = MixtureSteps(private_pca=crossing(PCA, folder))
+    PCA = private_task(name="private PCA")(private_pca)
+    step = crossing(PCA, folder)
+
+For the steps of estimators `tasks.runner` does that, by what each declares of itself.
 """
 
 import functools
@@ -158,24 +160,30 @@ def crossing(task: Task[P, R], folder: str | os.PathLike[str]) -> Callable[P, R]
         folder: where public rows are stored for the tasks that read them.
     """
 
-    def packed(value: Any) -> Any:
-        if isinstance(value, Curator):
-            return value.handle
-        if isinstance(value, PublicTable):
-            return PublicHandle.store(value, folder)
-        return quote(value) if _is_large(value) else value
-
     @functools.wraps(task.fn)
     def step(*args: P.args, **kwargs: P.kwargs) -> R:
-        found: R = task(*map(packed, args), **{name: packed(value) for name, value in kwargs.items()})
+        named = {name: for_prefect(packed(value, folder)) for name, value in kwargs.items()}
+        found: R = task(*(for_prefect(packed(value, folder)) for value in args), **named)
         return found
 
     return step
 
 
+def packed(value: Any, folder: str | os.PathLike[str]) -> Any:
+    """Curators and public tables as handles; all else as it is."""
+    if isinstance(value, Curator):
+        return value.handle
+    return PublicHandle.store(value, folder) if isinstance(value, PublicTable) else value
+
+
+def for_prefect(value: Any) -> Any:
+    """A packed value as an argument of a task: large ones are not searched."""
+    return quote(value) if _is_large(value) else value
+
+
 LARGE = 20_000
 """Numbers in a value from which on Prefect does not look for earlier tasks' results in it: it takes 25
-microseconds for each. Such an argument has no arrow in the UI's graph."""
+microseconds for each. (`tasks.runner` tells by itself whose results an argument is made of.)"""
 
 
 def _is_large(value: Any) -> bool:

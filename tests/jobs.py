@@ -18,7 +18,8 @@ import pandas as pd
 
 from pubpriv import curator
 from pubpriv.data import scan
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -30,7 +31,9 @@ _LIBRARIES = (
     "mpmath opendp.domains opendp.measurements pandas pyarrow.parquet pytest "
     "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
 )
-processes.set_forkserver_preload(["pubpriv.mixture.job", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
+processes.set_forkserver_preload(
+    ["pubpriv.jobs", "pubpriv.mixture.pipeline", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()]
+)
 
 DATASET, RELEASE_ID = "visits", "r1"
 CAP, ALLOTMENT = "zcdp:2", "zcdp:0.5"
@@ -78,7 +81,8 @@ def run(folder: str, *models: str, before: Callable[[], None] | None = None) -> 
     if before is not None:
         before()
     tables = Path(folder).parent
-    job = MixtureJob(
+    job = Job.of(
+        MIXTURE,
         private=str(tables / "private.parquet"),
         public=str(tables / "public.parquet"),
         columns=None,

@@ -14,14 +14,15 @@ from pathlib import Path
 import pubpriv.curator
 from flows.runtime import running
 from pubpriv.data.tables import PrivateTable
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 COLUMNS = ("age", "cost", "log1p(stay)")
 
 
-def job(folder: Path, private: str, dataset: str, release_id: str, **other: object) -> MixtureJob:
+def job(folder: Path, private: str, dataset: str, release_id: str, **other: object) -> Job:
     settings = {
         "private": str(folder / private),
         "public": str(folder / "public.parquet"),
@@ -32,7 +33,7 @@ def job(folder: Path, private: str, dataset: str, release_id: str, **other: obje
         "ledger": f"sqlite:///{folder / 'out' / 'ledger.db'}",
         "release_id": release_id,
     }
-    return MixtureJob(**settings | other)
+    return Job.of(MIXTURE, **(settings | other))
 
 
 def attempt(name, run):
@@ -64,7 +65,8 @@ def main() -> None:
         ledger.register("damaged", budget=parse_budget("zcdp:3"))
         ledger.register("words", budget=parse_budget("zcdp:3"))
     with running(f"sqlite:///{folder / 'out' / 'ledger.db'}", verbose=True):
-        from flows.estimate_mixture import estimate_mixture, parameters_of
+        from flows.estimate import estimate_mixture
+        from flows.parameters import parameters_of
 
         if len(sys.argv) > 2:
             leak(folder)

@@ -20,11 +20,9 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, PrivateStepFailed, SpecMismatch
-from pubpriv.gaussian.job import GaussianJob, MeanJob
-from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN
-from pubpriv.jobs import admit, check_job, check_public_file, run_job
-from pubpriv.mixture.job import MixtureJob
-from pubpriv.mixture.steps import PLAIN as PLAIN_MIXTURE
+from pubpriv.estimators import ESTIMATORS as REGISTRY
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job, admit, check_job, check_public_file, run_job
 
 HALF = pp.ZeroConcentratedDP(0.5)
 COUNTS = Counts(Everything(), 1 << 30)
@@ -76,7 +74,7 @@ def url(world):
 
 def job_of(kind, world, public, private="visits/p.parquet", dataset="visits", release_id="r", **settings):
     names = str(world / private), f"{world}/{public}", None, "zcdp:0.5", dataset, url(world), release_id
-    return kind(*names, **settings)
+    return Job.of(kind, *names, **settings)
 
 
 def no_reading(*_):
@@ -84,16 +82,12 @@ def no_reading(*_):
 
 
 @pytest.mark.parametrize("public", PRIVATE)
-@pytest.mark.parametrize(
-    ("kind", "steps"),
-    [(MeanJob, PLAIN_MEAN), (GaussianJob, PLAIN), (MixtureJob, PLAIN_MIXTURE)],
-    ids=["mean", "gaussian", "mixture"],
-)
-def test_no_job_reads_private_rows_as_public(kind, steps, public, world):
+@pytest.mark.parametrize("kind", REGISTRY, ids=lambda each: each.name)
+def test_no_job_reads_private_rows_as_public(kind, public, world, monkeypatch):
     """Of this dataset or another's, by whatever name: refused before a step is called, with the dataset's name."""
-    watched = replace(steps, ingest_public=no_reading, ingest_private=no_reading)
+    monkeypatch.setattr("pubpriv.jobs.plain", no_reading)
     job = job_of(kind, world, public)
-    for attempt in (admit, lambda job: check_job(job, watched), lambda job: run_job(job, watched)):
+    for attempt in (admit, check_job, lambda job: run_job(job, runner=no_reading)):
         with pytest.raises(InvalidInput, match=r"private table of dataset '(visits|salaries)'") as refused:
             attempt(job)
         assert "budget set" not in str(refused.value)
@@ -101,33 +95,33 @@ def test_no_job_reads_private_rows_as_public(kind, steps, public, world):
 
 def test_swapped_tables_are_refused_without_advice_to_declare_the_public_one(world):
     """The private file is found out first."""
-    job = job_of(MeanJob, world, "visits/p.parquet", private="public.parquet")
+    job = job_of(MEAN, world, "visits/p.parquet", private="public.parquet")
     with pytest.raises(InvalidInput, match="wrong way round") as refused:
-        run_job(job, replace(PLAIN_MEAN, ingest_public=no_reading))
+        run_job(job, runner=no_reading)
     assert "budget set" not in str(refused.value)
 
 
 def test_the_file_of_a_covariance_is_public_too(world):
     """It is read, and what is wrong with it is told."""
-    job = job_of(MeanJob, world, "public.parquet", covariance=f"{world}/salaries/p.parquet")
+    job = job_of(MEAN, world, "public.parquet", covariance=f"{world}/salaries/p.parquet")
     with pytest.raises(InvalidInput, match="private table of dataset 'salaries'"):
-        run_job(job, replace(PLAIN_MEAN, ingest_public=no_reading))
+        run_job(job, runner=no_reading)
 
 
 def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
     """Where the dataset has tables; one that has none says what it binds, and still takes no private rows as public."""
-    strange = job_of(MeanJob, world, "public.parquet", private="hardly.parquet")
+    strange = job_of(MEAN, world, "public.parquet", private="hardly.parquet")
     with pytest.raises(SpecMismatch, match="does not declare the table"):
-        run_job(strange, replace(PLAIN_MEAN, ingest_public=no_reading))
-    fresh = job_of(MeanJob, world, "public.parquet", private="new.parquet", dataset="fresh")
+        run_job(strange, runner=no_reading)
+    fresh = job_of(MEAN, world, "public.parquet", private="new.parquet", dataset="fresh")
     (told,) = admit(fresh)
     assert str(world / "new.parquet") in told
     assert "public.parquet is read, and shown, as public" in told
     with pytest.raises(InvalidInput, match="rows cannot be both"):
-        admit(job_of(MeanJob, world, "new.parquet", private="new.parquet", dataset="fresh"))
+        admit(job_of(MEAN, world, "new.parquet", private="new.parquet", dataset="fresh"))
     with pytest.raises(SpecMismatch, match="belongs to dataset 'visits'"):
-        admit(job_of(MeanJob, world, "public.parquet", dataset="fresh"))
-    assert admit(job_of(MeanJob, world, "public.parquet")) == ()
+        admit(job_of(MEAN, world, "public.parquet", dataset="fresh"))
+    assert admit(job_of(MEAN, world, "public.parquet")) == ()
 
 
 @pytest.mark.parametrize("out", ["visits/new.parquet", "visits/deeper/new.json", "link/new.parquet"])
@@ -138,10 +132,10 @@ def test_no_model_is_written_among_private_files(out, world):
     if not (world / "link").exists():
         (world / "link").symlink_to(world / "visits")
     with pytest.raises(InvalidInput, match="among the files of the private table"):
-        check_outside(world / out, job_of(MeanJob, world, "public.parquet", private="visits"))
+        check_outside(world / out, job_of(MEAN, world, "public.parquet", private="visits"))
     with pytest.raises(InvalidInput, match="among the files of the private table"):
-        check_outside(world / out, job_of(MeanJob, world, "public.parquet", private="v*"))
-    check_outside(world / "new.parquet", job_of(MeanJob, world, "public.parquet", private="visits"))
+        check_outside(world / out, job_of(MEAN, world, "public.parquet", private="v*"))
+    check_outside(world / "new.parquet", job_of(MEAN, world, "public.parquet", private="visits"))
 
 
 ESTIMATORS = {

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from stores import PASSWORD, running_postgres
 
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -59,7 +60,7 @@ def world(server, tmp_path):
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, budget=parse_budget("zcdp:2"))
     tables = f"{tmp_path}/private.parquet", f"{tmp_path}/public.parquet"
-    run_job(MixtureJob(*tables, None, ALLOTMENT, DATASET, local, RELEASE_ID, n_components=2))
+    run_job(Job.of(MIXTURE, *tables, None, ALLOTMENT, DATASET, local, RELEASE_ID, n_components=2))
     with Ledger.open(local) as ledger:
         return World(tmp_path, remote, ledger.balance(DATASET).spent.main)
 

@@ -7,9 +7,10 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.forecasts import GaussianCase, MeanCase
+from pubpriv.gaussian.forecast import GaussianCase
+from pubpriv.gaussian.mean_forecast import MeanCase
+from pubpriv.mixture.forecast import MixtureCase
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture_forecasts import MixtureCase
 from pubpriv.planning import make_plan
 
 HALF = pp.parse_budget("zcdp:0.5")

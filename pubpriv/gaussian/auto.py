@@ -5,35 +5,49 @@ last one: the best for a Gaussian, debiased afterwards, or a high quantile, told
 learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, Question
+from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
-from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, scale_question
-from pubpriv.gaussian.decision import Verdict
+from pubpriv.gaussian.awkward import SCALE_STEPS, Layout, Scale, assemble, learn_scale, scale_question
+from pubpriv.gaussian.decision import decide
 from pubpriv.gaussian.drivers import Outcome, debiased, missing, scarce, walk
 from pubpriv.gaussian.errors import plain_errors
-from pubpriv.gaussian.learner import Position, typical_radius
-from pubpriv.gaussian.moments import LOUD, STEPS, Quantile, Table, clip_radius, loud_radius, quantile_question
+from pubpriv.gaussian.learner import Position, measure, pool, typical_radius
+from pubpriv.gaussian.moments import (
+    LOUD,
+    STEPS,
+    Quantile,
+    Table,
+    clip_radius,
+    loud_radius,
+    measure_table,
+    quantile_question,
+    spread_quantile,
+)
 from pubpriv.gaussian.plan import (
-    ROUND_MEAN,
+    LearnerPlan,
+    blank_joint,
     check_feasible,
     feasible,
     final_theta,
-    joint_question,
     learner_shares,
-    radius_question,
+    round_blanks,
+    rounds_of,
 )
-from pubpriv.gaussian.preconditioner import Preconditioner
-from pubpriv.gaussian.ranks import Whole, count_question, high_rank
-from pubpriv.gaussian.steps import GaussianSteps
+from pubpriv.gaussian.preconditioner import Preconditioner, precondition
+from pubpriv.gaussian.ranks import Whole, count_question, count_rows, high_rank
 from pubpriv.plans import Ask, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import Execution
 
 QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
 """Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
@@ -78,64 +92,82 @@ def compares(layout: Layout, target: str) -> bool:
     return target == "auto" and not layout.awkward
 
 
-def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> Plan:
+@public_value
+@dataclass(frozen=True)
+class TablePlan(LearnerPlan):
+    """Questions of `moments` or `auto`.
+
+    Attributes:
+        count: of whole rows.
+        scales: of the awkward columns, in their order; None where the user gave it.
+        quantiles: by name, see `QUANTILES`.
+    """
+
+    count: Ask
+    scales: tuple[Ask | None, ...]
+    quantiles: tuple[tuple[str, Ask], ...]
+
+    @property
+    def reach(self) -> Ask:
+        """The quantile of which as many records as noise allows are asked for."""
+        return next(ask for name, ask in self.quantiles if QUANTILES[name] is None)
+
+
+def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """The plan of `moments` or `auto`."""
-    return Plan(split_purse(purse, "gaussian", table_shares(n, layout, purse.rho, target)))
-
-
-def table_rehearsal(plan: Plan, layout: Layout) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing."""
-    d = layout.dimension
+    d, names = layout.dimension, {name: f"quantile-{name}" for name in QUANTILES}
     last, rounds = Frame((0.0,) * d), Frame((0.0,) * d, ((0.0,) * d,) * max(1, len(layout.regular)))
-
-    def blank(ask: Ask) -> Question:
-        if ask.label.endswith("/final"):
-            return joint_question(last, 1.0, final_theta(layout.dimension), ask)
-        if ask.label.endswith("/moments"):
-            return joint_question(rounds, 1.0, ROUND_MEAN, ask)
-        if "/quantile-" in ask.label:
-            return quantile_question(last, 0.5, Whole(1.0, 0.0), 1.0, ask)
-        if ask.label.endswith("/count"):
-            return count_question(ask)
-        if "/scale-" in ask.label:
-            return scale_question(layout, layout.awkward[0], Whole(1.0, 0.0), ask)
-        return radius_question(rounds, 1.0, 0.0, ask)
-
-    return [blank(ask) for ask in plan.asks]
+    scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.awkward]
+    blanks = round_blanks(rounds) | {"count": count_question, "final": blank_joint(last, final_theta(d))}
+    for name, column in zip(scales, layout.awkward, strict=True):
+        if name is not None:
+            blanks[name] = partial(scale_question, layout, column, Whole(1.0, 0.0))
+    for name in names.values():
+        blanks[name] = partial(quantile_question, last, 0.5, Whole(1.0, 0.0), 1.0)
+    shares = table_shares(n, layout, purse.rho, target)
+    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    return TablePlan(
+        asks=tuple(asks.values()),
+        rounds=rounds_of(asks) if layout.regular else (),
+        final=asks["final"],
+        count=asks["count"],
+        scales=tuple(None if name is None else asks[name] for name in scales),
+        quantiles=tuple((short, asks[name]) for short, name in names.items() if name in asks),
+    )
 
 
 def estimate_table(
-    curator: Curator, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool, steps: GaussianSteps
+    run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
 ) -> tuple[str, Outcome]:
     """(target that was chosen, outcome) of `moments` or `auto`."""
+    curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
         check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
-    curator.rehearse(table_rehearsal(plan, layout))
-    preconditioner, position = whitened(curator, rows, layout, plan, steps)
-    whole, final = steps.count_rows(curator, plan.ask("gaussian/count")), plan.ask("gaussian/final")
+    curator.rehearse(plan.questions)
+    preconditioner, position = whitened(run, rows, layout, plan)
+    whole, final = run(count_rows, plan.count), plan.final
     records = whole.records
     scales = tuple(
-        Scale(column.scale, True)
-        if column.scale is not None
-        else steps.learn_scale(curator, layout, column, whole, plan.ask(f"gaussian/scale-{column.index + 1}"))
-        for column in layout.awkward
+        Scale(float(column.scale or 0.0), True)
+        if ask is None
+        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, column, whole, ask)
+        for column, ask in zip(layout.awkward, plan.scales, strict=True)
     )
-    frame = steps.assemble(layout, None if position is None else position.frame, scales)
+    frame = run(assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
-    for ask in plan.starting("gaussian/quantile-"):
-        name = ask.label.rpartition("-")[2]
+    for name, ask in plan.quantiles:
         share = QUANTILES[name] or reach_share(plan, whole)
-        found[name] = steps.spread_quantile(curator, frame, share, whole, most, ask)
+        found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
     if compares(layout, target) and preconditioner is not None:
-        verdict: Verdict = steps.decide(tuple(found.values()), frame, records)
+        verdict = run(decide, tuple(found.values()), frame, records)
         facts |= {"quantile_gap": verdict.gap}
         if verdict.target == "gaussian":
             accuracy = 0.0 if position is None else position.accuracy
-            measured = steps.measure(curator, Position(frame, records, accuracy), final)
-            fitted = steps.pool(preconditioner, measured)
+            measured = run(measure, Position(frame, records, accuracy), final)
+            fitted = run(pool, preconditioner, measured)
             outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
             outcome.facts.update(facts)
             outcome.warnings[:0] = preconditioner.notes
@@ -144,32 +176,31 @@ def estimate_table(
             return "gaussian", outcome
     radius = clip_radius(frame, records, found["upper"], found["reach"], final)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    table = steps.measure_table(curator, frame, radius, guessed, whole, final)
+    table = run.at("", *found.values())(measure_table, frame, radius, guessed, whole, final)
     outcome = plain(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
     return "moments", outcome
 
 
-def reach_share(plan: Plan, whole: Whole) -> float:
+def reach_share(plan: TablePlan, whole: Whole) -> float:
     """The share of the records within the reach: so many that noise does not carry it beyond them.
 
     As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
     """
-    searches = [(ask, STEPS) for ask in plan.starting("gaussian/quantile-reach")]
-    searches += [(ask, SCALE_STEPS) for ask in plan.starting("gaussian/scale-")]
+    searches = [(plan.reach, STEPS), *((ask, SCALE_STEPS) for ask in plan.scales if ask is not None)]
     return min(high_rank(Bisection.noise_for(steps, ask.price), whole) for ask, steps in searches) / whole.records
 
 
 def whitened(
-    curator: Curator, rows: PublicTable, layout: Layout, plan: Plan, steps: GaussianSteps
+    run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
 ) -> tuple[Preconditioner | None, Position | None]:
     """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
     if not layout.regular:
         return None, None
-    preconditioner: Preconditioner = steps.precondition(layout.whitened(rows))
-    start = Position(layout.frame(preconditioner), curator.n_rows)
-    return preconditioner, walk(curator, start, typical_radius(preconditioner), plan, steps)
+    preconditioner = run(precondition, layout.whitened(rows))
+    start = Position(layout.frame(preconditioner), run.curator.n_rows)
+    return preconditioner, walk(run, start, typical_radius(preconditioner), plan)
 
 
 def plain(

@@ -23,6 +23,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.preconditioner import DEGENERATE, RESOLUTION, TRUSTED, Preconditioner, check_rows, precondition
 from pubpriv.gaussian.ranks import Whole, high_rank
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 MOSTLY = 0.75
 """A column is awkward if this share of the public rows has one and the same value in it."""
@@ -126,6 +127,7 @@ Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
 """By column: a mapping, or pairs, which may cross the boundary of a task."""
 
 
+@step(title="look for awkward columns")
 def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
     """Tell awkward columns from others by the public rows alone.
 
@@ -186,6 +188,7 @@ def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> B
     return Bisection(frame, column.unit / WIDE, column.unit * WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
 
 
+@step(title="scale of an awkward column", private=True)
 def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Scale:
     """A size for an awkward column.
 
@@ -209,7 +212,8 @@ def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole,
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
 
-def assembled(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
+@step(title="assemble coordinates")
+def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
     """The map of the last release: whitened regular columns first, then each awkward column over its scale.
 
     Args:

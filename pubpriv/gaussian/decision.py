@@ -7,6 +7,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.gaussian.clipping import length_quantile
 from pubpriv.gaussian.moments import Quantile
+from pubpriv.steps import step
 
 NOISES = 2.5
 """Sds that a rank may be off. Two quantiles must both be off to be taken for another law, and the width of a cell comes
@@ -28,6 +29,7 @@ class Verdict:
     gap: float
 
 
+@step(title="choose the target")
 def decide(quantiles: tuple[Quantile, ...], frame: Frame, n: float) -> Verdict:
     """Whether private quantiles of |w| are those of a standard Gaussian, up to one scale.
 

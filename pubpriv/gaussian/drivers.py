@@ -2,21 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.gaussian.errors import standard_errors
-from pubpriv.gaussian.learner import Fitted, Measured, Position
-from pubpriv.gaussian.plan import ROUND_SHARES, feasible
+from pubpriv.gaussian.learner import Fitted, Measured, Position, approach
+from pubpriv.gaussian.plan import LearnerPlan, feasible
 from pubpriv.gaussian.preconditioner import Preconditioner
 from pubpriv.plans import Plan
 from pubpriv.privacy.budgets import Purse
-
-if TYPE_CHECKING:
-    from pubpriv.gaussian.steps import GaussianSteps
+from pubpriv.steps import Execution
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,10 @@ class Told:
         return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
 
 
-def walk(curator: Curator, position: Position, typical: float, plan: Plan, steps: "GaussianSteps") -> Position:
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
     """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
-    for number in range(1, len(ROUND_SHARES) + 1):
-        asks = tuple(plan.ask(f"gaussian/round-{number}/{part}") for part in ("radius", "moments"))
-        position = steps.approach(curator, position, typical, number, asks)
+    for number, asks in enumerate(plan.rounds, start=1):
+        position = run.at(f"{number} of {len(plan.rounds)}")(approach, position, typical, number, asks)
         typical = math.sqrt(position.frame.dimension)
     return position
 

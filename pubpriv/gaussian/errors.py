@@ -21,8 +21,7 @@ import numpy as np
 from pubpriv.data.frames import Frame
 from pubpriv.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.gaussian.learner import Fitted, Measured, expected_covariance_error, expected_mean_error
-from pubpriv.gaussian.plan import final_radius, final_theta, joint_question
-from pubpriv.plans import Plan
+from pubpriv.gaussian.plan import LearnerPlan, final_radius, final_theta, joint_question
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
@@ -58,14 +57,14 @@ def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any
     }
 
 
-def predicted_errors(plan: Plan, n: int, d: int) -> dict[str, float]:
+def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
 
     Returns:
         `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
         same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
     """
-    ask = plan.ask("gaussian/final")
+    ask = plan.final
     radius = final_radius(n, d, ask.rho)
     noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))

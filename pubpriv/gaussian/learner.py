@@ -23,6 +23,7 @@ from pubpriv.gaussian.clipping import mean_constants, median_norm_squared, momen
 from pubpriv.gaussian.plan import ROUND_MEAN, WIDENING, final_radius, final_theta, joint_question, radius_question
 from pubpriv.gaussian.preconditioner import Preconditioner
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 LEAST_VARIANCE = 0.02
 """Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
@@ -139,6 +140,7 @@ def typical_radius(preconditioner: Preconditioner) -> float:
     return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
 
 
+@step(title="approach", private=True)
 def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.
 
@@ -163,6 +165,7 @@ def approach(curator: Curator, position: Position, typical: float, number: int, 
     return Position(_moved(moments, median), moments.records, accuracy)
 
 
+@step(title="final release", private=True)
 def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
 
@@ -206,6 +209,7 @@ def expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> floa
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
 
 
+@step(title="pool with public rows")
 def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     """The final release with public rows pooled in, in the table's units; post-processing, free.
 

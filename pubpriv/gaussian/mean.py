@@ -16,13 +16,14 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.errors_mean import told_errors
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rehearsal, rho_for, rows_for
+from pubpriv.gaussian.mean_plan import make_plan, predicted_error, rho_for, rows_for
+from pubpriv.gaussian.mean_steps import clipped_mean, combine_means
 from pubpriv.gaussian.reference_mean import Found, Options, clip_and_noise, coinpress
-from pubpriv.gaussian.steps import PLAIN, PLAIN_MEAN, GaussianSteps, MeanSteps
-from pubpriv.ingest import settling
+from pubpriv.gaussian.settings import MEAN_METHODS
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MeanEstimate
+from pubpriv.steps import Execution, Runner, plain
 
 WORTH = 0.9
 """A run must be predicted to bring the error below this many times that of the public mean alone."""
@@ -41,7 +42,7 @@ def estimate_mean(
     rounds: int = 2,
     ball: tuple[Any, float] | None = None,
     force: bool = False,
-    steps: MeanSteps | GaussianSteps = PLAIN_MEAN,
+    runner: Runner = plain,
 ) -> MeanEstimate:
     """The mean of private rows.
 
@@ -56,7 +57,7 @@ def estimate_mean(
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
             the mean; None: the ball around the public mean, by Claim 2.1.
         force: of `two-step`: run where the private rows can tell little more than the public ones do; flagged.
-        steps: who runs the steps; those of `estimate_gaussian` where the covariance is unknown.
+        runner: who runs the steps.
 
     Returns:
         The mean in the data's own units, with statement, errors and diagnostics. `converged` is False where the
@@ -73,9 +74,7 @@ def estimate_mean(
     """
     if isinstance(covariance, str) and covariance == "unknown":
         check_two_step(method)
-        return _with_unknown_covariance(public, curator, budget, force, steps)
-    if isinstance(steps, GaussianSteps):
-        raise InvalidInput("a mean with a known covariance takes a bundle of MeanSteps")
+        return _with_unknown_covariance(public, curator, budget, force, runner)
     curator.check_public(public)
     rows, known, options = checked_mean(public, curator.columns, covariance, method, rounds, ball)
     configuration = {
@@ -85,10 +84,9 @@ def estimate_mean(
         **options.configuration(),
     }
     purse = curator.begin("mean", configuration, rows, budget)
-    steps = steps.wrapped(settling(curator.settled, "mean"))
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
-    found = METHODS[method](curator, rows, known, purse, options, steps)
+    found = METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
     warnings = [*found.warnings, *_notes(rows, known)]
     return MeanEstimate(
@@ -132,13 +130,12 @@ def check_two_step(method: str) -> None:
 
 
 def _with_unknown_covariance(
-    public: Any, curator: Curator, budget: Budget | None, force: bool, steps: MeanSteps | GaussianSteps
+    public: Any, curator: Curator, budget: Budget | None, force: bool, runner: Runner
 ) -> MeanEstimate:
     """Learn both, and tell the mean."""
     from pubpriv.gaussian.pipeline import estimate_gaussian
 
-    own = steps if isinstance(steps, GaussianSteps) else PLAIN
-    both = estimate_gaussian(public, curator, budget=budget, force=force, steps=own)
+    both = estimate_gaussian(public, curator, budget=budget, force=force, runner=runner)
     return MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,
@@ -189,18 +186,18 @@ def public_mean(rows: PublicTable) -> tuple[float, ...]:
     return tuple(mean.tolist())
 
 
-def two_step(
-    curator: Curator, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options, steps: MeanSteps
-) -> Found:
+def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
+    curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
     plan = curator.settled("mean/plan", partial(make_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
-    curator.rehearse(rehearsal(plan))
+    curator.rehearse(plan.questions)
     public = options.public
-    first = steps.clipped_mean(curator, known, public, plan.steps[0].radius, plan.ask("mean/step-1"))
+    first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
     center = np.array(public) + known.colour(plan.move * np.array(first.move))
-    second = steps.clipped_mean(curator, known, tuple(center.tolist()), plan.steps[1].radius, plan.ask("mean/step-2"))
-    whole = steps.combine_means(plan, known, public, first, second)
+    around = tuple(center.tolist())
+    second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.asks[1])
+    whole = run(combine_means, plan, known, public, first, second)
     warnings = []
     if not feasible(plan.error, plan.m):
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
@@ -221,7 +218,7 @@ def two_step(
     return Found(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-METHODS = {"two-step": two_step, "clip-and-noise": clip_and_noise, "coinpress": coinpress}
+METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:

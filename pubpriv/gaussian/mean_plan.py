@@ -21,7 +21,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Question
 from pubpriv.data.regions import Everything
 from pubpriv.gaussian.clipping import curvature, mean_curves
-from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 SHARES = np.geomspace(0.002, 0.5, 36)
@@ -73,6 +73,12 @@ class MeanPlan(Plan):
     error: float
 
     @property
+    def questions(self) -> tuple[Question, ...]:
+        """As of every plan; a run that was begun when asks had no question yet has them in its notes without."""
+        blank = blank_sum(self.d)
+        return tuple(blank(ask) for ask in self.asks)
+
+    @property
     def ratio(self) -> float:
         """Predicted error over the non-private mean's."""
         return self.error * math.sqrt(self.n)
@@ -81,7 +87,8 @@ class MeanPlan(Plan):
 def make_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
     """The plan of least predicted error for n private rows of d columns and m public rows."""
     exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
-    asks = split_purse(purse, "mean", {"step-1": exact, "step-2": 1 - exact})
+    blank = blank_sum(d)
+    asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
     design = _design(n, d, m, asks[0].rho, asks[1].rho)
     return MeanPlan(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
@@ -130,10 +137,9 @@ def question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
     return ClippedSums.priced(Everything(), (frame,), (radius,), ask.price)
 
 
-def rehearsal(plan: MeanPlan) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
-    blank = Frame((0.0,) * plan.d)
-    return [question(blank, step.radius, ask) for step, ask in zip(plan.steps, plan.asks, strict=True)]
+def blank_sum(d: int) -> Blank:
+    """A `question` about nothing in d columns."""
+    return lambda ask: question(Frame((0.0,) * d), 1.0, ask)
 
 
 @dataclass(frozen=True)

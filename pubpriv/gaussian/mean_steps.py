@@ -12,6 +12,7 @@ from pubpriv.gaussian.errors_mean import two_step_errors
 from pubpriv.gaussian.known import KnownCovariance
 from pubpriv.gaussian.mean_plan import MeanPlan, MeanStep, combined, question
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 
 @public_value
@@ -51,6 +52,7 @@ class Combined:
     bias: float
 
 
+@step(title="clipped mean", private=True)
 def clipped_mean(
     curator: Curator, known: KnownCovariance, center: tuple[float, ...], radius: float, ask: Ask
 ) -> ClippedMean:
@@ -66,6 +68,7 @@ def clipped_mean(
     return ClippedMean(asked.frames[0].center, tuple(move.tolist()), noise)
 
 
+@step(title="combine means")
 def combine_means(
     plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
 ) -> Combined:

@@ -20,6 +20,7 @@ from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, floored, released_m
 from pubpriv.gaussian.plan import final_theta, joint_question
 from pubpriv.gaussian.ranks import Whole, high_rank
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 LOW, STEPS = 1 / 30, 8
 """A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
@@ -87,6 +88,7 @@ def quantile_question(frame: Frame, share: float | None, whole: Whole, most: flo
     return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
 
 
+@step(title="quantile of the spread", private=True)
 def spread_quantile(
     curator: Curator, frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask
 ) -> Quantile:
@@ -137,6 +139,7 @@ def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: A
     return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
 
+@step(title="final release as it is", private=True)
 def measure_table(
     curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], whole: Whole, ask: Ask
 ) -> Table:

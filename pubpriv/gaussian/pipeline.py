@@ -18,28 +18,26 @@ from pubpriv.gaussian.auto import estimate_table
 from pubpriv.gaussian.awkward import checked_scale, examine
 from pubpriv.gaussian.drivers import Outcome, Told, debiased, walk
 from pubpriv.gaussian.errors import plain_errors
-from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, start, typical_radius
-from pubpriv.gaussian.plan import check_feasible, make_plan, rehearsal
+from pubpriv.gaussian.learner import LEAST_VARIANCE, Fitted, Measured, floored, measure, pool, start, typical_radius
+from pubpriv.gaussian.plan import LearnerPlan, check_feasible, make_plan
 from pubpriv.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.gaussian.reference_gaussian import (
     COVARIANCE_ROUNDS,
     MEAN_ROUNDS,
     Ball,
-    SecondMoment,
+    Bounds,
     bound,
+    covariance_round,
+    mean_round,
     reference_plan,
-    reference_rehearsal,
 )
-from pubpriv.gaussian.steps import PLAIN, GaussianSteps
-from pubpriv.ingest import settling
-from pubpriv.plans import Plan
+from pubpriv.gaussian.settings import METHODS, TARGETS
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
+from pubpriv.steps import Execution, Runner, plain
 
-TARGETS = ("auto", "gaussian", "moments")
-METHODS = ("learner", "algorithm-2")
 STANDING_OUT = 4.0
 """Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
@@ -55,7 +53,7 @@ def estimate_gaussian(
     force: bool = False,
     beta: float = 0.1,
     gamma: float = 0.0,
-    steps: GaussianSteps = PLAIN,
+    runner: Runner = plain,
 ) -> GaussianEstimate:
     """Mean and covariance of the private rows.
 
@@ -72,7 +70,7 @@ def estimate_gaussian(
         force: run below the line of feasibility as well, where the result is likely to be noise.
         beta: of `algorithm-2`: how likely its bounds from public rows may fail.
         gamma: of `algorithm-2`: total variation distance of the public law from the private one.
-        steps: who runs the steps.
+        runner: who runs the steps.
 
     Returns:
         Mean and covariance in the data's own units, with statement, errors and diagnostics.
@@ -95,21 +93,21 @@ def estimate_gaussian(
         examine(rows, scale)  # refuses what cannot be, before the run begins
         given = checked_scale(rows.columns, scale)
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
-        steps = steps.wrapped(settling(curator.settled, "gaussian"))
-        layout = steps.examine(rows, tuple(given.items()))
-        chosen, outcome = estimate_table(curator, rows, layout, purse, target, force, steps)
+        run = Execution(curator, "gaussian", runner)
+        layout = run(examine, rows, tuple(given.items()))
+        chosen, outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, chosen)
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
         bound(rows, beta, gamma)
         configuration |= {"beta": beta, "gamma": gamma}
     purse = curator.begin("gaussian", configuration, rows, budget)
-    steps = steps.wrapped(settling(curator.settled, "gaussian"))
-    preconditioner = steps.precondition(rows)
+    run = Execution(curator, "gaussian", runner)
+    preconditioner = run(precondition, rows)
     if method == "algorithm-2":
-        outcome = _algorithm_2(curator, steps.bound(rows, beta, gamma), purse, steps)
+        outcome = _algorithm_2(run, run(bound, rows, beta, gamma), purse)
     else:
-        outcome = _learner(curator, preconditioner, purse, force, steps)
+        outcome = _learner(run, preconditioner, purse, force)
     outcome.warnings[:0] = preconditioner.notes
     return _estimate(outcome, curator, rows, method, target)
 
@@ -137,40 +135,38 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -
     return target
 
 
-def _learner(
-    curator: Curator, preconditioner: Preconditioner, purse: Purse, force: bool, steps: GaussianSteps
-) -> Outcome:
+def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> Outcome:
     """Eight rounds; see `learner`."""
+    curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
         check_feasible(n, d, purse, curator.budget)
     plan = make_plan(purse, n, d)
-    curator.rehearse(rehearsal(plan, d))
-    measured = learn(curator, preconditioner, plan, steps)
-    fitted = steps.pool(preconditioner, measured)
+    curator.rehearse(plan.questions)
+    measured = learn(run, preconditioner, plan)
+    fitted = run(pool, preconditioner, measured)
     return debiased(curator, preconditioner, measured, plan, purse, fitted)
 
 
-def learn(curator: Curator, preconditioner: Preconditioner, plan: Plan, steps: GaussianSteps) -> Measured:
+def learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
     """All rounds of `plan` and the final release."""
-    begun = start(preconditioner, curator.n_rows)
-    position = walk(curator, begun, typical_radius(preconditioner), plan, steps)
-    measured: Measured = steps.measure(curator, position, plan.ask("gaussian/final"))
-    return measured
+    begun = start(preconditioner, run.curator.n_rows)
+    position = walk(run, begun, typical_radius(preconditioner), plan)
+    return run(measure, position, plan.final)
 
 
-def _algorithm_2(curator: Curator, bounds: Any, purse: Purse, steps: GaussianSteps) -> Outcome:
+def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> Outcome:
     """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
-    n, d = curator.n_rows, bounds.frame.dimension
-    plan = reference_plan(purse)
-    curator.rehearse(reference_rehearsal(plan, d))
+    n, d = run.curator.n_rows, bounds.frame.dimension
+    plan = reference_plan(purse, d)
+    run.curator.rehearse(plan.questions)
     frame = bounds.shrunk()
-    for number in range(1, COVARIANCE_ROUNDS + 1):
-        last: SecondMoment = steps.covariance_round(curator, frame, plan.ask(f"gaussian/covariance-{number}"))
+    for number, ask in enumerate(plan.covariance, start=1):
+        last = run.at(f"{number} of {COVARIANCE_ROUNDS}", bounds)(covariance_round, frame, ask)
         frame = last.next
     ball = Ball(frame, bounds.distance, 0.0)
-    for number in range(1, MEAN_ROUNDS + 1):
-        ball = steps.mean_round(curator, ball, plan.ask(f"gaussian/mean-{number}"))
+    for number, ask in enumerate(plan.mean, start=1):
+        ball = run.at(f"{number} of {MEAN_ROUNDS}")(mean_round, ball, ask)
     center, matrix = last.frame.dense()
     mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
     shift = matrix @ (mean - center)

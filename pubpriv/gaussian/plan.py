@@ -5,15 +5,18 @@ measured, see `benchmarks.learner`.
 """
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
+from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
-from pubpriv.data.questions import Bisection, LiftedGram, Question
+from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.clipping import best_moment_radius
-from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse
 
 ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -48,6 +51,20 @@ SLOPE, LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
 
+@public_value
+@dataclass(frozen=True)
+class LearnerPlan(Plan):
+    """Questions of the learner.
+
+    Attributes:
+        rounds: each asks for a radius and for moments; none if no column is whitened.
+        final: the last release.
+    """
+
+    rounds: tuple[tuple[Ask, Ask], ...]
+    final: Ask
+
+
 def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
     """Shares of the learner's questions, in order, summing to one.
 
@@ -67,9 +84,38 @@ def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
     return shares | {"final": 1 - scale * sum(ROUND_SHARES, Fraction(0))}
 
 
-def make_plan(purse: Purse, n: int, d: int) -> Plan:
+def make_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """The learner's plan on n rows of d columns."""
-    return Plan(split_purse(purse, "gaussian", learner_shares(n, d, purse.rho)))
+    shares = learner_shares(n, d, purse.rho)
+    frame = Frame((0.0,) * d)
+    blanks = round_blanks(frame) | {"final": blank_joint(frame, final_theta(d))}
+    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
+
+
+def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
+    """The asks of the rounds, by the names that `learner_shares` gives them."""
+    numbers = range(1, len(ROUND_SHARES) + 1)
+    return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
+
+
+def round_blanks(frame: Frame) -> dict[str, Blank]:
+    """What makes the questions of the rounds, about nothing in a frame of that shape."""
+    blanks: dict[str, Blank] = {}
+    for number in range(1, len(ROUND_SHARES) + 1):
+        blanks[f"round-{number}/radius"] = blank_radius(frame)
+        blanks[f"round-{number}/moments"] = blank_joint(frame, ROUND_MEAN)
+    return blanks
+
+
+def blank_radius(frame: Frame) -> Blank:
+    """A `radius_question` about nothing."""
+    return lambda ask: radius_question(frame, 1.0, 0.0, ask)
+
+
+def blank_joint(frame: Frame, theta: Fraction) -> Blank:
+    """A `joint_question` about nothing."""
+    return lambda ask: joint_question(frame, 1.0, theta, ask)
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
@@ -111,18 +157,6 @@ def final_theta(d: int) -> Fraction:
 def final_radius(n: int, d: int, rho: float) -> float:
     """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
     return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
-
-
-def rehearsal(plan: Plan, d: int) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
-    frame = Frame((0.0,) * d)
-
-    def blank(ask: Ask) -> Question:
-        if ask.label.endswith("/radius"):
-            return radius_question(frame, 1.0, 0.0, ask)
-        return joint_question(frame, 1.0, final_theta(d) if ask.label.endswith("/final") else ROUND_MEAN, ask)
-
-    return [blank(ask) for ask in plan.asks]
 
 
 def needed(d: int) -> float:

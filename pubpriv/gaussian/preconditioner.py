@@ -14,6 +14,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.steps import step
 
 RESOLUTION = float(np.finfo(np.float64).eps)
 """Relative spacing of the numbers of a table."""
@@ -71,6 +72,7 @@ def check_rows(m: int, d: int) -> None:
         )
 
 
+@step(title="precondition")
 def precondition(public: PublicTable) -> Preconditioner:
     """Center and whitening of public rows (m, d).
 

@@ -8,6 +8,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.data.regions import Everything
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 MARGIN, LEAST_MARGIN = 3.5, 20.0
 """A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
@@ -36,6 +37,7 @@ def count_question(ask: Ask) -> Counts:
     return Counts.priced(Everything(), ask.price)
 
 
+@step(title="count of whole rows", private=True)
 def count_rows(curator: Curator, ask: Ask) -> Whole:
     """How many rows count: ranks near the top must not ask for more than there are.
 

@@ -32,8 +32,9 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.preconditioner import precondition
-from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import step
 
 COVARIANCE_ROUNDS, MEAN_ROUNDS = 8, 4
 LAST = Fraction(3, 4)
@@ -91,6 +92,7 @@ class Ball:
     sd: float
 
 
+@step(title="bounds from public rows")
 def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
     """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0.
 
@@ -110,6 +112,7 @@ def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
     return Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
 
 
+@step(title="CoinPress covariance", private=True)
 def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     """One CoinPress round under a map where the second moment is at most I.
 
@@ -128,6 +131,7 @@ def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     return SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
 
 
+@step(title="CoinPress mean", private=True)
 def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
     """One CoinPress round for the mean of records of covariance at most I: a smaller ball about a better center.
 
@@ -143,26 +147,32 @@ def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
     return Ball(Frame.of(moved, matrix), math.sqrt(1 / n + sd * sd) * tail, sd)
 
 
-def reference_plan(purse: Purse) -> Plan:
+@public_value
+@dataclass(frozen=True)
+class ReferencePlan(Plan):
+    """Questions of algorithm 2: rounds for the second moment, then rounds for the mean."""
+
+    covariance: tuple[Ask, ...]
+    mean: tuple[Ask, ...]
+
+
+def reference_plan(purse: Purse, d: int) -> ReferencePlan:
     """Half for the second moment, half for the mean; three quarters of each for its last round."""
-    shares: dict[str, Fraction] = {}
-    for part, rounds in (("covariance", COVARIANCE_ROUNDS), ("mean", MEAN_ROUNDS)):
-        for number in range(1, rounds):
-            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2
-        shares[f"{part}-{rounds}"] = LAST / 2
-    return Plan(split_purse(purse, "gaussian", shares))
-
-
-def reference_rehearsal(plan: Plan, d: int) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
-    def blank(ask: Ask) -> Question:
-        if "/mean-" in ask.label:
-            return ClippedSums.priced(Everything(), frames, radii, ask.price)
+    def moments(ask: Ask) -> Question:
         return LiftedGram.second_moment(Everything(), frames, radii, ask.price)
 
-    return [blank(ask) for ask in plan.asks]
+    def total(ask: Ask) -> Question:
+        return ClippedSums.priced(Everything(), frames, radii, ask.price)
+
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    for part, rounds, blank in (("covariance", COVARIANCE_ROUNDS, moments), ("mean", MEAN_ROUNDS, total)):
+        for number in range(1, rounds):
+            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2, blank
+        shares[f"{part}-{rounds}"] = LAST / 2, blank
+    asks = tuple(split_purse(purse, "gaussian", shares).values())
+    return ReferencePlan(asks, asks[:COVARIANCE_ROUNDS], asks[COVARIANCE_ROUNDS:])
 
 
 def tail_radius(d: int, beta: float) -> float:

@@ -15,23 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.curator import Curator
-from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.known import KnownCovariance
-from pubpriv.gaussian.mean_plan import question
-from pubpriv.gaussian.steps import MeanSteps
+from pubpriv.gaussian.mean_plan import blank_sum
+from pubpriv.gaussian.mean_steps import ClippedMean, clipped_mean
+from pubpriv.gaussian.settings import MOST_ROUNDS
 from pubpriv.plans import Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import Execution
 
 TAIL = 0.01
 """Failure probability of each bound, as in the authors' code."""
 
 LAST = Fraction(3, 4)
 """Share of CoinPress's last round; the others divide the rest evenly."""
-
-MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True)
@@ -104,36 +102,39 @@ def public_radius(d: int, m: int) -> float:
     return tail_bound(d, TAIL) / math.sqrt(m)
 
 
-def clip_and_noise(
-    curator: Curator, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options, steps: MeanSteps
-) -> Found:
+def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
-    n, d = curator.n_rows, len(rows.columns)
+    n, d = run.curator.n_rows, len(rows.columns)
     radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
-    plan = Plan(split_purse(purse, "mean", {"step-1": Fraction(1)}))
-    curator.rehearse([question(Frame((0.0,) * d), radius, ask) for ask in plan.asks])
-    answer = steps.clipped_mean(curator, known, options.public, radius, plan.asks[0])
+    plan = _planned(purse, {"step-1": Fraction(1)}, d)
+    run.curator.rehearse(plan.questions)
+    answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
     return Found(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
 
 
-def coinpress(
-    curator: Curator, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options, steps: MeanSteps
-) -> Found:
+def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
     """CoinPress: a ball that holds mu, made smaller `rounds` times."""
-    n, d = curator.n_rows, len(rows.columns)
+    n, d = run.curator.n_rows, len(rows.columns)
     radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
-    plan = Plan(split_purse(purse, "mean", coinpress_shares(options.rounds)))
-    curator.rehearse([question(Frame((0.0,) * d), radius, ask) for ask in plan.asks])
+    plan = _planned(purse, coinpress_shares(options.rounds), d)
+    run.curator.rehearse(plan.questions)
     gamma, radii = tail_bound(d, TAIL), []
-    for ask in plan.asks:
+    answers: list[ClippedMean] = []
+    for number, ask in enumerate(plan.asks, start=1):
         clip = min(math.sqrt(radius * radius + 6 * radius + gamma * gamma), radius + gamma)
-        answer = steps.clipped_mean(curator, known, center, clip, ask)
+        answer = run.at(f"{number} of {options.rounds}", *answers[-1:])(clipped_mean, known, center, clip, ask)
+        answers.append(answer)
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
         radius = math.sqrt(1 / n + answer.noise**2) * gamma
         radii.append(clip)
     return Found(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+
+
+def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
+    blank = blank_sum(d)
+    return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 
 def coinpress_shares(rounds: int) -> dict[str, Fraction]:

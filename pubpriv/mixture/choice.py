@@ -11,6 +11,7 @@ from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.plans import Ask
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 QUIET = 0.05
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""
@@ -42,6 +43,7 @@ def score_bound(n: int, d: int, ask: Ask) -> float:
     return max(NARROWEST, d, QUIET * n * math.sqrt(ask.price) / 2)
 
 
+@step(title="model choice", private=True)
 @one_thread
 def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
     """How much better `first` fits the private rows than `second`.

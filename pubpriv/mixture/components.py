@@ -18,6 +18,7 @@ from pubpriv.mixture.plan import GRAM_SHARES
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.plans import Ask
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
@@ -60,6 +61,7 @@ Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
 
 
+@step(title="per-component estimation", private=True)
 @one_thread
 def estimate_components(
     curator: Curator,
@@ -128,6 +130,7 @@ def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
     return floored((1 - towards) * noisy + towards * target, min(sd, LOUDEST))
 
 
+@step(title="weight counting")
 def count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)

@@ -3,6 +3,7 @@
 This module loads scikit-learn; `import pubpriv` does not load this module.
 """
 
+import inspect
 import os
 from typing import Any, Self
 
@@ -14,8 +15,24 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.mixture.pipeline import estimate_mixture
-from pubpriv.mixture.settings import MOST_UNKNOWN
+from pubpriv.mixture.settings import MixtureSettings
 from pubpriv.privacy.budgets import Budget
+from pubpriv.settings import settings_of
+
+
+def _signature() -> inspect.Signature:
+    """Of the constructor: `MixtureSettings` with three components, and the budget; scikit-learn reads it."""
+    named = inspect.Parameter.KEYWORD_ONLY
+    told = [
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | None),
+    ]
+    others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
+    told += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
+    return inspect.Signature([*told, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
+
+
+SIGNATURE = _signature()
 
 
 class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -34,12 +51,8 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
 
     Args:
         n_components: k; None: found by the run, at most `max_components`.
-        max_components: see `estimate_mixture`, as all others.
-        method: `auto`, `bks-scarce` or `bks-ample`.
-        constants: of the paper's methods: `practical` or `paper`.
-        covariance_type: `full`, `diag`, `spherical` or `auto`.
-        min_weight: smallest weight of a component that has to be found.
         budget: what `fit` may spend, in the run's kind; None: all that is left of the run.
+        settings: see `estimate_mixture`: `MixtureSettings` says what there is.
 
     Attributes:
         estimate_: the release itself, a `MixtureEstimate`: its privacy statement, standard errors, diagnostics,
@@ -55,24 +68,12 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         feature_names_in_: (d,), columns or column expressions.
     """
 
-    def __init__(
-        self,
-        n_components: int | None = 3,
-        *,
-        max_components: int = MOST_UNKNOWN,
-        method: str = "auto",
-        constants: str = "practical",
-        covariance_type: str = "full",
-        min_weight: float | None = None,
-        budget: Budget | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.max_components = max_components
-        self.method = method
-        self.constants = constants
-        self.covariance_type = covariance_type
-        self.min_weight = min_weight
-        self.budget = budget
+    def __init__(self, n_components: int | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
+        given = SIGNATURE.bind(self, n_components, budget=budget, **settings)
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def fit(self, curator: Curator, public: Any) -> Self:
         """Release a mixture; see `estimate_mixture` for what it costs and what it raises.
@@ -142,3 +143,6 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         if not np.isfinite(rows).all():
             raise InvalidInput("some rows have a missing or infinite value: leave them out first")
         return rows
+
+
+PrivateGaussianMixture.__init__.__signature__ = SIGNATURE  # type: ignore[attr-defined]

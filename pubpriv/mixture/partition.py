@@ -15,11 +15,13 @@ from pubpriv.mixture.seeding import Seeds, allocate
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.plans import Ask
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 ENOUGH = 8.0
 """An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""
 
 
+@step(title="seeding")
 @one_thread
 def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
     """Spherical seeds of the public points in the released subspaces; post-processing, free.
@@ -39,6 +41,7 @@ def seed(groups: Groups, subspaces: Subspaces, n_components: int) -> Seeds:
     )
 
 
+@step(title="partition", private=True)
 @one_thread
 def locate(
     curator: Curator,

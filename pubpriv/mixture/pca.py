@@ -11,6 +11,7 @@ from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 
 @public_value
@@ -33,6 +34,7 @@ class Subspaces:
         return Subspaces(tuple(basis[:count] for basis in self.bases))
 
 
+@step(title="private PCA", private=True)
 @one_thread
 def private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
     """The top k directions of each group's second moment about its public mean: one joint release.

@@ -10,18 +10,21 @@ from typing import Any
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.ingest import settling
 from pubpriv.mixture.bks.driver import estimate_bks
-from pubpriv.mixture.plan import MixturePlan, make_plan, rehearsal
+from pubpriv.mixture.choice import prefer
+from pubpriv.mixture.components import count_weights
+from pubpriv.mixture.plan import MixturePlan, make_plan
+from pubpriv.mixture.public_model import public_model
 from pubpriv.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
 from pubpriv.mixture.released import diagnostics, released
-from pubpriv.mixture.routes import Layout, Run, measured, search, with_type
+from pubpriv.mixture.routes import Layout, Scene, measured, search, with_type
+from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.settings import MOST_UNKNOWN, MixtureSettings
 from pubpriv.mixture.shapes import shaped
-from pubpriv.mixture.steps import PLAIN, MixtureSteps
-from pubpriv.mixture.supercluster import Groups
+from pubpriv.mixture.supercluster import Groups, supercluster
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.steps import Execution, Runner, plain
 
 
 def estimate_mixture(
@@ -35,7 +38,7 @@ def estimate_mixture(
     covariance_type: str = "full",
     min_weight: float | None = None,
     budget: Budget | None = None,
-    steps: MixtureSteps = PLAIN,
+    runner: Runner = plain,
 ) -> MixtureEstimate:
     """A Gaussian mixture of the private rows.
 
@@ -49,7 +52,7 @@ def estimate_mixture(
         covariance_type: `full`, `diag`, `spherical` or `auto`.
         min_weight: smallest weight of a component that has to be found; None: 1 / k.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
-        steps: who runs the steps.
+        runner: who runs the steps.
 
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics.
@@ -72,39 +75,41 @@ def estimate_mixture(
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
     purse = curator.begin("mixture", configuration, rows, budget)
-    steps = steps.wrapped(settling(curator.settled, "mixture"))
+    run = Execution(curator, "mixture", runner)
     if method != "auto":
-        return _by_the_paper(rows, curator, settings, purse, budget or curator.budget, steps)
-    run = Run(curator, rows, steps.precondition(rows), settings, steps)
+        return _by_the_paper(rows, run, settings, purse, budget or curator.budget)
+    scene = Scene(run, rows, run(precondition, rows), settings)
     most = min(settings.most, len(rows.rows))
-    groups = steps.supercluster(rows, run.scaling, most)
+    groups = run(supercluster, rows, scene.scaling, most)
     looked_for = most if n_components is None and most > 1 else 0
-    regime = searching(most) if looked_for else _regime(run, groups, most)
+    regime = searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
-        return make_plan(purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for)
+        return make_plan(
+            purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
+        )
 
     plan = planned(most)
     for other in [plan] if not looked_for else [plan, planned(1)]:
-        curator.rehearse(rehearsal(other, len(rows.columns), groups.count))
+        curator.rehearse(other.questions)
     layout = Layout(most, groups)
     if looked_for:
-        layout = search(run, groups, plan)
+        layout = search(scene, groups, plan)
         plan = planned(layout.n_components)
-    fallback = shaped(steps.public_model(rows, run.scaling, plan.n_components), covariance_type, run.scaling)
-    last, shape = with_type(run, measured(run, layout, plan))
-    guard = steps.prefer(curator, run.scaling, last.mixture, fallback, plan.ask("mixture/guard"))
-    weights = steps.count_weights(last)
-    told = diagnostics(run, layout, plan, regime, last, shape, guard)
+    fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
+    last, shape = with_type(scene, measured(scene, layout, plan))
+    guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
+    weights = run(count_weights, last)
+    told = diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    return released(chosen, last if guard.clear else None, curator, rows, run.scaling, method, told)
+    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, told)
 
 
-def _regime(run: Run, groups: Groups, k: int) -> Regime:
+def _regime(scene: Scene, groups: Groups, k: int) -> Regime:
     """The regime that public facts suggest; that of a run which was begun before there was any, if there is one."""
-    m, d = len(run.rows.rows), len(run.rows.columns)
-    regime = choose(m, d, k, run.settings.smallest_weight, groups.separation, groups.overlapping)
-    asked = {line.label for line in run.curator.statement().charges}
+    m, d = len(scene.rows.rows), len(scene.rows.columns)
+    regime = choose(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
+    asked = {line.label for line in scene.run.curator.statement().charges}
     if regime.name == AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
         return Regime(SCARCE, "as this run was begun by an earlier version")
     return regime
@@ -124,15 +129,10 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
 
 
 def _by_the_paper(
-    rows: PublicTable,
-    curator: Curator,
-    settings: MixtureSettings,
-    purse: Purse,
-    budget: Budget,
-    steps: MixtureSteps,
+    rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> MixtureEstimate:
     """Algorithms 3 to 10 of the paper, instead of the default pipeline."""
-    found = estimate_bks(rows, curator, settings, purse, budget, steps)
+    found = estimate_bks(rows, run, settings, purse, budget)
     return released(
-        found.mixture, found.last, curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
+        found.mixture, found.last, run.curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
     )

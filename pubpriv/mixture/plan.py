@@ -16,7 +16,7 @@ from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Qu
 from pubpriv.data.regions import Cells
 from pubpriv.mixture.linear import clip_radius
 from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
-from pubpriv.plans import Ask, Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 GUARD = Fraction(4, 100)
@@ -56,6 +56,13 @@ class MixturePlan(Plan):
         covariance_type: of the rounds.
         most: most components that are looked for; 0: k is known.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+        guard: between the private and the public model.
+        pca: of private subspaces; None: none are asked for.
+        search: whether there are `most` components, one fewer, and so on down to two.
+        subspace, space: where components are located; None: not there.
+        starts: rounds of each public start of overlapping components.
+        picks: of each start but the first against the first.
+        rounds: that measure.
     """
 
     regime: str
@@ -63,6 +70,14 @@ class MixturePlan(Plan):
     covariance_type: str
     most: int
     noise: float
+    guard: Ask
+    pca: Ask | None
+    search: tuple[Ask, ...]
+    subspace: Ask | None
+    space: Ask | None
+    starts: tuple[tuple[Ask, ...], ...]
+    picks: tuple[Ask, ...]
+    rounds: tuple[Ask, ...]
 
     @property
     def loud(self) -> bool:
@@ -75,8 +90,19 @@ class MixturePlan(Plan):
         return self.most or self.n_components
 
 
+Shares = dict[str, tuple[Fraction, Blank]]
+"""By name, in the order of the run."""
+
+
 def make_plan(
-    purse: Purse, n: int, d: int, k: int, regime: str = SCARCE, covariance_type: str = "full", most: int = 0
+    purse: Purse,
+    n: int,
+    d: int,
+    k: int,
+    regime: str = SCARCE,
+    covariance_type: str = "full",
+    most: int = 0,
+    groups: int = 1,
 ) -> MixturePlan:
     """The plan of a run on n rows of d columns with k components.
 
@@ -88,14 +114,34 @@ def make_plan(
         regime: `overlapping`, `separated-scarce` or `separated-ample`.
         covariance_type: as `MixtureSettings` has it.
         most: most components that are looked for; 0: k is known.
+        groups: of public rows, each with a subspace of its own.
     """
+    blanks = Blanks(d, k, covariance_type)
     if regime == OVERLAPPING:
-        shares = _overlapping(purse.rho, n / k, d, covariance_type)
+        shares = _overlapping(purse.rho, n / k, blanks)
     else:
-        shares = _separated(purse.rho, n / k, d, covariance_type, most, most or k, regime == AMPLE)
+        shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
     asks = split_purse(purse, "mixture", shares)
-    noise = spectral_noise(asks[-1].rho, d, n / k, covariance_type)
-    return MixturePlan(asks, regime, k, covariance_type, most, noise)
+    starts = range(1, STARTS + 1) if regime == OVERLAPPING else range(0)
+    return MixturePlan(
+        asks=tuple(asks.values()),
+        regime=regime,
+        n_components=k,
+        covariance_type=covariance_type,
+        most=most,
+        noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+        guard=asks["guard"],
+        pca=asks.get("pca"),
+        search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
+        subspace=asks.get("coarse/subspace"),
+        space=asks.get("coarse/space"),
+        starts=tuple(
+            tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
+            for start in starts
+        ),
+        picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
+        rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
+    )
 
 
 def searched(k: int) -> str:
@@ -103,36 +149,83 @@ def searched(k: int) -> str:
     return f"mixture/components-{k}"
 
 
-def _separated(
-    rho: float, count: float, d: int, covariance_type: str, most: int, ell: int, ample: bool
-) -> dict[str, Fraction]:
-    shares = {"guard": GUARD}
+@dataclass(frozen=True)
+class Blanks:
+    """What makes the questions of k components of d columns, about nothing.
+
+    Attributes:
+        d: columns.
+        k: components.
+        covariance_type: of the rounds.
+    """
+
+    d: int
+    k: int
+    covariance_type: str
+
+    @property
+    def frame(self) -> Frame:
+        """Of no map."""
+        return Frame((0.0,) * self.d)
+
+    def pca(self, groups: int) -> Blank:
+        """The second moments of groups."""
+        return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
+
+    def search(self, tried: int) -> Blank:
+        """How rows lie between the seeds of so many components."""
+        return lambda ask: Counts.priced(PairBins(self.frame, ((0.0,) * self.d,) * tried), ask.price)
+
+    def locate(self, dimension: int) -> Blank:
+        """Where components are in so many dimensions."""
+        flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
+        return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
+
+    def score(self, ask: Ask) -> Question:
+        """Which of two models is better."""
+        one = Cells((self.frame,), (0.0,))
+        return BoundedScore.priced(one, one, 1.0, ask.price)
+
+    def round(self, ask: Ask) -> Question:
+        """Counts, sums and second moments of components."""
+        return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
+
+
+def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, ample: bool, groups: int) -> Shares:
+    d = blanks.d
+    shares: Shares = {"guard": (GUARD, blanks.score)}
     rest = 1 - GUARD
     if d > ell and not ample:
-        shares["pca"] = PCA * rest
+        shares["pca"] = PCA * rest, blanks.pca(groups)
     for k in range(most, 1, -1):
-        shares[f"components-{k}"] = SEARCH / (most - 1) * rest
+        shares[f"components-{k}"] = SEARCH / (most - 1) * rest, blanks.search(k)
     if not ample:
-        shares["coarse/subspace"] = COARSE / 2 * rest
-    shares["coarse/space"] = COARSE / 2 * rest
-    left = 1 - sum(shares.values(), Fraction(0))
-    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, covariance_type)
+        shares["coarse/subspace"] = COARSE / 2 * rest, blanks.locate(min(ell, d))
+    shares["coarse/space"] = COARSE / 2 * rest, blanks.locate(d)
+    left = 1 - _taken(shares)
+    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, blanks.covariance_type)
     if noise < TWO_ROUNDS_BELOW:
-        return shares | {"round-1": FIRST_ROUND * left, "round-2": (1 - FIRST_ROUND) * left}
-    return shares | {"round-1": left}
+        first, second = FIRST_ROUND * left, (1 - FIRST_ROUND) * left
+        return shares | {"round-1": (first, blanks.round), "round-2": (second, blanks.round)}
+    return shares | {"round-1": (left, blanks.round)}
 
 
-def _overlapping(rho: float, count: float, d: int, covariance_type: str) -> dict[str, Fraction]:
-    shares = {"guard": GUARD}
+def _overlapping(rho: float, count: float, blanks: Blanks) -> Shares:
+    shares: Shares = {"guard": (GUARD, blanks.score)}
     rest = 1 - GUARD
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    rounds = 1 if spectral_noise(float(EXPLORE * rest) * rho, d, count, covariance_type) > UNTRUSTED else 2
+    noise = spectral_noise(float(EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, STARTS + 1):
         for number in range(1, rounds + 1):
-            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS)
+            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS), blanks.round
     for start in range(2, STARTS + 1):
-        shares[f"pick-{start}"] = PICK * rest
-    return shares | {"round-3": 1 - sum(shares.values(), Fraction(0))}
+        shares[f"pick-{start}"] = PICK * rest, blanks.score
+    return shares | {"round-3": (1 - _taken(shares), blanks.round)}
+
+
+def _taken(shares: Shares) -> Fraction:
+    return sum((share for share, _ in shares.values()), Fraction(0))
 
 
 def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
@@ -148,29 +241,6 @@ def spectral_factor(covariance_type: str, d: int) -> float:
     if covariance_type == "spherical":
         return 1.0
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
-
-
-def rehearsal(plan: MixturePlan, d: int, groups: int) -> list[Question]:
-    """Questions of the sizes and prices of `plan`, about nothing: what `Curator.rehearse` checks."""
-    k, blank_frame = plan.n_components, Frame((0.0,) * d)
-
-    def blank(ask: Ask) -> Question:
-        step = ask.label.removeprefix("mixture/")
-        if step == "pca":
-            return LiftedGram.second_moment(*_regions(blank_frame, groups), ask.price)
-        if step.startswith("components-"):
-            count = int(step.removeprefix("components-"))
-            return Counts.priced(PairBins(blank_frame, ((0.0,) * d,) * count), ask.price)
-        if step.startswith("coarse/"):
-            ell = min(plan.dimension, d) if step == "coarse/subspace" else d
-            flat = Frame((0.0,) * d, ((0.0,) * d,) * ell)
-            return Moments.priced(*_regions(flat, k), ask.price, MOMENT_SHARES)
-        if step == "guard" or step.startswith("pick-"):
-            one = Cells((blank_frame,), (0.0,))
-            return BoundedScore.priced(one, one, 1.0, ask.price)
-        return _round(plan.covariance_type, blank_frame, k, 1.0, ask)
-
-    return [blank(ask) for ask in plan.asks]
 
 
 def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:

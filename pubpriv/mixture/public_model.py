@@ -10,6 +10,7 @@ from pubpriv.mixture.linear import floored, one_thread
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import k_means
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 Setting = tuple[str, float]
 
@@ -27,6 +28,7 @@ MOST_ROWS = 5000
 """Public rows that are fitted; more add nothing that the private rows would not say better."""
 
 
+@step(title="public model")
 @one_thread
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
     """The best of `CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
@@ -45,6 +47,7 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
     return fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
 
 
+@step(title="public starts")
 @one_thread
 def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
     """Public fits in R^d of several shapes, from which private rounds start when components overlap."""

@@ -10,9 +10,9 @@ from pubpriv.mixture.choice import Preference
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.errors import standard_errors
 from pubpriv.mixture.linear import clip_radius
-from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, searched, spectral_factor
+from pubpriv.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
 from pubpriv.mixture.regimes import OVERLAPPING, Regime, advice
-from pubpriv.mixture.routes import Layout, Run
+from pubpriv.mixture.routes import Layout, Scene
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.shapes import Shape, exact, shaped_errors
 from pubpriv.released.estimate import provenance_of, told_method
@@ -31,13 +31,13 @@ def _floor(layout: Layout | None, scaling: Scaling) -> list[float]:
 
 
 def diagnostics(
-    run: Run, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+    scene: Scene, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
 ) -> dict[str, Any]:
     """Of a run by the default pipeline: public facts and released answers."""
-    d, m, k = len(run.rows.columns), len(run.rows.rows), len(last.counts)
+    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
     loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
-    smallest = run.settings.min_weight or min(last.counts) / sum(last.counts)
-    warnings = [*run.scaling.notes, *advice(m, k, smallest)]
+    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
+    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
     if plan.loud:
         warnings.append(
             "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
@@ -47,8 +47,8 @@ def diagnostics(
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
-        shape = Shape("full" if run.covariance_type == "auto" else run.covariance_type, "that of the public model")
-    unasked = {searched(tried) for tried in range(2, plan.most + 1)} - {searched(e.components) for e in layout.tried}
+        shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    unasked = plan.search[len(layout.tried) :]
     return {
         "regime": regime.name,
         "regime_reason": regime.reason,
@@ -58,7 +58,7 @@ def diagnostics(
         "components_tried": [
             {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
         ],
-        "rounds": [ask.label for ask in plan.asks if ask.label not in unasked],
+        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
         "covariance_noise": loud.tolist(),
@@ -66,7 +66,7 @@ def diagnostics(
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
         "clip_radius": clip_radius(d),
-        "covariance_floor": _floor(layout if guard.clear and regime.name != OVERLAPPING else None, run.scaling),
+        "covariance_floor": _floor(layout if guard.clear and regime.name != OVERLAPPING else None, scene.scaling),
         "warnings": warnings,
     }
 

@@ -1,35 +1,37 @@
 """The ways through a run: looking for k, measuring components that lie apart, and components that overlap."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.components import Floors, Round
-from pubpriv.mixture.pca import Subspaces
-from pubpriv.mixture.plan import MixturePlan, searched
-from pubpriv.mixture.regimes import AMPLE, OVERLAPPING
+from pubpriv.mixture.choice import prefer
+from pubpriv.mixture.components import Floors, Round, estimate_components
+from pubpriv.mixture.partition import locate, seed
+from pubpriv.mixture.pca import Subspaces, private_pca
+from pubpriv.mixture.plan import MixturePlan
+from pubpriv.mixture.public_model import public_starts
+from pubpriv.mixture.regimes import OVERLAPPING
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import Seeds
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.shapes import Shape, narrowed, shaped
-from pubpriv.mixture.steps import MixtureSteps
-from pubpriv.mixture.supercluster import Groups
-from pubpriv.mixture.unknown import Evidence, proposal
+from pubpriv.mixture.shapes import Shape, choose_shape, estimate_diagonal, estimate_spherical, narrowed, shaped
+from pubpriv.mixture.supercluster import Groups, tighten
+from pubpriv.mixture.unknown import Evidence, probe, proposal
 from pubpriv.plans import Ask
 from pubpriv.released.law import Mixture
+from pubpriv.steps import Execution
 
 
 @dataclass(frozen=True)
-class Run:
-    """What every step of one run needs."""
+class Scene:
+    """What most steps of one run need, and the run itself."""
 
-    curator: Curator
+    run: Execution
     rows: PublicTable
     scaling: Scaling
     settings: MixtureSettings
-    steps: MixtureSteps
 
     @property
     def covariance_type(self) -> str:
@@ -62,21 +64,23 @@ class Layout:
     tried: tuple[Evidence, ...] = ()
 
 
-def search(run: Run, groups: Groups, plan: MixturePlan) -> Layout:
+def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
     """The largest number of components that are all apart, from `plan.most` downwards.
 
     Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
     Numbers below the one that is found are not tried, and their share of the budget is not spent.
     """
-    tight: Groups = run.steps.tighten(groups, plan.most)
-    joined = tight if groups.count == 1 else run.steps.tighten(groups.joined(), plan.most)
-    subspaces = _subspaces(run, tight, plan)
-    least = run.curator.n_rows * run.settings.smallest_weight / 4
+    run = scene.run
+    tight = run.at("(by group)")(tighten, groups, plan.most)
+    joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
+    subspaces = _subspaces(scene, tight, plan)
+    least = run.curator.n_rows * scene.settings.smallest_weight / 4
     tried: list[Evidence] = []
-    for k in range(plan.most, 1, -1):
+    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
         where = proposal(tight, joined, subspaces, k)
-        seeds = run.steps.seed(*where, k)
-        tried.append(run.steps.probe(run.curator, run.scaling, *where, seeds, least, plan.ask(searched(k))))
+        here = run.at(f"({k} components)", subspaces)
+        seeds = here(seed, *where, k)
+        tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
         if tried[-1].apart:
             return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
     return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
@@ -87,62 +91,68 @@ def _as_grouped(groups: Groups, k: int) -> Groups:
     return groups if k >= groups.count else groups.joined()
 
 
-def measured(run: Run, layout: Layout, plan: MixturePlan) -> Round:
+def measured(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
     """The last round of the plan's regime."""
-    return _overlapping(run, plan) if plan.regime == OVERLAPPING else _separated(run, layout, plan)
+    return _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
 
 
-def _separated(run: Run, layout: Layout, plan: MixturePlan) -> Round:
+def _separated(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
     """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
     groups, k = layout.located or layout.groups, plan.n_components
-    subspaces = layout.subspaces or _subspaces(run, groups, plan)
-    seeds = layout.seeds or run.steps.seed(groups, subspaces, k)
-    first = None if plan.regime == AMPLE else plan.ask("mixture/coarse/subspace")
-    asks = first, plan.ask("mixture/coarse/space")
-    start = run.start(run.steps.locate(run.curator, run.scaling, groups, subspaces, seeds, asks))
-    return _refine(run, start, layout.groups.floors(seeds.groups), plan.starting("mixture/round-"))
+    subspaces = layout.subspaces or _subspaces(scene, groups, plan)
+    seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
+    assert plan.space is not None
+    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
+    floors = layout.groups.floors(seeds.groups)
+    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
 
 
-def _subspaces(run: Run, groups: Groups, plan: MixturePlan) -> Subspaces:
+def _subspaces(scene: Scene, groups: Groups, plan: MixturePlan) -> Subspaces:
     """Private directions where the plan pays for them, else all of R^d."""
-    paid = plan.starting("mixture/pca")
-    if not paid:
+    if plan.pca is None:
         return Subspaces.whole(groups)
-    found: Subspaces = run.steps.private_pca(run.curator, run.scaling, groups, plan.dimension, paid[0])
-    return found
+    return scene.run(private_pca, scene.scaling, groups, plan.dimension, plan.pca)
 
 
-def _overlapping(run: Run, plan: MixturePlan) -> Round:
+def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
-    curator, scaling, steps = run.curator, run.scaling, run.steps
-    floors = ((FLOOR,) * len(run.rows.columns),) * plan.n_components
-    starts = steps.public_starts(run.rows, scaling, plan.n_components)
-    refined = [
-        _refine(run, run.start(start), floors, plan.starting(f"mixture/start-{number}/")).mixture
-        for number, start in enumerate(starts, start=1)
+    run, scaling = scene.run, scene.scaling
+    floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
+    starts = run(public_starts, scene.rows, scaling, plan.n_components)
+    refined = []
+    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
+        refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
+    picks = [
+        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
+        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
     ]
-    scores = [0.0] + [
-        steps.prefer(curator, scaling, other, refined[0], plan.ask(f"mixture/pick-{number}")).advantage
-        for number, other in enumerate(refined[1:], start=2)
-    ]
-    best = refined[int(np.argmax(scores))]
-    return _refine(run, best, floors, [plan.ask("mixture/round-3")])
+    best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
 
 
-def _refine(run: Run, start: Mixture, floors: Floors, asks: list[Ask]) -> Round:
-    """One round per ask, each from the estimate before it."""
-    steps = run.steps
-    own = {"diag": steps.estimate_diagonal, "spherical": steps.estimate_spherical}
-    estimate = own.get(run.covariance_type, steps.estimate_components)
-    last: Round = estimate(run.curator, run.scaling, start, floors, asks[0])
-    for ask in asks[1:]:
-        last = estimate(run.curator, run.scaling, last.mixture, floors, ask)
+def _refine(
+    scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
+) -> Round:
+    """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
+    mixture = start
+    for number, ask in enumerate(asks, start=1):
+        name = f"{number} of {len(asks)} {whose}" if len(asks) > 1 else whose
+        last = _round(scene, scene.run.at(name.strip(), *sources), mixture, floors, ask)
+        mixture, sources = last.mixture, (last,)
     return last
 
 
-def with_type(run: Run, last: Round) -> tuple[Round, Shape]:
+def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
+    if scene.covariance_type == "diag":
+        return run(estimate_diagonal, scene.scaling, start, floors, ask)
+    if scene.covariance_type == "spherical":
+        return run(estimate_spherical, scene.scaling, start, floors, ask)
+    return run(estimate_components, scene.scaling, start, floors, ask)
+
+
+def with_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
     """The last round with covariances of the type that is released, and why that one."""
-    if run.covariance_type != "auto":
-        return last, Shape(run.covariance_type, "as asked for")
-    shape: Shape = run.steps.choose_shape(last, run.scaling)
-    return narrowed(last, shape.kind, run.scaling), shape
+    if scene.covariance_type != "auto":
+        return last, Shape(scene.covariance_type, "as asked for")
+    shape = scene.run(choose_shape, last, scene.scaling)
+    return narrowed(last, shape.kind, scene.scaling), shape

@@ -12,6 +12,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.steps import step
 
 FLOOR = 0.0025
 """Every covariance is regularised to at least this many public variances of each column."""
@@ -48,6 +49,7 @@ class Scaling:
         return (center - np.array(self.location)) / scale, matrix * scale
 
 
+@step(title="precondition")
 def precondition(public: PublicTable) -> Scaling:
     """The scaling of public rows (m, d), with a note on every constant or collinear column."""
     rows = public.rows

@@ -1,11 +1,11 @@
 """What a user may choose about a mixture: one object for driver, job, plan, flow and command."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
 from pubpriv.errors import InvalidInput
+from pubpriv.settings import chosen, setting, settings_of
 
 METHODS = ("auto", "bks-scarce", "bks-ample")
 CONSTANTS = ("practical", "paper")
@@ -20,26 +20,47 @@ MOST_LOOKED_FOR = 20
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureSettings:
-    """Settings of `estimate_mixture`.
-
-    Attributes:
-        n_components: k; None: found by the run, at most `max_components`.
-        max_components: most components that a run without `n_components` may find.
-        method: `auto` (the default pipeline), `bks-scarce` or `bks-ample` (the paper's algorithms).
-        constants: of the paper's algorithms: `practical`, or `paper` as printed.
-        covariance_type: `full`, `diag`, `spherical`, or `auto`: as the noise of the answers permits.
-        min_weight: smallest weight of a component that has to be found; None: 1 / k.
+    """Settings of `estimate_mixture`; see there.
 
     Raises:
         InvalidInput: one of them makes no sense.
     """
 
-    n_components: int | None = None
-    max_components: int = MOST_UNKNOWN
-    method: str = "auto"
-    constants: str = "practical"
-    covariance_type: str = "full"
-    min_weight: float | None = None
+    n_components: int | None = setting(
+        None,
+        name="components",
+        least=1,
+        most=MOST_COMPONENTS,
+        planned=True,
+        help="Number of components; none: found by the run, which costs a share of the budget",
+    )
+    max_components: int = setting(
+        MOST_UNKNOWN,
+        least=1,
+        most=MOST_LOOKED_FOR,
+        planned=True,
+        instead_of="n_components",
+        because="--components says how many there are, --max-components that the run finds out: give one",
+        help="Most components that a run may find by itself",
+    )
+    method: str = setting(
+        "auto",
+        choices=METHODS,
+        planned=True,
+        help="auto: the default pipeline; or, to compare with, the paper's algorithms: bks-scarce or bks-ample",
+    )
+    constants: str = setting(
+        "practical", choices=CONSTANTS, planned=True, help="Of bks-scarce and bks-ample: practical, or paper as printed"
+    )
+    covariance_type: str = setting(
+        "full",
+        choices=COVARIANCE_TYPES,
+        planned=True,
+        help="Shape of the components: full, diag, spherical, or auto: as the noise of the answers permits",
+    )
+    min_weight: float | None = setting(
+        None, above=0, most=1, planned=True, help="Smallest weight of a component that has to be found; none: 1 / k"
+    )
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, METHODS)
@@ -82,10 +103,6 @@ class MixtureSettings:
         """w_min: what was given, or that of components of equal weight."""
         return 1 / self.most if self.min_weight is None else float(self.min_weight)
 
-    def chosen(self) -> dict[str, Any]:
-        """The settings by name, as `estimate_mixture` takes them."""
-        return {field.name: getattr(self, field.name) for field in fields(MixtureSettings)}
-
     def configuration(self) -> dict[str, Any]:
         """What binds a run to these settings, as JSON data.
 
@@ -95,10 +112,10 @@ class MixtureSettings:
         told: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
         if self.n_components is None:
             told["max_components"] = self.max_components
-        defaults = {field.name: field.default for field in fields(MixtureSettings)}
+        defaults = {each.field: each.default for each in settings_of(MixtureSettings)}
         return told | {
             name: value
-            for name, value in self.chosen().items()
+            for name, value in chosen(self).items()
             if name not in ("n_components", "max_components", "method") and value != defaults[name]
         }
 
@@ -109,14 +126,14 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
 
 
 def _count(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{name} must be a positive integer, not {value!r}")
-    if value > MOST_COMPONENTS:
+    if int(value) > MOST_COMPONENTS:
         raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {value}")
 
 
 def _weight(value: Any, k: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value <= 1 / k:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1 / k:
         raise InvalidInput(
             f"min_weight must be a number above 0 and at most 1 / k ({1 / k:.3g} for k = {k}), not {value!r}"
         )

@@ -27,6 +27,7 @@ from pubpriv.mixture.plan import GRAM_SHARES, MOMENT_SHARES, SPHERICAL_REACH
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.plans import Ask
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 EXPLAINED = 2.0
 """Numbers whose scatter is below this many times what noise and sampling explain are dropped: kept, they would add more
@@ -57,6 +58,7 @@ def shaped(mixture: Mixture, kind: str, scaling: Scaling) -> Mixture:
     return Mixture.of(weights, means, [np.diag(own) for own in variances])
 
 
+@step(title="per-component estimation", private=True)
 @one_thread
 def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
     """Weights, means and column variances of all components after one hard-assignment round.
@@ -85,6 +87,7 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
     return _round(estimate, counts, noise["count"], noise["sum"], noise["moment"], roots)
 
 
+@step(title="per-component estimation", private=True)
 @one_thread
 def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
     """Weights, means and one variance for each component after one hard-assignment round.
@@ -113,6 +116,7 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
     return _round(estimate, counts, noise["count"], noise["sum"], noise["square"] / d, roots)
 
 
+@step(title="covariance type")
 def choose_shape(last: Round, scaling: Scaling) -> Shape:
     """The type that `auto` takes after the last round: numbers that noise explains are dropped. Post-processing, free.
 

@@ -15,6 +15,7 @@ from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.regimes import SEPARATED
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.mixture.seeding import k_means, nearest_others, seed_group
+from pubpriv.steps import step
 
 CUT = 2.0
 """A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
@@ -82,6 +83,7 @@ class Groups:
         return NearestPoint(scaling.frame(np.zeros(d), np.eye(d)), self.points, self.labels)
 
 
+@step(title="superclustering")
 @one_thread
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
@@ -145,6 +147,7 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where((own > POINTLIKE) & (sizes >= 5), own, pooled)
 
 
+@step(title="scales inside clusters")
 @one_thread
 def tighten(groups: Groups, most: int) -> Groups:
     """The same groups, in units of the column spreads inside clusters, of which there are at most `most` in all.

@@ -25,6 +25,7 @@ from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.seeding import Seeds
 from pubpriv.mixture.supercluster import Groups
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 SURE = 3.0
 """What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
@@ -75,6 +76,7 @@ def proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tu
     return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
 
 
+@step(title="number of components", private=True)
 def probe(
     curator: Curator,
     scaling: Scaling,

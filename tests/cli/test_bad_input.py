@@ -322,7 +322,7 @@ def test_another_releases_model_is_replaced_on_request_only(fit, refused_fit, fo
     assert fit("--overwrite", release_id="r2").code == 0
 
 
-# --- the same without --plain: found before a server is started ----------------------------------------------
+# --- the same with --prefect: found before a server is started ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_another_releases_model_is_replaced_on_request_only(fit, refused_fit, fo
 )
 def test_bad_input_starts_no_server(refused, folder, changed):
     """With Prefect the same errors come before a server is started."""
-    refused(*fit_arguments(**changed))
+    refused(*fit_arguments("--prefect", **changed))
     assert not (folder / ".pubpriv").exists()
 
 

@@ -373,7 +373,7 @@ def interrupted(folder: Path, *arguments: object, at: str, **environment: str) -
 def check_interruption_and_resume(folder, fit, balance, arguments, **environment):
     """Interrupt a fit of a large table at its first estimate, look, and run it to its end."""
     two_groups(1_200_000, seed=1).to_parquet(folder / "private.parquet", row_group_size=50_000)
-    done = interrupted(folder, *arguments, at="estimating components", **environment)
+    done = interrupted(folder, *arguments, at="per-component estimation", **environment)
     assert done.returncode == 130
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

@@ -4,8 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from cli_world import two_groups
+from cli_world import fit_arguments, two_groups
 
+from cli.fit_common import through_prefect
 from pubpriv import load
 
 PLAN = ["plan", "mixture", "--rows", 2000, "--public-rows", 30, "--dims", 3, "--budget", "zcdp:0.5"]
@@ -35,11 +36,37 @@ def test_fewer_numbers_can_be_asked_for(fit, folder):
         assert np.array_equal(covariance, np.diag(np.diag(covariance)))
 
 
+@pytest.mark.parametrize(
+    ("plain", "prefect", "server", "flown"),
+    [
+        (False, False, None, False),
+        (False, False, "http://127.0.0.1:4200/api", True),
+        (True, False, "http://127.0.0.1:4200/api", False),
+        (False, True, None, True),
+    ],
+)
+def test_a_fit_is_a_flow_where_somebody_asked_for_prefect(monkeypatch, plain, prefect, server, flown):
+    """By naming a server or by --prefect; --plain says no."""
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    if server:
+        monkeypatch.setenv("PREFECT_API_URL", server)
+    assert through_prefect(plain, prefect) is flown
+
+
+def test_a_fit_starts_no_server_of_its_own_accord(program, folder, monkeypatch):
+    """Without options and without PREFECT_API_URL it runs here; asked for both ways it is refused."""
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    assert program(*fit_arguments()).code == 0
+    assert not (folder / ".pubpriv").exists()
+    both = program(*fit_arguments("--plain", "--prefect", release_id="r2"))
+    assert (both.code, both.lines[-1]) == (2, "error: --plain runs without Prefect, --prefect with it: give one")
+
+
 def test_few_public_rows_are_warned_of_before_the_run(fit):
     """The line comes before the first step."""
     told = fit()
     (first,) = [i for i, line in enumerate(told.lines) if line.startswith("warning: 3 public rows are few")][:1]
-    assert first < told.lines.index("  reading the public table")
+    assert first < told.lines.index("  ingest public table")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from cli.console import fail
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
-from pubpriv.mixture.job import MixtureJob, run_job
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
@@ -36,7 +37,8 @@ def release(tmp_path_factory) -> Path:
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         ledger.export(folder / "before.jsonl")
-    job = MixtureJob(
+    job = Job.of(
+        MIXTURE,
         private=str(folder / "private.parquet"),
         public=str(folder / "public.parquet"),
         columns=None,

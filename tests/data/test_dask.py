@@ -23,7 +23,8 @@ from pubpriv.data.cluster import BlockFailed, Cluster
 from pubpriv.data.scan import scan, scan_chunk
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, Unavailable
-from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.timeout(120)
@@ -107,12 +108,12 @@ def test_a_whole_run_on_a_cluster_is_paid_once_and_its_tasks_find_the_cluster(tw
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
     tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
     common = (*tables, None, "zcdp:0.5", "visits", url)
-    estimate = run_mean(MeanJob(*common, "r1", dask=two_workers.scheduler_address))
+    estimate = run_job(Job.of(MEAN, *common, "r1", dask=two_workers.scheduler_address))
     assert np.abs(estimate.mean).max() < 0.5
     with monkeypatch.context() as hasty:
         hasty.setattr("pubpriv.data.cluster.CONNECT_SECONDS", 1)
         with pytest.raises(Unavailable, match="does not answer"):
-            run_mean(MeanJob(*common, "r2", dask=_nobody()))
+            run_job(Job.of(MEAN, *common, "r2", dask=_nobody()))
     with Ledger.open(url) as ledger:
         assert [run.release_id for run in ledger.history("visits")] == ["r1"]
         private = PrivateTable.open(tables[0], ["a", "b"])
@@ -182,4 +183,4 @@ def test_the_environment_may_name_the_scheduler(monkeypatch):
     """Where a form names none; what is wrong with it is found before any table is opened."""
     monkeypatch.setenv("PUBPRIV_DASK", "cluster.example")
     with pytest.raises(InvalidInput, match="address of a Dask scheduler"):
-        run_mean(MeanJob("no.parquet", "no.csv", None, "zcdp:1", "visits", "sqlite:///no.db", "r1"))
+        run_job(Job.of(MEAN, "no.parquet", "no.csv", None, "zcdp:1", "visits", "sqlite:///no.db", "r1"))

@@ -20,7 +20,8 @@ from pubpriv.data.scan import scan
 from pubpriv.data.stores import content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job, run_job
 from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger
 
@@ -96,15 +97,15 @@ def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
     tables = "s3://clinic/run/private.parquet", "s3://clinic/run/public.parquet"
-    job = MeanJob(*tables, None, "zcdp:0.5", "visits", url, "r1")
-    estimate = run_mean(job)
+    job = Job.of(MEAN, *tables, None, "zcdp:0.5", "visits", url, "r1")
+    estimate = run_job(job)
     assert estimate.columns == ("a", "b")
     assert estimate.provenance["n_private"] == 3000
     with Ledger.open(url) as ledger:
         assert [table["uri"] for table in ledger.balance("visits").tables] == ["s3://clinic/run/private.parquet"]
     assert SECRET.encode() not in (tmp_path / "ledger.db").read_bytes()
     with pytest.raises(InvalidInput, match="rows cannot be both"):
-        run_mean(MeanJob(job.private, "s3a://clinic/run/private.parquet", None, "zcdp:0.5", "visits", url, "r2"))
+        run_job(Job.of(MEAN, job.private, "s3a://clinic/run/private.parquet", None, "zcdp:0.5", "visits", url, "r2"))
 
 
 def test_public_tables_come_as_csv_parquet_and_folders(bucket):
@@ -182,15 +183,15 @@ CREDENTIALS = {
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_credentials_in_a_url_are_refused_and_not_repeated(name):
     """By every door through which a URL comes in: it would be kept and shown."""
-    from flows.parameters import MeanParameters
+    from flows.parameters import form_of
 
     uri = CREDENTIALS[name]
     form = {"budget": "zcdp:1", "dataset": "v", "ledger": "sqlite:///l.db"}
     doors = (
         lambda: PrivateTable.open(uri, ["a"]),
         lambda: PublicTable.open(uri),
-        lambda: MeanParameters(private=uri, public="p.csv", **form),
-        lambda: MeanParameters(private="t.parquet", public=uri, **form),
+        lambda: form_of(MEAN)(private=uri, public="p.csv", **form),
+        lambda: form_of(MEAN)(private="t.parquet", public=uri, **form),
     )
     for door in doors:
         with pytest.raises(ValueError, match=r"carries no credentials|names one store") as refused:

@@ -10,10 +10,11 @@ import pytest
 from deployments.files import read
 from flows.allowed import check_audit_allowed
 from flows.deployed import job_of
-from flows.parameters import GaussianParameters, MeanParameters, MixtureParameters
+from flows.parameters import form_of
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.gaussian.job import run_mean
+from pubpriv.estimators import ESTIMATORS, MEAN
+from pubpriv.jobs import run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 
@@ -53,7 +54,7 @@ def worker(tmp_path, monkeypatch):
     return tmp_path
 
 
-def parameters(worker, form=MeanParameters, **fields):
+def parameters(worker, estimator=MEAN, **fields):
     good = {
         "private": f"{worker}/visits.parquet",
         "public": f"{worker}/public.parquet",
@@ -63,16 +64,16 @@ def parameters(worker, form=MeanParameters, **fields):
         "ledger": "PUBPRIV_LEDGER",
         "release_id": "r",
     }
-    return form(**good | fields)
+    return form_of(estimator)(**good | fields)
 
 
 def test_what_the_file_names_runs(worker):
     """The deployment's own parameters, both covariances, other spellings of the same files; and its file is one."""
     assert read(worker / "files" / "visits.yaml").form("same").dask == "tls://own:8786"
     known = parameters(worker, covariance=f"{worker}/known.csv", dask="tls://own:8786", release_id="known")
-    assert job_of(known).covariance == f"{worker}/known.csv"
+    assert job_of(known).settings.covariance == f"{worker}/known.csv"
     assert job_of(parameters(worker, public=f"file://{worker}/./public.parquet"))
-    assert run_mean(job_of(parameters(worker, covariance="identity"))).converged
+    assert run_job(job_of(parameters(worker, covariance="identity"))).converged
 
 
 HOSTILE = {
@@ -108,14 +109,14 @@ def test_everything_else_is_refused_before_anything_is_opened(name, worker, monk
         job_of(parameters(worker, **wanted))
 
 
-@pytest.mark.parametrize("form", [MeanParameters, GaussianParameters, MixtureParameters])
-def test_without_a_list_nothing_runs(form, worker, monkeypatch):
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.name)
+def test_without_a_list_nothing_runs(estimator, worker, monkeypatch):
     """Whatever is asked for; at one's own shell there is no list."""
     monkeypatch.delenv("PUBPRIV_ALLOW")
     with pytest.raises(InvalidInput, match="runs nothing for dataset 'visits'"):
-        job_of(parameters(worker, form))
+        job_of(parameters(worker, estimator))
     monkeypatch.delenv("PREFECT__FLOW_RUN_ID")
-    assert job_of(parameters(worker, form, public=f"{worker}/lying about.parquet"))
+    assert job_of(parameters(worker, estimator, public=f"{worker}/lying about.parquet"))
 
 
 def test_a_run_on_a_worker_binds_nothing(worker):
@@ -135,7 +136,7 @@ def test_a_run_on_a_worker_binds_nothing(worker):
         {"columns": ("c",)},
     ):
         with pytest.raises((SpecMismatch, InvalidInput)):
-            run_mean(job_of(parameters(worker, **fields)))
+            run_job(job_of(parameters(worker, **fields)))
     with Ledger.open(kept) as ledger:
         assert [table["columns"] for table in ledger.balance("visits").tables] == [["a", "b"]]
         assert not ledger.history("visits")

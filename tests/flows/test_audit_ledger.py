@@ -13,7 +13,8 @@ from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.errors import LedgerViolation
-from pubpriv.gaussian.job import MeanJob, run_mean
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
@@ -33,7 +34,7 @@ def world(tmp_path, monkeypatch, prefect_server):
         for name in ("visits", "idle"):
             ledger.register(name, budget=parse_budget("zcdp:1"))
     tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
-    store_release(run_mean(MeanJob(*tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
+    store_release(run_job(Job.of(MEAN, *tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / "released"))
     return url, tmp_path / "released" / "models" / "visits" / "r1.json"

@@ -113,7 +113,7 @@ def test_dry_run_prints_what_prefect_deploy_reads(monkeypatch, capsys, told, tmp
     """A prefect.yaml on standard output, and nothing else anywhere."""
     code, out, err = command(monkeypatch, capsys, "deploy", tmp_path / "visits.yaml", "--dry-run")
     assert (code, err) == (0, "")
-    assert "entrypoint: flows.estimate_mean.estimate_mean" in out
+    assert "entrypoint: flows.estimate.estimate_mean" in out
     assert "period: month" in out
     assert not (tmp_path / "ledger.db").exists()
 

@@ -12,6 +12,7 @@ from deployments.model import Dataset
 from deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
 from deployments.render import FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,7 +53,7 @@ def flows_of_the_project() -> set[str]:
             decorators = getattr(node, "decorator_list", [])
             if any(isinstance(each, ast.Call) and getattr(each.func, "id", "") == "safe_flow" for each in decorators):
                 found.add(f"flows.{path.stem}.{node.name}")
-    return found
+    return found | {f"flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
 
 
 def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):

@@ -1,16 +1,16 @@
 """The flows of one Gaussian: the same bits with and without Prefect, every step a task, a statement to read."""
 
 import json
-from dataclasses import fields
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.gaussian.job import GaussianJob, MeanJob, run_gaussian, run_mean
-from pubpriv.gaussian.steps import GaussianSteps, MeanSteps
+from pubpriv.estimators import GAUSSIAN, MEAN
+from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.steps import plain
 
 NUMBERS = {"mean": ("mean",), "unknown": ("mean",), "gaussian": ("mean", "covariance")}
 """What is released, by job; `unknown` is a mean whose covariance is learnt."""
@@ -22,20 +22,17 @@ def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
     return np.sign(drawn) * np.abs(drawn) ** 3 if long_tailed else drawn
 
 
-def test_every_step_is_a_task_and_every_form_asks_for_its_job():
-    """No step of a bundle is left to run unguarded, and no setting of a job is missing from its form."""
-    from flows.parameters import GaussianParameters, MeanParameters
-    from tasks.gaussian import GAUSSIAN_TASKS, MEAN_TASKS
+def test_every_form_asks_for_its_job():
+    """No setting of a job is missing from its form."""
+    from flows.parameters import parameters_of
 
-    for bundle, tasks in ((MeanSteps, MEAN_TASKS), (GaussianSteps, GAUSSIAN_TASKS)):
-        assert {field.name for field in fields(bundle)} == {"ingest_public", *tasks}
     common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
     jobs = (
-        MeanJob(*common, "sigma.csv", "coinpress", 3, True),
-        GaussianJob(*common, "moments", "learner", {"a": 2.0}, True),
+        Job.of(MEAN, *common, covariance="sigma.csv", method="coinpress", rounds=3, force=True),
+        Job.of(GAUSSIAN, *common, target="moments", method="learner", scale={"a": 2.0}, force=True),
     )
-    for job, form in zip(jobs, (MeanParameters, GaussianParameters), strict=True):
-        assert form.of(job).job() == job
+    for job in jobs:
+        assert parameters_of(job).job() == job
 
 
 CASES = {
@@ -51,28 +48,27 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_path, name):
     """In simulation a flow's estimate is the plain driver's, bit for bit, whatever steps the settings take."""
-    from tasks.gaussian import gaussian_steps
     from tasks.guard import safe_flow
+    from tasks.runner import PrefectRunner
 
     long_tailed, awkward, settings, runs, rests = CASES[name]
     private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
     public[:, 2] *= not awkward
     called = set()
 
-    def around(step_name, step):
-        def told(*args):
-            called.add(step_name)
-            return step(*args)
-
-        return told
-
-    def estimate(**steps):
+    def estimate(runner=plain):
         curator = pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed=7)
-        return pp.estimate_gaussian(public, curator, **settings, **steps)
+        return pp.estimate_gaussian(public, curator, **settings, runner=runner)
 
     @safe_flow(name=f"simulation, {name}")
     def simulate():
-        return estimate(steps=gaussian_steps(tmp_path / "public-tables").wrapped(around))
+        run = PrefectRunner(tmp_path / "public-tables")
+
+        def noting(step, place, /, *args):
+            called.add(step.name)
+            return run(step, place, *args)
+
+        return estimate(noting)
 
     assert _told(estimate()) == _told(simulate())
     assert runs <= called
@@ -100,9 +96,9 @@ def jobs(tmp_path_factory):
     tables = str(folder / "private.parquet"), str(folder / "public.parquet")
     common = (*tables, None, "zcdp:0.5", "visits", url)
     return {
-        "mean": MeanJob(*common, "mean"),
-        "unknown": MeanJob(*common, "unknown", covariance="unknown"),
-        "gaussian": GaussianJob(*common, "gaussian"),
+        "mean": Job.of(MEAN, *common, "mean"),
+        "unknown": Job.of(MEAN, *common, "unknown", covariance="unknown"),
+        "gaussian": Job.of(GAUSSIAN, *common, "gaussian"),
     }
 
 
@@ -110,17 +106,16 @@ def jobs(tmp_path_factory):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(prefect_server, jobs, name):
     """Its numbers come back without Prefect at no cost; artifacts list every charge and every column."""
-    from flows import estimate_gaussian, estimate_mean
+    from flows.estimate import FLOWS
+    from flows.parameters import parameters_of
 
-    kind = jobs[name].kind
-    module = {"mean": estimate_mean, "gaussian": estimate_gaussian}[kind]
-    flow = getattr(module, f"estimate_{kind}")
-    state = flow(module.parameters_of(jobs[name]), return_state=True)
+    kind = jobs[name].estimator.name
+    state = FLOWS[kind](parameters_of(jobs[name]), return_state=True)
     estimate = state.result()
     with Ledger.open(jobs[name].ledger) as ledger:
         charges = ledger.run("visits", name).charges
         spent = ledger.balance("visits").spent.main
-    again = {"mean": run_mean, "gaussian": run_gaussian}[kind](jobs[name])
+    again = run_job(jobs[name])
     for part in NUMBERS[name]:
         assert getattr(again, part).tobytes() == getattr(estimate, part).tobytes()
     with Ledger.open(jobs[name].ledger) as ledger:

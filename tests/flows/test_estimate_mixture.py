@@ -13,17 +13,26 @@ import pytest
 
 from pubpriv.curator import Curator
 from pubpriv.errors import SpecMismatch
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job, run_job
 from pubpriv.mixture import pipeline
-from pubpriv.mixture.job import MixtureJob, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.steps import plain as plain_runner
 
 pytestmark = pytest.mark.prefect
 
-ANY_REGIME = {"ingest public table", "precondition", "superclustering", "public model"}
+ANY_REGIME = {"ingest public table", "validate public table", "precondition", "superclustering", "public model"}
 """Public tasks that depend on public rows and settings alone."""
 
-PRIVATE = {"ingest private table", "private PCA", "partition", "per-component estimation", "model choice"}
+PRIVATE = {
+    "ingest private table",
+    "validate private table",
+    "private PCA",
+    "partition",
+    "per-component estimation",
+    "model choice",
+}
 AFTER_RELEASES = {"seeding", "weight counting"}
 """Public tasks whose inputs are released answers."""
 
@@ -55,18 +64,18 @@ CASES = {
 def test_plain_and_prefect_bundles_give_the_same_bits(tmp_path, regime):
     """In simulation a flow's estimate is the plain driver's, bit for bit, in every regime."""
     from tasks.guard import safe_flow
-    from tasks.mixture import mixture_steps
+    from tasks.runner import PrefectRunner
 
     d, distance, m, asked, settings = CASES[regime]
     private, public = groups(1500, 1, d, distance), groups(m, 2, d, distance)
 
-    def estimate(**steps):
+    def estimate(runner=plain_runner):
         curator = Curator.simulation(private, budget=parse_budget("zcdp:0.5"), seed=7)
-        return pipeline.estimate_mixture(public, curator, **{"n_components": 2} | settings | steps)
+        return pipeline.estimate_mixture(public, curator, **{"n_components": 2} | settings, runner=runner)
 
     @safe_flow(name=f"simulation, {regime}")
     def simulate():
-        return estimate(steps=mixture_steps(tmp_path / "public-tables"))
+        return estimate(PrefectRunner(tmp_path / "public-tables"))
 
     plain, flown = estimate(), simulate()
     assert plain.diagnostics["regime"] == regime.partition(",")[0]
@@ -124,8 +133,8 @@ class Flown:
 
 
 def _task_name(run) -> str:
-    """`private PCA` of the run `private PCA-0` or `private PCA-3f2`."""
-    return run.name.rpartition("-")[0]
+    """`per-component estimation` of the run `per-component estimation 2 of 2`."""
+    return run.name.partition(" 1 of")[0].partition(" 2 of")[0]
 
 
 @dataclass(frozen=True)
@@ -133,8 +142,8 @@ class World:
     """A registered table, and the job that estimates it."""
 
     url: str
-    job: Callable[..., MixtureJob]
-    fly: Callable[[MixtureJob], Flown]
+    job: Callable[..., Job]
+    fly: Callable[[Job], Flown]
     first: Flown
     second: Flown
 
@@ -152,7 +161,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, prefect_server) -> World:
     """Two releases of one private table through the flow, of which the second can reuse public results."""
-    from flows.estimate_mixture import estimate_mixture, parameters_of
+    from flows.estimate import estimate_mixture
+    from flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("world")
     for name, n in (("private", 1500), ("public", 12)):
@@ -161,11 +171,11 @@ def world(tmp_path_factory, prefect_server) -> World:
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:1"), unit="one patient")
 
-    def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> MixtureJob:
+    def job(release_id: str, n_components: int = 2, budget: str = "zcdp:0.5") -> Job:
         tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-        return MixtureJob(*tables, None, budget, "visits", url, release_id, n_components=n_components)
+        return Job.of(MIXTURE, *tables, None, budget, "visits", url, release_id, n_components=n_components)
 
-    def fly(wanted: MixtureJob) -> Flown:
+    def fly(wanted: Job) -> Flown:
         state = estimate_mixture(parameters_of(wanted), return_state=True)
         return Flown(state.result(), state.state_details.flow_run_id)
 
@@ -179,6 +189,39 @@ def test_every_step_is_a_named_task(world, prefect_server):
     assert {state for states in tasks.values() for state in states} == {"Completed"}
     rounds = [charge["label"] for charge in world.first.estimate.privacy["charges"] if "round" in charge["label"]]
     assert len(tasks["per-component estimation"]) == len(rounds)
+
+
+def test_arrows_follow_the_data(world, prefect_server):
+    """Each task is drawn after those that made its arguments, whatever the driver computed between them."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+
+    world.first.tasks(prefect_server)  # all of them are final
+    with get_client(sync_client=True) as client:
+        mine = FlowRunFilter(id=FlowRunFilterId(any_=[world.first.run_id]))
+        runs = {run.id: run for run in client.read_task_runs(flow_run_filter=mine)}
+    after = {
+        run.name: {runs[each.id].name for inputs in run.task_inputs.values() for each in inputs if hasattr(each, "id")}
+        for run in runs.values()
+    }
+    assert len(after) == len(runs)
+    arrows = [
+        ("ingest public table", "validate public table"),
+        ("ingest private table", "validate private table"),
+        ("validate public table", "precondition"),
+        ("precondition", "superclustering"),
+        ("validate private table", "private PCA"),
+        ("superclustering", "private PCA"),
+        ("private PCA", "seeding"),
+        ("seeding", "partition"),
+        ("partition", "per-component estimation 1 of 2"),
+        ("per-component estimation 1 of 2", "per-component estimation 2 of 2"),
+        ("per-component estimation 2 of 2", "weight counting"),
+        ("per-component estimation 2 of 2", "model choice"),
+        ("public model", "model choice"),
+    ]
+    assert [(earlier, later) for earlier, later in arrows if earlier not in after[later]] == []
+    assert after["ingest public table"] == set()
 
 
 def test_a_second_release_reuses_public_results_and_never_a_private_one(world, prefect_server):

@@ -51,8 +51,8 @@ def test_prefect_adds_little_time_and_no_bits(world):
     The first run beside a ledger makes Prefect's database too, which is told and not held to that.
     """
     plain, _ = _fit(world, "plain", world / "plain.json", "--plain")
-    first, _ = _fit(world, "first", world / "first.json")
-    flown, model = _fit(world, "flown", world / "flown.json")
+    first, _ = _fit(world, "first", world / "first.json", "--prefect")
+    flown, model = _fit(world, "flown", world / "flown.json", "--prefect")
     replay, same = _fit(world, "flown", world / "again.json", "--plain")
     print(f"plain {plain:.1f} s, through Prefect {first:.1f} s and then {flown:.1f} s, replayed without {replay:.1f} s")
     assert model.diagnostics["private_model_chosen"]

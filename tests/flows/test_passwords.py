@@ -8,7 +8,8 @@ import pytest
 from leaks import needles, search
 from stores import PASSWORD
 
-from pubpriv.mixture.job import MixtureJob
+from pubpriv.estimators import MIXTURE
+from pubpriv.jobs import Job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.urls import without_password
@@ -24,12 +25,12 @@ def job(postgres, tmp_path):
         rows = np.random.default_rng(n).standard_normal((n, 2)) + 20.0 * (np.arange(n) % 2)[:, None]
         pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
     tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
-    return lambda shown: MixtureJob(*tables, None, "zcdp:0.5", "visits", shown(url), "r1", n_components=2)
+    return lambda shown: Job.of(MIXTURE, *tables, None, "zcdp:0.5", "visits", shown(url), "r1", n_components=2)
 
 
 def test_a_password_in_a_parameter_is_refused(job):
     """The form does not take it, and its message does not show it."""
-    from flows.estimate_mixture import parameters_of
+    from flows.parameters import parameters_of
 
     with pytest.raises(ValueError, match="PUBPRIV_LEDGER") as refused:
         parameters_of(job(str))
@@ -40,7 +41,8 @@ def test_a_password_in_a_parameter_is_refused(job):
 @pytest.mark.prefect
 def test_a_run_leaves_no_password_with_prefect(job, prefect_server, capfd):
     """A whole run on PostgreSQL: database, logs, results and console hold the URL and not the password."""
-    from flows.estimate_mixture import estimate_mixture, parameters_of
+    from flows.estimate import estimate_mixture
+    from flows.parameters import parameters_of
 
     wanted = job(without_password)
     estimate = estimate_mixture(parameters_of(wanted))

@@ -173,12 +173,14 @@ def at_work(client, deployment, run):
     """The final state of a deployed run, which this process does as a worker's would."""
     from prefect.flow_engine import run_flow_sync
 
-    from flows.estimate_mean import MeanParameters, estimate_mean
+    from flows.estimate import estimate_mean
+    from flows.parameters import form_of
+    from pubpriv.estimators import MEAN
 
     return run_flow_sync(
         estimate_mean,
         flow_run=client.read_flow_run(run.id),
-        parameters={"parameters": MeanParameters(**deployment.parameters["parameters"])},
+        parameters={"parameters": form_of(MEAN)(**deployment.parameters["parameters"])},
         return_type="state",
     )
 

@@ -7,7 +7,7 @@ import pubpriv as pp
 from benchmarks.tables import errors
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.awkward import Scale, assembled, examine, learn_scale
+from pubpriv.gaussian.awkward import Scale, assemble, examine, learn_scale
 from pubpriv.gaussian.ranks import Whole
 from pubpriv.plans import Ask
 
@@ -156,7 +156,7 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
 def test_the_frame_of_the_last_release_leaves_the_others_alone():
     """Whitened columns first, awkward ones over their scale; without awkward columns it is the frame itself."""
     layout = examine(pp.PublicTable.open(table(RARE)[0]))
-    _, matrix = assembled(layout, None, (Scale(2.0, True),)).dense()
+    _, matrix = assemble(layout, None, (Scale(2.0, True),)).dense()
     assert matrix.tolist() == [[0.0, 0.5, 0.0]]
 
 

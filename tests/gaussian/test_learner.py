@@ -20,9 +20,9 @@ from pubpriv.gaussian.errors import predicted_errors
 from pubpriv.gaussian.learner import Measured, pool, typical_radius
 from pubpriv.gaussian.plan import final_theta, joint_question, make_plan, needed
 from pubpriv.gaussian.preconditioner import precondition
-from pubpriv.gaussian.steps import PLAIN
 from pubpriv.plans import Ask
 from pubpriv.privacy.budgets import Purse
+from pubpriv.steps import plain as plain_runner
 
 HALF = pp.ZeroConcentratedDP(0.5)
 estimate_gaussian = partial(pipeline.estimate_gaussian, target="gaussian")
@@ -63,7 +63,7 @@ def test_a_plan_adds_up_to_its_purse(n, d, rho):
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     assert min(ask.price for ask in plan.asks) > 0
     assert len(plan.asks) == 15
-    assert plan.ask("gaussian/final").price >= Fraction(74, 100) * purse.squared_distance(purse.units)
+    assert plan.final.price >= Fraction(74, 100) * purse.squared_distance(purse.units)
 
 
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(4.0, 1e-6)])
@@ -273,20 +273,17 @@ def test_too_few_public_rows_are_refused():
 
 @pytest.mark.parametrize("method", ["learner", "algorithm-2"])
 def test_whoever_runs_the_steps_gets_the_same_bits(method):
-    """Every step of the method passes through the bundle, and values that travel as JSON change nothing."""
+    """Every step of the method passes through the runner, and values that travel as JSON change nothing."""
     called = []
 
-    def around(name, step):
-        def wrapped(*values):
-            called.append(name)
-            return step(*(from_json(json.loads(json.dumps(to_json(v)))) if _travels(v) else v for v in values))
-
-        return wrapped
+    def around(step, place, /, *values):
+        called.append(step.name)
+        return step(*(from_json(json.loads(json.dumps(to_json(v)))) if _travels(v) else v for v in values))
 
     drawn = world(Setting(2000, 3), 1)
     plain, stepped = (
-        estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, 1), method=method, steps=steps)
-        for steps in (PLAIN, PLAIN.wrapped(around))
+        estimate_gaussian(drawn.public, pp.Curator.simulation(drawn.private, HALF, 1), method=method, runner=runner)
+        for runner in (plain_runner, around)
     )
     assert plain.to_json()["covariance"] == stepped.to_json()["covariance"]
     assert plain.to_json()["mean"] == stepped.to_json()["mean"]

@@ -1,5 +1,6 @@
 """The mean: as good as promised, honest about its errors, the same in any units, and clear about bad input."""
 
+import json
 import math
 import re
 from fractions import Fraction
@@ -10,9 +11,9 @@ from scipy.stats import trim_mean
 
 import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.gaussian.mean_plan import make_plan, rehearsal
-from pubpriv.gaussian.steps import PLAIN_MEAN
+from pubpriv.gaussian.mean_plan import make_plan
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -188,7 +189,7 @@ def test_a_run_charges_what_was_rehearsed_and_no_more_than_its_budget(budget):
     if budget == "zcdp:0.5":
         plan = make_plan(HALF_PURSE, 1000, 5, 1)
         assert sum(ask.price for ask in plan.asks) == 1
-        planned = [(q, ask) for q, ask in zip(rehearsal(plan), plan.asks, strict=True)]
+        planned = [(q, ask) for q, ask in zip(plan.questions, plan.asks, strict=True)]
         assert charged == {
             ask.label: tuple(part.noise_scale for part in question.parts.values()) for question, ask in planned
         }
@@ -255,20 +256,28 @@ def test_the_same_run_gives_the_same_bits_and_costs_nothing_again(tmp_path):
         assert len(first.privacy["charges"]) == 2
 
 
-def test_steps_run_through_the_bundle_and_give_the_same_bits():
-    """Wrapped steps are called in order, each private one once, and change nothing."""
+def test_a_plan_that_an_older_version_noted_is_read_with_its_questions():
+    """Asks had no question then; a resumed run rehearses the same ones."""
+    plan = make_plan(Purse(500_000_000_000, "zcdp"), 1000, 5, 2)
+    noted = to_json(plan)
+    for ask in noted["asks"]:
+        del ask["question"]
+    old = from_json(json.loads(json.dumps(noted)))
+    assert [(ask.label, ask.price) for ask in old.asks] == [(ask.label, ask.price) for ask in plan.asks]
+    assert old.questions == plan.questions
+
+
+def test_steps_run_through_the_runner_and_give_the_same_bits():
+    """Steps are run in order, those that repeat say which they are, and whoever runs them changes nothing."""
     seen = []
 
-    def around(name, step):
-        def told(*args, **kwargs):
-            seen.append(name)
-            return step(*args, **kwargs)
-
-        return told
+    def around(step, place, /, *args):
+        seen.append(step.at(place))
+        return step(*args)
 
     public, private = rows()
-    wrapped = fit(public, private, steps=PLAIN_MEAN.wrapped(around))
-    assert seen == ["clipped_mean", "clipped_mean", "combine_means"]
+    wrapped = fit(public, private, runner=around)
+    assert seen == ["clipped mean 1 of 2", "clipped mean 2 of 2", "combine means"]
     assert wrapped.mean.tobytes() == fit(public, private).mean.tobytes()
 
 

@@ -10,7 +10,7 @@ from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measure
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.auto import table_plan, table_rehearsal
+from pubpriv.gaussian.auto import table_plan
 from pubpriv.gaussian.awkward import examine
 from pubpriv.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
 from pubpriv.gaussian.ranks import Whole
@@ -64,7 +64,7 @@ def test_a_rehearsal_prices_what_is_asked(target, awkward):
         rows[:, 1] = 0.0
     layout = examine(pp.PublicTable.open(rows))
     plan = table_plan(Purse(5 * 10**11, "zcdp"), 10_000, layout, target)
-    for ask, question in zip(plan.asks, table_rehearsal(plan, layout), strict=True):
+    for ask, question in zip(plan.asks, plan.questions, strict=True):
         assert ask.price * Fraction(999, 1000) < question.squared_distance <= ask.price
 
 

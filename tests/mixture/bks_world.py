@@ -1,13 +1,11 @@
 """Tables that the paper's algorithms are tried on."""
 
-from dataclasses import replace
-
 import numpy as np
+from runners import instead
 
 import pubpriv as pp
-from pubpriv.mixture.public_model import fit
+from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.scaling import FLOOR
-from pubpriv.mixture.steps import PLAIN
 
 
 def blobs(gap, k=2, d=10, n=4000, m=40, seed=0):
@@ -27,25 +25,22 @@ def one_spherical(public, scaling, k):
     return fit(scaling.apply(public.rows), k, ("spherical", FLOOR), n_init=1)
 
 
-QUICK = replace(PLAIN, public_model=one_spherical)
+QUICK = instead(public_model, one_spherical)
 
 
-def run(public, private, method="bks-scarce", k=2, budget="zcdp:0.5", steps=QUICK, seed=1, **options):
+def run(public, private, method="bks-scarce", k=2, budget="zcdp:0.5", runner=QUICK, seed=1, **options):
     """A simulated run."""
     curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
-    return pp.estimate_mixture(public, curator, n_components=k, method=method, steps=steps, **options)
+    return pp.estimate_mixture(public, curator, n_components=k, method=method, runner=runner, **options)
 
 
-def watched(steps=QUICK):
-    """Steps that note what they were called with and what they gave: (steps, {name: [(arguments, value), ...]})."""
+def watched(runner=QUICK):
+    """A runner that notes what steps were called with and gave: (runner, {name: [(arguments, value), ...]})."""
     seen = {}
 
-    def around(name, step):
-        def noted(*args):
-            value = step(*args)
-            seen.setdefault(name, []).append((args, value))
-            return value
+    def noting(step, place, /, *args):
+        value = runner(step, place, *args)
+        seen.setdefault(step.name, []).append((args, value))
+        return value
 
-        return noted
-
-    return steps.wrapped(around), seen
+    return noting, seen

@@ -7,7 +7,7 @@ import pytest
 from bks_world import QUICK, blobs, run, watched
 
 from pubpriv.errors import InvalidInput
-from pubpriv.mixture.bks.plan import make_plan, rehearsal
+from pubpriv.mixture.bks.plan import make_plan
 from pubpriv.privacy.budgets import Purse, parse_budget
 
 METHODS = ("bks-scarce", "bks-ample")
@@ -80,14 +80,14 @@ def test_one_component_is_measured(method):
 
 @BOTH
 def test_the_same_seed_gives_the_same_bits(method):
-    """A run is a function of rows, budget and seed; wrapped steps give the bits of plain ones."""
+    """A run is a function of rows, budget and seed; another runner gives the bits of the plain one."""
     public, private, _ = blobs(20.0)
     first = run(public, private, method)
-    steps, seen = watched()
-    assert run(public, private, method, steps=steps).mixture == first.mixture
+    runner, seen = watched()
+    assert run(public, private, method, runner=runner).mixture == first.mixture
     assert run(public, private, method, seed=2).mixture != first.mixture
     scarce = {"open_level", "level_pca", "public_query", "private_query"}
-    assert set(seen) == {"precondition", "start_clusters", "estimate_components"} | (
+    assert set(seen) == {"precondition", "start_clusters", "estimate_components", "mixing_weights"} | (
         scarce if method == "bks-scarce" else {"easy_clusters"}
     )
 
@@ -135,8 +135,8 @@ def test_q_priv_is_asked_once_where_public_and_private_rows_disagree():
     for constants, gap in (("practical", 12.0), ("paper", 120.0)):
         public, _, _ = blobs(gap)
         for point in (public[0], 1e9 * np.eye(10)[0]):
-            steps, seen = watched()
-            estimate = run(public, np.tile(point, (4000, 1)), steps=steps, constants=constants)
+            runner, seen = watched()
+            estimate = run(public, np.tile(point, (4000, 1)), runner=runner, constants=constants)
             assert labels_of(estimate) == ["mixture/level-1/pca", "mixture/level-1/query"]
             ((arguments, passed),) = seen["private_query"]
             assert len(arguments[2]) == 1
@@ -152,8 +152,8 @@ def test_a_level_asks_about_each_group_once():
     means = np.c_[corners, np.zeros((4, 4))]
     public = means[np.arange(80) % 4] + generator.normal(size=(80, 6))
     private = means[np.arange(8000) % 4] + generator.normal(size=(8000, 6))
-    steps, seen = watched()
-    estimate = run(public, private, k=4, steps=steps)
+    runner, seen = watched()
+    estimate = run(public, private, k=4, runner=runner)
     assert estimate.converged
     assert far_off_any(estimate.means, means) < 0.4
     levels = [arguments[2] for arguments, _ in seen["private_query"]]
@@ -242,7 +242,7 @@ def test_prices_of_a_plan_sum_to_the_purse(kind, k, levels):
         assert sum((ask.price for ask in plan.asks), Fraction(0)) == purse.squared_distance(purse.units)
         assert len({ask.label for ask in plan.asks}) == len(plan.asks)
         assert sum(ask.label.endswith("query") for ask in plan.asks) == levels
-        for question, ask in zip(rehearsal(plan, d), plan.asks, strict=True):
+        for question, ask in zip(plan.questions, plan.asks, strict=True):
             assert question.squared_distance <= ask.price
 
 
@@ -263,8 +263,8 @@ def test_the_questions_do_not_depend_on_private_rows_but_through_answers():
     public, private, _ = blobs(12.0)
     taken = []
     for rows in (private, private[::-1], np.zeros_like(private)):
-        steps, seen = watched(QUICK)
-        run(public, rows, steps=steps)
+        runner, seen = watched(QUICK)
+        run(public, rows, runner=runner)
         taken.append((seen["open_level"][0], seen["level_pca"][0][0][1:]))
     assert [str(level[0][1]) for level in taken] == [str(taken[0][0][1])] * 3
     assert [str(asked) for _, asked in taken] == [str(taken[0][1])] * 3

@@ -10,6 +10,7 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.pipeline import estimate_mixture
 from pubpriv.privacy.budgets import parse_budget
+from pubpriv.steps import plain
 
 METHODS = ("bks-scarce", "bks-ample")
 
@@ -19,16 +20,16 @@ def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
     """Every argument and value of a step is admitted at the boundary, and its JSON gives it back bit for bit."""
     from tasks.guard import check_crossing
 
-    steps, seen = watched()
+    runner, seen = watched()
     public, private, _ = blobs(12.0, d=6, n=1500)
-    run(public, private, method, budget="zcdp:1", steps=steps)
+    run(public, private, method, budget="zcdp:1", runner=runner)
     for calls in seen.values():
         for arguments, value in calls:
             for item in (*arguments, value):
                 if not isinstance(item, Curator | PublicTable):
                     check_crossing(item)
                     assert from_json(json.loads(json.dumps(to_json(item)))) == item
-    assert len(seen) == (7 if method == "bks-scarce" else 4)
+    assert len(seen) == (8 if method == "bks-scarce" else 5)
 
 
 @pytest.mark.prefect
@@ -37,22 +38,22 @@ def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
 def test_plain_and_prefect_runs_agree(tmp_path):
     """In simulation a flow's estimates are the plain driver's, bit for bit: answers, diagnostics and charges too."""
     from tasks.guard import safe_flow
-    from tasks.mixture import mixture_steps
+    from tasks.runner import PrefectRunner
 
     public, private, _ = blobs(12.0, d=6, n=1500)
 
-    def told(method, **steps):
+    def told(method, runner=plain):
         curator = Curator.simulation(private, budget=parse_budget("zcdp:1"), seed=7)
-        estimate = estimate_mixture(public, curator, n_components=2, method=method, **steps).to_json()
+        estimate = estimate_mixture(public, curator, n_components=2, method=method, runner=runner).to_json()
         del estimate["provenance"]["created"]  # the time of day
         return estimate
 
     @safe_flow(name="simulation, the paper's algorithms")
     def simulate():
-        return [told(method, steps=mixture_steps(tmp_path / "public-tables")) for method in METHODS]
+        return [told(method, PrefectRunner(tmp_path / "public-tables")) for method in METHODS]
 
-    plain = [told(method) for method in METHODS]
-    for estimate, asked in zip(plain, (True, False), strict=True):
+    without = [told(method) for method in METHODS]
+    for estimate, asked in zip(without, (True, False), strict=True):
         assert estimate["diagnostics"]["private_model_chosen"]
         assert ("mixture/level-1/query" in estimate["diagnostics"]["rounds"]) == asked
-    assert simulate() == plain
+    assert simulate() == without

@@ -1,21 +1,19 @@
 """Diagonal and spherical components, and the choice among types: exact, honest, and better where they hold."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from runners import instead
 
 import pubpriv as pp
 from pubpriv.mixture.components import Round
 from pubpriv.mixture.plan import make_plan, spectral_noise
-from pubpriv.mixture.public_model import fit
+from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.shapes import choose_shape, shaped
-from pubpriv.mixture.steps import PLAIN
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
-CHEAP = replace(PLAIN, public_model=lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 TYPES = ("full", "diag", "spherical")
 VARIANCES = {"diag": np.array([1.0, 0.4, 5.0, 1.0, 3.0]), "spherical": np.full(5, 2.0)}
 MEANS = 12 * np.eye(5)[:2]
@@ -35,7 +33,7 @@ def drawn(variances, n=8000, m=30, seed=0, colour=None):
 
 def estimated(public, private, kind, rho=0.1, seed=1):
     curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(rho), seed)
-    return pp.estimate_mixture(public, curator, n_components=2, covariance_type=kind, steps=CHEAP)
+    return pp.estimate_mixture(public, curator, n_components=2, covariance_type=kind, runner=CHEAP)
 
 
 def off(estimate, variances):
@@ -77,7 +75,7 @@ def test_spherical_components_are_asked_for_less():
     assert make_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * make_plan(purse, 8000, 5, 2).noise
     curator = pp.Curator.simulation(drawn(VARIANCES["spherical"])[1], pp.ZeroConcentratedDP(0.1), 1)
     pp.estimate_mixture(
-        drawn(VARIANCES["spherical"])[0], curator, n_components=2, covariance_type="spherical", steps=CHEAP
+        drawn(VARIANCES["spherical"])[0], curator, n_components=2, covariance_type="spherical", runner=CHEAP
     )
     kinds = {line.label.rpartition("/")[2]: line.question for line in curator.statement().charges}
     assert {kinds[label] for label in kinds if "round" in label} == {"Moments"}

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, oracle
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.mixture.plan import make_plan
-from pubpriv.mixture.steps import PLAIN
+from pubpriv.mixture.public_model import public_model
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.kinds import MixtureEstimate
 
@@ -24,12 +25,10 @@ HALF = pp.ZeroConcentratedDP(0.5)
 
 @cache
 def _fallback(columns, rows, scaling, k):
-    return PLAIN.public_model(pp.PublicTable(columns, np.frombuffer(rows).reshape(-1, len(columns))), scaling, k)
+    return public_model(pp.PublicTable(columns, np.frombuffer(rows).reshape(-1, len(columns))), scaling, k)
 
 
-QUICK = dataclasses.replace(
-    PLAIN, public_model=lambda public, scaling, k: _fallback(public.columns, public.rows.tobytes(), scaling, k)
-)
+QUICK = instead(public_model, lambda public, scaling, k: _fallback(public.columns, public.rows.tobytes(), scaling, k))
 """The plain steps, which remember the cross-validated fit of the public rows: most of the time of a small run."""
 
 
@@ -44,7 +43,7 @@ def clusters(k=3, d=4, n=4000, m=40, seed=0, gap=8.0):
 
 def fit(public, private, k, budget=HALF, seed=1, columns=None, **options):
     curator = pp.Curator.simulation(private, budget, seed, columns=columns)
-    return pp.estimate_mixture(public, curator, n_components=k, **{"steps": QUICK, **options})
+    return pp.estimate_mixture(public, curator, n_components=k, **{"runner": QUICK, **options})
 
 
 def whole(estimate, k, d):
@@ -282,7 +281,7 @@ def test_a_plan_spends_its_share_exactly(units, n, d, k, regime, search, kind):
 def test_a_run_charges_its_plan(budget):
     """Every planned question is charged once, in its place, within its price; nearly all of the budget is used."""
     curator = pp.Curator.simulation(clusters()[1], budget, 1)
-    estimate = whole(pp.estimate_mixture(clusters()[0], curator, n_components=3, steps=QUICK), 3, 4)
+    estimate = whole(pp.estimate_mixture(clusters()[0], curator, n_components=3, runner=QUICK), 3, 4)
     charges = curator.statement().charges
     assert sorted(c.label for c in charges) == sorted(estimate.diagnostics["rounds"])
     spent = sum(Fraction(c.cost.split()[0]) for c in charges)
@@ -296,7 +295,7 @@ def test_the_plan_does_not_depend_on_private_rows():
     told = []
     for rows in (private, private[::-1] * 3 + 1, private * np.nan):
         curator = pp.Curator.simulation(rows, HALF, 1)
-        pp.estimate_mixture(public, curator, n_components=3, steps=QUICK)
+        pp.estimate_mixture(public, curator, n_components=3, runner=QUICK)
         told.append([dataclasses.astuple(c) for c in curator.statement().charges])
     assert told[0] == told[1] == told[2]
 
@@ -306,32 +305,30 @@ def test_a_budget_for_the_estimate_is_kept():
     public, private = clusters()
     curator = pp.Curator.simulation(private, HALF, 1)
     tenth = pp.ZeroConcentratedDP(0.1)
-    estimate = pp.estimate_mixture(public, curator, n_components=3, budget=tenth, steps=QUICK)
+    estimate = pp.estimate_mixture(public, curator, n_components=3, budget=tenth, runner=QUICK)
     assert 0.0999 < float(estimate.privacy["spent"].split()[0]) <= 0.1
     with pytest.raises(SpecMismatch):
-        pp.estimate_mixture(public, curator, n_components=2, budget=tenth, steps=QUICK)
+        pp.estimate_mixture(public, curator, n_components=2, budget=tenth, runner=QUICK)
     assert curator.begin("another", {}, "f00").units == 4 * 10**11
     poor = pp.Curator.simulation(private, tenth, 1)
     with pytest.raises(BudgetExceeded):
-        pp.estimate_mixture(public, poor, n_components=3, budget=HALF, steps=QUICK)
+        pp.estimate_mixture(public, poor, n_components=3, budget=HALF, runner=QUICK)
     assert not poor.statement().charges
 
 
 def test_steps_can_be_wrapped():
-    """Any bundle of steps gives the same bits; private steps are called with the curator first."""
+    """Any runner of steps gives the same bits; private steps, and no others, are called with the curator first."""
     called = []
 
-    def around(name, step):
-        def wrapped(*args):
-            called.append((name, type(args[0]).__name__ == "Curator"))
-            return step(*args)
-
-        return wrapped
+    def around(step, place, /, *args):
+        called.append((step, type(args[0]).__name__ == "Curator"))
+        return step(*args)
 
     public, private = clusters()
     few = public[:20]  # so few that a private subspace is needed
-    assert fit(few, private, 3, steps=PLAIN.wrapped(around)).mixture == fit(few, private, 3).mixture
-    private_steps = {name for name, first in called if first}
+    assert fit(few, private, 3, runner=around).mixture == fit(few, private, 3).mixture
+    assert all(step.private == first for step, first in called)
+    private_steps = {step.name for step, first in called if first}
     assert private_steps == {"private_pca", "locate", "estimate_components", "prefer"}
 
 

@@ -1,23 +1,21 @@
 """Which way a run takes follows from public facts, is told in words, and says beforehand what it cannot do."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
+from pubpriv.mixture.forecast import MixtureCase
 from pubpriv.mixture.plan import UNTRUSTED, make_plan
-from pubpriv.mixture.public_model import fit
+from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.steps import PLAIN
-from pubpriv.mixture_forecasts import MixtureCase
 from pubpriv.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
-CHEAP = replace(PLAIN, public_model=lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 
 
 def drawn(m, gap, d=4, k=3, n=3000, seed=0):
@@ -29,7 +27,7 @@ def drawn(m, gap, d=4, k=3, n=3000, seed=0):
 
 def estimated(public, private, k=3, budget=HALF, **options):
     curator = pp.Curator.simulation(private, budget, 1)
-    return pp.estimate_mixture(public, curator, n_components=k, steps=CHEAP, **options)
+    return pp.estimate_mixture(public, curator, n_components=k, runner=CHEAP, **options)
 
 
 # --- the choice ----------------------------------------------------------------------------------------------
@@ -87,8 +85,8 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
     curator = pp.Curator.simulation(private, HALF, 1)
     with pytest.MonkeyPatch.context() as earlier:
         earlier.setattr("pubpriv.mixture.regimes.PLENTY", 1e9)
-        first = pp.estimate_mixture(public, curator, n_components=3, steps=CHEAP)
-    again = pp.estimate_mixture(public, curator, n_components=3, steps=CHEAP)
+        first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
+    again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     assert again.mixture == first.mixture
     assert again.privacy == first.privacy
     assert "earlier version" in again.diagnostics["regime_reason"]
@@ -161,7 +159,7 @@ def test_a_plan_says_beforehand_that_noise_drowns_covariances():
 def test_a_plan_asks_at_least_what_the_run_asks_at_the_same_prices(options):
     """Every charge of a run is a step of the plan made from the same public rows, at the same price."""
     public, private = drawn(30, 30.0, d=6)
-    estimate = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), steps=CHEAP, **options)
+    estimate = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), runner=CHEAP, **options)
     case = MixtureCase.of(pp.PublicTable.open(public), MixtureSettings(**options))
     planned = {step.label: (step.question, step.price) for step in plan_of(case, len(private), HALF).steps}
     charged = {line["label"]: (line["question"], line["cost"]) for line in estimate.privacy["charges"]}

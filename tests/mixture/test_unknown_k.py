@@ -1,10 +1,10 @@
 """A run without a number of components finds those that lie apart, cuts no Gaussian, and spends what it planned."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
@@ -13,15 +13,17 @@ from pubpriv.data.pairs import BINS, PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.mixture.plan import make_plan, searched
-from pubpriv.mixture.public_model import fit
+from pubpriv.mixture.public_model import fit, public_model
 from pubpriv.mixture.regimes import searching
-from pubpriv.mixture.routes import Run, search
+from pubpriv.mixture.routes import Scene, search
+from pubpriv.mixture.scaling import precondition
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.steps import PLAIN
+from pubpriv.mixture.supercluster import supercluster
 from pubpriv.mixture.unknown import apart
+from pubpriv.steps import Execution
 
 HALF = pp.ZeroConcentratedDP(0.5)
-CHEAP = replace(PLAIN, public_model=lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 """The plain steps without the cross-validation of the public candidate, which is most of the time of a small run."""
 
 
@@ -29,11 +31,11 @@ def found(public, private, budget=HALF, seed=1, **options):
     """How many components the search finds, without the rounds that follow it."""
     curator = pp.Curator.simulation(private, budget, seed)
     rows, settings = pp.PublicTable.open(public, list(curator.columns)), MixtureSettings(**options)
-    run = Run(curator, rows, PLAIN.precondition(rows), settings, PLAIN)
+    scene = Scene(Execution(curator, "mixture"), rows, precondition(rows), settings)
     most = min(settings.most, len(public))
     purse = curator.begin("mixture", settings.configuration(), rows.sha256)
     plan = make_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
-    return search(run, PLAIN.supercluster(rows, run.scaling, most), plan).n_components
+    return search(scene, supercluster(rows, scene.scaling, most), plan).n_components
 
 
 def gaussian(d, n, generator, condition=10.0):
@@ -128,14 +130,14 @@ def three():
     """A run that finds three components of at most six, with its curator."""
     public, private = drawn(3, 10)
     curator = pp.Curator.simulation(private, HALF, 1)
-    return pp.estimate_mixture(public, curator, max_components=6, steps=CHEAP), curator
+    return pp.estimate_mixture(public, curator, max_components=6, runner=CHEAP), curator
 
 
 def test_a_run_finds_k_and_goes_on_as_if_it_were_known(three):
     """Three components, means as near as those of a run that is told so; what was tried is in the diagnostics."""
     estimate, _ = three
     public, private = drawn(3, 10)
-    told = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), n_components=3, steps=CHEAP)
+    told = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), n_components=3, runner=CHEAP)
     assert len(estimate.weights) == 3
 
     def off(model):
@@ -165,7 +167,7 @@ def test_one_gaussian_stays_whole(d):
     generator = np.random.default_rng(d)
     rows = gaussian(d, 4030, generator)
     curator = pp.Curator.simulation(rows[30:], HALF, d)
-    estimate = pp.estimate_mixture(rows[:30], curator, steps=CHEAP)
+    estimate = pp.estimate_mixture(rows[:30], curator, runner=CHEAP)
     assert estimate.weights.tolist() == [1.0]
     assert np.abs(estimate.means[0] - rows.mean(axis=0)).max() < 0.3 * rows.std(axis=0).max()
 
@@ -198,8 +200,8 @@ def test_columns_of_few_values_have_steps_and_their_points_are_spread_over_them(
     whole = np.rint(2 * generator.normal(size=200))
     rows = np.c_[whole, whole / 2, generator.normal(size=200), np.full(200, 3.0)]
     public = pp.PublicTable.open(rows)
-    scaling = PLAIN.precondition(public)
-    groups = PLAIN.supercluster(public, scaling, 2)
+    scaling = precondition(public)
+    groups = supercluster(public, scaling, 2)
     assert np.array(groups.steps) * scaling.scale == pytest.approx([1.0, 0.5, 0.0, 0.0])
     moved = np.array(groups.points) - scaling.apply(rows)
     assert (np.abs(moved) <= np.array(groups.steps) / 2).all()
@@ -215,9 +217,7 @@ def test_groups_that_public_rows_make_up_are_not_believed():
     """Four public rows in two far pairs look like two groups; the private rows between them say one."""
     generator = np.random.default_rng(0)
     public = np.array([[-1.0], [-1.01], [1.0], [1.01]])
-    assert (
-        PLAIN.supercluster(pp.PublicTable.open(public), PLAIN.precondition(pp.PublicTable.open(public)), 2).count == 2
-    )
+    assert supercluster(pp.PublicTable.open(public), precondition(pp.PublicTable.open(public)), 2).count == 2
     assert found(public, generator.normal(size=(5000, 1))) == 1
 
 
@@ -240,7 +240,7 @@ def test_groups_of_different_scale_are_told_apart():
 def test_few_public_rows_and_extreme_numbers_are_no_trouble(m, options):
     """Never more components than public rows or than asked for; the model is whole."""
     public, private = drawn(2, 3, n=1000, m=m)
-    estimate = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), steps=CHEAP, **options)
+    estimate = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), runner=CHEAP, **options)
     assert 1 <= len(estimate.weights) <= min(m, options.get("max_components", 8), 2)
 
 

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 THEIRS = [f"estimate-{each}" for each in ("mixture/rand-people-mixture", "gaussian/rand-people-gaussian")]
-EXAMPLES = {"rand-people-mixture", "rand-people-gaussian", "sensors-mean", "nightly"}
+EXAMPLES = {"rand-people-mixture", "rand-people-gaussian", "sensors-mean", "machines-mixture", "nightly"}
 
 
 OWN = """

@@ -18,20 +18,20 @@ RUN = """
 import json, sys
 from pathlib import Path
 import threadpoolctl
-from pubpriv.gaussian.job import GaussianJob, MeanJob, run_gaussian, run_mean
+from pubpriv.jobs import Job, run_job
 folder, told = sys.argv[1:]
 common = f"{folder}/private.parquet", f"{folder}/public.parquet", None, "zcdp:0.2", "visits", f"sqlite:///{folder}/ledger.db"
 jobs = {
-    "auto": GaussianJob(*common, "auto"),
-    "gaussian": GaussianJob(*common, "gaussian", target="gaussian"),
-    "moments": GaussianJob(*common, "moments", target="moments"),
-    "algorithm-2": GaussianJob(*common, "algorithm-2", method="algorithm-2"),
-    "mean": MeanJob(*common, "mean", covariance=f"{folder}/sigma.csv"),
-    "coinpress": MeanJob(*common, "coinpress", covariance=f"{folder}/sigma.csv", method="coinpress"),
+    "auto": Job.of(GAUSSIAN, *common, "auto"),
+    "gaussian": Job.of(GAUSSIAN, *common, "gaussian", target="gaussian"),
+    "moments": Job.of(GAUSSIAN, *common, "moments", target="moments"),
+    "algorithm-2": Job.of(GAUSSIAN, *common, "algorithm-2", method="algorithm-2"),
+    "mean": Job.of(MEAN, *common, "mean", covariance=f"{folder}/sigma.csv"),
+    "coinpress": Job.of(MEAN, *common, "coinpress", covariance=f"{folder}/sigma.csv", method="coinpress"),
 }
 models = {}
 for name, job in jobs.items():
-    models[name] = (run_mean if job.kind == "mean" else run_gaussian)(job).to_json()
+    models[name] = run_job(job).to_json()
     del models[name]["provenance"]["created"]
 Path(told).write_text(json.dumps(models))
 print({i["architecture"] for i in threadpoolctl.threadpool_info() if i["internal_api"] == "openblas"})

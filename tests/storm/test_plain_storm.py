@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, processes, register, run
 
-from pubpriv.mixture.steps import Step, watcher
+from pubpriv.steps import Runner, watcher
 
 KILLS = 200
 STORMS = 250
@@ -42,10 +42,10 @@ pytestmark = [pytest.mark.storm, pytest.mark.timeout(3600)]
 def told(folder: str, models: tuple[str, ...], reached: Connection) -> None:
     """Make the ledger if it is not there, run the job once for each model file, and tell which step begins."""
 
-    def watch(name: str, step: Step) -> Step:
-        def watched(*args, **kwargs):
-            reached.send(name)
-            return step(*args, **kwargs)
+    def watch(runner: Runner) -> Runner:
+        def watched(step, place, /, *args, **kwargs):
+            reached.send(step.name)
+            return runner(step, place, *args, **kwargs)
 
         return watched
 

@@ -42,7 +42,7 @@ AT_ONCE = 2
 PATIENCE = 60
 """Seconds in which a server that lost its flow has to end."""
 
-BEGUN, DONE = "reading the public table", "model written"
+BEGUN, DONE = "ingest public table", "model written"
 """What the command says when its flow begins, and at its end: it names every step between."""
 
 pytestmark = [
@@ -73,7 +73,7 @@ class Flow:
         self.said: list[str] = []
         self.started: set[tuple[int, str]] = set()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from cli.main import main; main()", "fit", "mixture", *words],
+            [sys.executable, "-c", "from cli.main import main; main()", "fit", "mixture", "--prefect", *words],
             env={**settings, "PYTHONPATH": os.pathsep.join(["", *sys.path])},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

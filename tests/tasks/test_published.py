@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import pubpriv as pp
-from pubpriv.gaussian.job import MeanJob
+from pubpriv.estimators import MEAN
+from pubpriv.jobs import Job
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.prefect
@@ -38,7 +39,8 @@ class Flown:
 def world(tmp_path_factory, prefect_server):
     """Runs r1 and r2 of one dataset, r3 for which there is no room, and the folder of all files."""
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean, parameters_of
+    from flows.estimate import estimate_mean
+    from flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("published")
     for name, n in (("private", 1500), ("public", 8)):
@@ -52,7 +54,7 @@ def world(tmp_path_factory, prefect_server):
 
     def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
         tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-        wanted = parameters_of(MeanJob(*tables, None, budget, "ward.7", url, release_id))
+        wanted = parameters_of(Job.of(MEAN, *tables, None, budget, "ward.7", url, release_id))
         state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
         return Flown(state, _artifacts(state.state_details.flow_run_id), deployment_id)
 
@@ -140,7 +142,7 @@ def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     folder, _ = world
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
     tables = str(folder / "private.parquet"), str(folder / "public.parquet")
-    run(MeanJob(*tables, None, "zcdp:0.25", "ward.7", f"sqlite:///{folder}/ledger.db", "r2"), plain=True)
+    run(Job.of(MEAN, *tables, None, "zcdp:0.25", "ward.7", f"sqlite:///{folder}/ledger.db", "r2"), flown=False)
     kept, again = (root / "models" / "ward.7" for root in (folder / "out", tmp_path))
     r2 = {"r2.json", "r2.parquet", "r2.html", "latest.json"}
     assert {path.name for path in again.iterdir()} == r2 | {".lock"}
@@ -163,7 +165,7 @@ def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatc
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
-    job = MeanJob("private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
+    job = Job.of(MEAN, "private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
     with pytest.raises(InvalidInput, match=r"is no name for a file|cannot be written"), refusals_told(job):
         pytest.fail("the run began")
 
@@ -205,7 +207,7 @@ def test_automations_are_registered_once(prefect_server):
     from prefect.client.orchestration import get_client
 
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean
+    from flows.estimate import estimate_mean
 
     identity = _deployment(estimate_mean)
     name = "pubpriv: pause once when its budget is used up"
@@ -222,21 +224,21 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     from pubpriv.data import progress
     from pubpriv.data.questions import Counts
     from pubpriv.data.regions import Everything
-    from tasks.follow import followed
-    from tasks.guard import crossing, private_task, safe_flow
+    from pubpriv.steps import ONLY, step
+    from tasks.guard import safe_flow
+    from tasks.runner import PrefectRunner
 
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.001)
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
     curator = pp.Curator.simulation(np.zeros((3_000_000, 2)), pp.parse_budget("zcdp:1"), seed=1)
 
+    @step(title="count rows", private=True)
     def count_rows(curator, label):
         return float(curator.release(Counts.priced(Everything(), Fraction(1, 4)), label).values["count"][0])
 
-    step = private_task(name="count rows")(followed("count rows", count_rows))
-
     @safe_flow(name="one count")
     def counting() -> None:
-        crossing(step, "unused")(curator, "n")
+        PrefectRunner("unused")(count_rows, ONLY, curator, "n")
 
     state = counting(return_state=True)
     assert state.is_completed()
@@ -266,7 +268,7 @@ def test_a_run_that_gives_no_sign_of_life_has_crashed(prefect_server):
     from prefect.states import Running
 
     from flows.automations import ensure_automations
-    from flows.estimate_mean import estimate_mean
+    from flows.estimate import estimate_mean
 
     ensure_automations("silent", [], heartbeat_seconds=4)
     tags = {"ours": "pubpriv", "theirs": "other"}

@@ -11,8 +11,10 @@ from pubpriv.mixture.bks.queries import search, split_of
 from pubpriv.mixture.bks.tree import Tree
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
+from pubpriv.steps import step
 
 
+@step(title="partition by public rows")
 @one_thread
 def easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: float, constants: str) -> Tree:
     """Groups of public points, each split by a ball in its own top k directions while one passes Q_pub.

@@ -4,16 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
+from pubpriv.mixture.bks.ample import easy_clusters
 from pubpriv.mixture.bks.constants import CONSTANTS, least_public
 from pubpriv.mixture.bks.plan import BksPlan
-from pubpriv.mixture.bks.queries import Split, grown
-from pubpriv.mixture.bks.tree import Level, Tree
+from pubpriv.mixture.bks.private import level_pca, private_query
+from pubpriv.mixture.bks.queries import grown, public_query
+from pubpriv.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.scaling import Scaling
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.steps import MixtureSteps
+from pubpriv.steps import Execution
 
 
 @dataclass(frozen=True)
@@ -31,24 +32,16 @@ class Clustering:
     failure: str | None
 
 
-def easy_clustering(
-    rows: PublicTable, scaling: Scaling, n: int, settings: MixtureSettings, steps: MixtureSteps
-) -> Clustering:
+def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings) -> Clustering:
     """Algorithm 9: public points alone."""
-    k = settings.most
-    tree: Tree = steps.easy_clusters(rows, scaling, n, k, settings.smallest_weight, settings.constants)
+    n, k = run.curator.n_rows, settings.most
+    tree = run(easy_clusters, rows, scaling, n, k, settings.smallest_weight, settings.constants)
     short = f"only {len(tree.groups)} of {k} groups were found: no ball around a public point passes Q_pub"
     return Clustering(tree, (), None if len(tree.groups) == k else short)
 
 
 def hard_clustering(
-    rows: PublicTable,
-    curator: Curator,
-    scaling: Scaling,
-    level: Level,
-    settings: MixtureSettings,
-    plan: BksPlan,
-    steps: MixtureSteps,
+    rows: PublicTable, run: Execution, scaling: Scaling, level: Level, settings: MixtureSettings, plan: BksPlan
 ) -> Clustering:
     """Algorithm 6, a level of the tree at a time, from its first `level` on.
 
@@ -59,25 +52,27 @@ def hard_clustering(
     k, weight, constants = settings.most, settings.smallest_weight, settings.constants
     least = least_public(CONSTANTS[constants], len(rows.rows), weight)
     asked: list[str] = []
-    for number in range(1, plan.levels + 1):
+    for number, asks in enumerate(plan.levels, start=1):
         if len(level.tree.groups) == k:
             break
+        here = run.at(f"(level {number})")
         where = f"only {len(level.tree.groups)} of {k} groups were found: on level {number} of the tree, "
         if not level.tree.open:
             short = f"{where}no group has the {2 * least:.0f} public points that it takes to split it"
             return Clustering(level.tree, tuple(asked), short)
         subspaces = _whole(level, len(rows.columns))
-        if k < len(rows.columns):
-            asked.append(f"mixture/level-{number}/pca")
-            subspaces = steps.level_pca(curator, level, k, plan.ask(asked[-1]))
-        splits: tuple[Split, ...] = steps.public_query(rows, scaling, level, subspaces, weight, constants)
+        if asks.pca is not None:
+            asked.append(asks.pca.label)
+            subspaces = here(level_pca, level, k, asks.pca)
+        splits = here(public_query, rows, scaling, level, subspaces, weight, constants)
         if not splits:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub")
-        asked.append(f"mixture/level-{number}/query")
-        passed = steps.private_query(curator, level.tree, splits, weight, constants, plan.ask(asked[-1]))
+        asked.append(asks.query.label)
+        passed = here(private_query, level.tree, splits, weight, constants, asks.query)
         if not passed:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)")
-        level = steps.open_level(rows, scaling, grown(level, passed, k), k, weight, constants)
+        below = run.at(f"(level {number + 1})")
+        level = below(open_level, rows, scaling, grown(level, passed, k), k, weight, constants)
     return Clustering(level.tree.closing(), tuple(asked), None)
 
 

@@ -9,17 +9,18 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
 from pubpriv.mixture.bks.constants import CONSTANTS, least_private
-from pubpriv.mixture.bks.estimate import mixing_weights
-from pubpriv.mixture.bks.plan import BksPlan, count_sd, make_plan, rehearsal
+from pubpriv.mixture.bks.estimate import mixing_weights, start_clusters
+from pubpriv.mixture.bks.plan import BksPlan, count_sd, make_plan
 from pubpriv.mixture.bks.requirement import requirement
-from pubpriv.mixture.bks.tree import Level, Tree
-from pubpriv.mixture.components import Floors, Round
+from pubpriv.mixture.bks.tree import Level, Tree, open_level
+from pubpriv.mixture.components import Floors, Round, estimate_components
 from pubpriv.mixture.plan import UNTRUSTED
-from pubpriv.mixture.scaling import Scaling
+from pubpriv.mixture.public_model import public_model
+from pubpriv.mixture.scaling import Scaling, precondition
 from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.steps import MixtureSteps
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture
+from pubpriv.steps import Execution
 
 UNEQUAL = 30.0
 """Column scales further apart than this are worth a warning: balls measure all columns alike."""
@@ -44,14 +45,7 @@ class Outcome:
     diagnostics: dict[str, Any]
 
 
-def estimate_bks(
-    rows: PublicTable,
-    curator: Curator,
-    settings: MixtureSettings,
-    purse: Purse,
-    budget: Budget,
-    steps: MixtureSteps,
-) -> Outcome:
+def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget) -> Outcome:
     """A mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
 
     Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
@@ -59,11 +53,10 @@ def estimate_bks(
 
     Args:
         rows: public rows.
-        curator: the run, begun.
+        run: begun.
         settings: method, constants, k and smallest weight.
         purse: the method's share.
         budget: whose kind, epsilon and delta the theorem is told for.
-        steps: who runs the steps.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -71,24 +64,25 @@ def estimate_bks(
 
     Privacy: at most the sum of the plan's prices, all Gaussian.
     """
-    standard: Scaling = steps.precondition(rows)
+    curator = run.curator
+    standard = run(precondition, rows)
     scaling = one_scale(standard)
-    level, plan = _planned(rows, curator, scaling, settings, purse, steps)
-    curator.rehearse(rehearsal(plan, len(rows.columns)))
+    level, plan = _planned(rows, run, scaling, settings, purse)
+    curator.rehearse(plan.questions)
     if level is None:
-        clustering = easy_clustering(rows, scaling, curator.n_rows, settings, steps)
+        clustering = easy_clustering(rows, run, scaling, settings)
     else:
-        clustering = hard_clustering(rows, curator, scaling, level, settings, plan, steps)
+        clustering = hard_clustering(rows, run, scaling, level, settings, plan)
     if clustering.failure is not None:
-        model: Mixture = steps.public_model(rows, standard, settings.most)
+        model = run(public_model, rows, standard, settings.most)
         told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, None)
         return Outcome(model, None, standard, False, told)
-    start = steps.start_clusters(rows, scaling, clustering.tree.partition)
-    last = _measured(curator, scaling, clustering.tree, start.mixture, start.floors, plan, steps)
+    start = run(start_clusters, rows, scaling, clustering.tree.partition)
+    last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
     told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, last)
     told["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
-    return Outcome(replace(last.mixture, weights=mixing_weights(last)), last, scaling, complete, told)
+    return Outcome(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
 
 
 def one_scale(scaling: Scaling) -> Scaling:
@@ -98,30 +92,23 @@ def one_scale(scaling: Scaling) -> Scaling:
 
 
 def _planned(
-    rows: PublicTable, curator: Curator, scaling: Scaling, settings: MixtureSettings, purse: Purse, steps: MixtureSteps
+    rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings, purse: Purse
 ) -> tuple[Level | None, BksPlan]:
     """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
-    k, n, d = settings.most, curator.n_rows, len(rows.columns)
+    k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
     if settings.method == "bks-ample":
         return None, make_plan(purse, n, d, k, 0)
-    level: Level = steps.open_level(rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
+    level = run.at("(level 1)")(open_level, rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
     return level, make_plan(purse, n, d, k, k - len(level.tree.groups))
 
 
-def _measured(
-    curator: Curator,
-    scaling: Scaling,
-    tree: Tree,
-    mixture: Mixture,
-    floors: Floors,
-    plan: BksPlan,
-    steps: MixtureSteps,
-) -> Round:
+def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
     """Every group's Gaussian and weight, round by round, each from the estimate before it."""
-    first, *others = plan.starting("mixture/round-")
-    last: Round = steps.estimate_components(curator, scaling, mixture, floors, first, tree.partition)
-    for ask in others:
-        last = steps.estimate_components(curator, scaling, last.mixture, floors, ask, tree.partition)
+    first, *others = plan.rounds
+    rounds = [run.at(f"{number} of {1 + len(others)}") for number in range(1, 2 + len(others))]
+    last = rounds[0](estimate_components, scaling, mixture, floors, first, tree.partition)
+    for here, ask in zip(rounds[1:], others, strict=True):
+        last = here(estimate_components, scaling, last.mixture, floors, ask, tree.partition)
     return last
 
 
@@ -168,8 +155,8 @@ def _told(
         "separation": separation,
         "n_components": k,
         "groups": len(clustering.tree.groups),
-        "levels": plan.levels,
-        "rounds": [*clustering.asked, *(ask.label for ask in plan.starting("mixture/round-") if last is not None)],
+        "levels": len(plan.levels),
+        "rounds": [*clustering.asked, *(ask.label for ask in plan.rounds if last is not None)],
         "covariance_noise": noise,
         "private_model_chosen": last is not None,
         "warnings": warnings + ([unmet] if unmet else []),

@@ -16,6 +16,7 @@ from pubpriv.mixture.bks.constants import ALPHA
 from pubpriv.mixture.components import Floors, Round
 from pubpriv.mixture.scaling import FLOOR, Scaling
 from pubpriv.released.law import Mixture
+from pubpriv.steps import step
 
 COLUMNS_FROM = 10
 """From so many degrees of freedom on, columns have scales of their own inside groups."""
@@ -33,6 +34,7 @@ class Start:
     floors: Floors
 
 
+@step(title="start from public rows")
 def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start:
     """Mean of each group's public points, and their spread with the scatter of that mean added.
 
@@ -60,6 +62,7 @@ def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start
     return Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
 
 
+@step(title="weight counting")
 def mixing_weights(last: Round) -> tuple[float, ...]:
     """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
     shares = np.array(last.counts) / sum(last.counts)

@@ -9,8 +9,17 @@ from pubpriv.data.questions import Counts, LiftedGram, Question
 from pubpriv.data.regions import Cells
 from pubpriv.mixture.bks.constants import SHARES
 from pubpriv.mixture.plan import FIRST_ROUND, GRAM_SHARES, TWO_ROUNDS_BELOW, spectral_noise
-from pubpriv.plans import Plan, split_purse
+from pubpriv.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
+
+
+@public_value
+@dataclass(frozen=True)
+class LevelAsks:
+    """Questions of one level of the tree: principal components of its groups (None: all of R^d), and one Q_priv."""
+
+    pca: Ask | None
+    query: Ask
 
 
 @public_value
@@ -23,10 +32,12 @@ class BksPlan(Plan):
     Attributes:
         n_components: k.
         levels: of the tree, at most k - 1: each level that splits nothing is the last, and k groups end it.
+        rounds: that measure the components.
     """
 
     n_components: int
-    levels: int
+    levels: tuple[LevelAsks, ...]
+    rounds: tuple[Ask, ...]
 
 
 def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
@@ -34,34 +45,39 @@ def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
 
     The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
     """
-    steps = [step for step in SHARES if step == "query" or d > k]
-    shares = {f"level-{i}/{step}": SHARES[step] / levels for i in range(1, levels + 1) for step in steps}
-    left = 1 - sum(shares.values(), Fraction(0))
-    if spectral_noise(float(FIRST_ROUND * left) * purse.rho, d, n / k) < TWO_ROUNDS_BELOW:
-        shares |= {"round-1": FIRST_ROUND * left, "round-2": (1 - FIRST_ROUND) * left}
-    else:
-        shares |= {"round-1": left}
-    return BksPlan(split_purse(purse, "mixture", shares), k, levels)
-
-
-def rehearsal(plan: BksPlan, d: int) -> list[Question]:
-    """Questions of the largest sizes and of the prices of `plan`, about nothing: what `Curator.rehearse` checks."""
-    k = plan.n_components
     frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
     groups = Cells(frames, (0.0,) * k)
     shells = Cells(frames * 3, (0.0,) * (3 * k))
-    questions: list[Question] = []
-    for ask in plan.asks:
-        if ask.label.endswith("/pca"):
-            questions.append(LiftedGram.second_moment(groups, frames, radii, ask.price))
-        elif ask.label.endswith("/query"):
-            questions.append(Counts.priced(shells, ask.price))
-        else:
-            questions.append(LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES))
-    return questions
+
+    def pca(ask: Ask) -> Question:
+        return LiftedGram.second_moment(groups, frames, radii, ask.price)
+
+    def query(ask: Ask) -> Question:
+        return Counts.priced(shells, ask.price)
+
+    def measure(ask: Ask) -> Question:
+        return LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES)
+
+    blanks = {"pca": pca, "query": query}
+    steps = [step for step in SHARES if step == "query" or d > k]
+    shares: dict[str, tuple[Fraction, Blank]] = {
+        f"level-{i}/{step}": (SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
+    }
+    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+    if spectral_noise(float(FIRST_ROUND * left) * purse.rho, d, n / k) < TWO_ROUNDS_BELOW:
+        shares |= {"round-1": (FIRST_ROUND * left, measure), "round-2": ((1 - FIRST_ROUND) * left, measure)}
+    else:
+        shares |= {"round-1": (left, measure)}
+    asks = split_purse(purse, "mixture", shares)
+    return BksPlan(
+        asks=tuple(asks.values()),
+        n_components=k,
+        levels=tuple(LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)),
+        rounds=tuple(asks[name] for name in ("round-1", "round-2") if name in asks),
+    )
 
 
 def count_sd(plan: BksPlan) -> float:
     """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
-    prices = [float(ask.price) for ask in plan.asks if ask.label.endswith("/query")]
+    prices = [float(level.query.price) for level in plan.levels]
     return (2 / min(prices)) ** 0.5 if prices else 0.0

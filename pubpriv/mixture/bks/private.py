@@ -11,8 +11,10 @@ from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.plans import Ask
+from pubpriv.steps import step
 
 
+@step(title="private PCA", private=True)
 @one_thread
 def level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
     """The top k directions of each open group about its centre: algorithm 4 for a whole level.
@@ -29,6 +31,7 @@ def level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Su
     return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
 
 
+@step(title="partition", private=True)
 def private_query(
     curator: Curator, tree: Tree, splits: tuple[Split, ...], weight: float, constants: str, ask: Ask
 ) -> tuple[Split, ...]:

@@ -13,6 +13,7 @@ from pubpriv.mixture.bks.tree import Level, Tree
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.pca import Subspaces
 from pubpriv.mixture.scaling import Scaling
+from pubpriv.steps import step
 
 
 @public_value
@@ -49,6 +50,7 @@ class Found:
     cut: float
 
 
+@step(title="public query")
 @one_thread
 def public_query(
     rows: PublicTable, scaling: Scaling, level: Level, subspaces: Subspaces, weight: float, constants: str

@@ -16,6 +16,7 @@ from pubpriv.mixture.bks.constants import CONSTANTS, Constants, least_public
 from pubpriv.mixture.bks.supercluster import supercluster
 from pubpriv.mixture.linear import one_thread
 from pubpriv.mixture.scaling import Scaling
+from pubpriv.steps import step
 
 BEYOND = 1.1
 """A tight clip radius over the norm of the furthest public point."""
@@ -70,6 +71,7 @@ class Level:
     radii: tuple[float, ...]
 
 
+@step(title="superclustering")
 @one_thread
 def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: float, constants: str) -> Level:
     """Superclusters (algorithm 3) of the tree's open groups, until there are k groups in all.

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from pubpriv.data.questions import LiftedGram, Moments, Question
+from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
@@ -102,7 +102,7 @@ class MixtureCase:
             Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
             for of, unit, best, noise, public in rows
         )
-        return Forecast(plan, tuple(self._questions(plan)), errors)
+        return Forecast(plan, errors)
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""
@@ -119,8 +119,7 @@ class MixtureCase:
         if self.settings.n_components is None:
             told.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            ask = plan.ask("mixture/guard")
-            least = CLEARLY * 2 * score_bound(n, self.d, ask) / math.sqrt(float(ask.price)) / n
+            least = CLEARLY * 2 * score_bound(n, self.d, plan.guard) / math.sqrt(float(plan.guard.price)) / n
             told.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
@@ -145,13 +144,9 @@ class MixtureCase:
             levels = k - self.groups if settings.method == "bks-scarce" else 0
             return paper_plan.make_plan(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
-        return default_plan.make_plan(purse, n, self.d, k, self.regime.name, settings.covariance_type, most)
-
-    def _questions(self, plan: Plan) -> list[Question]:
-        if isinstance(plan, default_plan.MixturePlan):
-            return default_plan.rehearsal(plan, self.d, self.groups)
-        assert isinstance(plan, paper_plan.BksPlan)
-        return paper_plan.rehearsal(plan, self.d)
+        return default_plan.make_plan(
+            purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
+        )
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
         """Of count, sum and second moment (spherical: of the variance) of a component in the last round."""

@@ -1,0 +1,15 @@
+"""All estimators: the one list that commands, flows, forms, deployment files, plans and tests go through."""
+
+from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.gaussian import GAUSSIAN
+from pubpriv.estimators.mean import MEAN
+from pubpriv.estimators.mixture import MIXTURE
+
+__all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator", "estimator_named"]
+
+ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE)
+
+
+def estimator_named(name: str) -> Estimator:
+    """The estimator of this name."""
+    return next(estimator for estimator in ESTIMATORS if estimator.name == name)

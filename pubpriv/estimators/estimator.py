@@ -1,0 +1,80 @@
+"""What an estimator is to everything above it: commands, flows, forms, deployment files, plans, audits and tests.
+
+Nothing heavy is loaded by this module or by a declaration; the functions of an estimator load what they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.settings import Settings
+
+if TYPE_CHECKING:
+    from pubpriv.curator import Curator
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.forecasts import Case, Size
+    from pubpriv.privacy.budgets import Budget
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.steps import Runner
+
+
+def _no_advice(settings: Any, public: PublicTable) -> tuple[str, ...]:
+    del settings, public
+    return ()
+
+
+def _any_size(settings: Any, public: PublicTable, n_private: int, budget: Budget) -> None:
+    del settings, public, n_private, budget
+
+
+def _no_files(settings: Any) -> tuple[str, ...]:
+    del settings
+    return ()
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What is looked at before a run is opened. Each takes the settings first; all raise `InvalidInput`.
+
+    Attributes:
+        public: gives the public rows that fit the settings.
+        size: refuses a run that is known beforehand to be too small, with the n or the budget that would do.
+        advice: says of public rows that will do, but not well, why.
+        files: names the files that the settings name.
+    """
+
+    public: Callable[[Any, PublicTable], PublicTable]
+    size: Callable[[Any, PublicTable, int, Budget], None] = _any_size
+    advice: Callable[[Any, PublicTable], tuple[str, ...]] = _no_advice
+    files: Callable[[Any], tuple[str, ...]] = _no_files
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """An estimator, declared.
+
+    Attributes:
+        name: `mean`: of the command `fit mean`, of the flow `estimate-mean`, and in deployment files.
+        title: what it estimates, for people.
+        help: of its command.
+        walk: what its flow does, for the UI.
+        plan_help: of its plan.
+        settings: a frozen dataclass; options, forms and files are made of its fields.
+        driver: (settings, public rows, curator, runner) to an estimate.
+        case: (settings, public rows or how many there will be) to what prices and predicts a run.
+        checks: before anything is spent.
+        makes: kind of the model files, see `pubpriv.released.kinds.KINDS`.
+    """
+
+    name: str
+    title: str
+    help: str
+    walk: str
+    plan_help: str
+    settings: type[Settings]
+    driver: Callable[[Any, PublicTable, Curator, Runner], Estimate]
+    case: Callable[[Any, PublicTable | Size], Case]
+    checks: Checks
+    makes: str

@@ -1,0 +1,83 @@
+"""Settings: what a user may choose of an estimator, said once, in the fields of a plain frozen dataclass.
+
+Options of the command line, forms, deployment files and scikit-learn parameters are made from these fields, so a new
+setting is a field here and the code that uses it.
+"""
+
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, Protocol, get_type_hints
+
+
+class Settings(Protocol):
+    """A frozen dataclass, each field of which is a `setting`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+@dataclass(frozen=True)
+class About:
+    """What people are told of a setting, and what it may be.
+
+    Attributes:
+        help: one sentence or less.
+        name: for people, where it is not that of the field.
+        choices: of a text; none: any.
+        least, most: of a number, bounds included.
+        above: a number must be larger than this.
+        planned: it changes what `pubpriv plan` tells.
+        instead_of: a setting that cannot be given together with this one ...
+        because: ... and why, with the options' names; a sentence.
+    """
+
+    help: str
+    name: str = ""
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    planned: bool = False
+    instead_of: str = ""
+    because: str = ""
+
+
+def setting(default: Any = MISSING, *, default_factory: Any = MISSING, **about: Any) -> Any:
+    """A field of settings; see `About` for what is said of it."""
+    metadata = {"about": About(**about)}
+    if default_factory is not MISSING:
+        return field(default_factory=default_factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting as it was declared.
+
+    Attributes:
+        field: its name in the dataclass.
+        name: its name for people.
+        type: of its values.
+        default: what it is if nobody chooses.
+        about: see `About`.
+    """
+
+    field: str
+    name: str
+    type: Any
+    default: Any
+    about: About
+
+
+def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
+    """The settings in the fields of a dataclass, in order."""
+    types = get_type_hints(cls)
+    found = []
+    for each in fields(cls):
+        about: About = each.metadata["about"]
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        found.append(Setting(each.name, about.name or each.name, types[each.name], default, about))
+    return tuple(found)
+
+
+def chosen(settings: Settings) -> dict[str, Any]:
+    """Values by field; unlike `dataclasses.asdict` as they are."""
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}

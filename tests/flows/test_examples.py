@@ -1,0 +1,33 @@
+"""The example tables: each takes the way through a run that it is there to show."""
+
+import pytest
+
+import pubpriv as pp
+from cli.demo import demo
+from deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
+from pubpriv.errors import InvalidInput
+from pubpriv.steps import plain
+
+
+def test_the_machines_show_private_pca_and_a_partition():
+    """States lie apart and public rows are few, so the run looks for private components; it finds the states."""
+    seen = []
+
+    def noting(step, place, /, *args):
+        seen.append(step.at(place))
+        return plain(step, place, *args)
+
+    private, public = machine_minutes(MINUTES, 1), machine_minutes(BENCH_MINUTES, 2)
+    curator = pp.Curator.simulation(private.to_numpy(), pp.parse_budget("zcdp:0.1"), 1, columns=list(MACHINES))
+    estimate = pp.estimate_mixture(public, curator, n_components=len(STATES), runner=noting)
+    assert {"private PCA", "partition", "per-component estimation 2 of 2", "weight counting"} <= set(seen)
+    assert estimate.diagnostics["regime"] == "separated-scarce"
+    assert estimate.diagnostics["warnings"] == []
+    assert estimate.converged
+    assert estimate.weights == pytest.approx([share for share, _ in STATES.values()], abs=0.02)
+
+
+def test_the_demo_of_machines_has_no_choice_of_unit():
+    """--unit is of the RAND tables; nothing is written before that is said."""
+    with pytest.raises(InvalidInput, match="leave it out with --separated"):
+        demo(unit="person-year", separated=True)
