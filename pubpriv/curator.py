@@ -254,17 +254,18 @@ class Curator(Confined):
         return self._books.begin(method, canonical(configuration), sha256, budget)
 
     def rehearse(self, questions: Sequence[Question]) -> None:
-        """Check a whole plan before its first charge: every question can be answered, and together they fit.
+        """Check a whole plan before its first charge: every question fits the table, and together they fit the run.
 
         Args:
-            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here.
+            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here, so each is
+                tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
         known = [checked(question, len(self.columns)) for question in questions]
         for question in known:
-            self._try(question)
+            self._check_room(question)
         self._books.afford([event_of(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:
