@@ -260,7 +260,8 @@ class PublicTable:
         """
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
-        return cls._chosen(_public_columns(source, columns), columns, source_of(source))
+        where = source_of(source)  # once: a link may lead elsewhere by the time that what it led to was read
+        return cls._chosen(_public_columns(source if where is None else where, columns), columns, where)
 
     @classmethod
     def _chosen(
@@ -399,9 +400,9 @@ def _mapped(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
 
 
 def _public_columns(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[PublicColumn]:
-    if isinstance(source, str | os.PathLike):
-        named = canonical(os.fspath(source))
-        return _read_public_url(named) if is_url(named) else _read_public(named)
+    """Columns of the table of a canonical name, or of rows in memory."""
+    if isinstance(source, str):
+        return _read_public_url(source) if is_url(source) else _read_public(source)
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return of_frame(source)
