@@ -218,18 +218,16 @@ def matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
     return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and matches(parts[1:], pattern[1:], name)
 
 
-def _below(
-    folder: str, above: tuple[tuple[int, int], ...] = (), refused: Callable[[OSError], None] | None = None
-) -> Iterator[list[str]]:
+def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool = False) -> Iterator[list[str]]:
     """Paths, in parts, of all files below a folder but hidden ones; links are followed, but not around in a circle.
 
     Args:
         folder: to begin with.
         above: folders that led here.
-        refused: called with the error of a folder that cannot be read, in whose place there is nothing then.
+        leave_out: folders that cannot be read.
 
     Raises:
-        OSError: a folder cannot be read, and `refused` is not given.
+        OSError: a folder cannot be read, and is not to be left out.
     """
     try:
         own = _identity(folder)
@@ -237,14 +235,14 @@ def _below(
             return
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if not entry.name.startswith(HIDDEN)]
-    except OSError as error:
-        if refused is None:
-            raise
-        return refused(error)
+    except OSError:
+        if leave_out:
+            return
+        raise
     for entry in found:
         # of os.path, for which a link to nothing, or to itself, is neither
         if os.path.isdir(entry.path):
-            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own), refused))
+            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own), leave_out))
         elif os.path.isfile(entry.path):
             yield [entry.name]
 
@@ -289,7 +287,7 @@ def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
     files: set[tuple[int, int]] = set()
     elsewhere: set[str] = set()
     if os.path.isdir(root):
-        below = ("/".join([root.rstrip("/"), *parts]) for parts in _below(root, refused=lambda error: None))
+        below = ("/".join([root.rstrip("/"), *parts]) for parts in _below(root, leave_out=True))
         paths = [path for path in below if not pattern or overlap(name, glob.escape(path))]
     else:
         paths = [] if pattern else [root]

@@ -193,7 +193,7 @@ def test_a_table_is_held_to_what_was_read_and_not_to_where_its_name_leads_later(
 def test_a_run_that_begins_by_hand_is_asked_too(curator, world):
     """`Curator.begin` itself, which every method goes through; a path is no hash of rows."""
     for named in (str(world / "salaries" / "p.parquet"), "p.parquet", ""):
-        with pytest.raises(InvalidInput, match="PublicTable.open"):
+        with pytest.raises(InvalidInput, match="hash of such rows"):
             curator.begin("mine", {}, named)
     with pytest.raises(InvalidInput, match="rows cannot be both"):
         curator.begin("mine", {}, pp.PublicTable.open(world / "salaries" / "p.parquet"))

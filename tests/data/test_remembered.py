@@ -140,12 +140,12 @@ def test_half_a_reading_is_not_remembered(tmp_path, monkeypatch):
 
     def blocks(chunk):
         if chunk.row_group == 1 and broken.pop():
-            raise OSError
+            raise OSError("half read")
         return decode(chunk)
 
     monkeypatch.setattr(Chunk, "blocks", blocks)
     count = Counts.priced(Everything(), Fraction(1))
-    with pytest.raises(OSError):
+    with pytest.raises(OSError, match="half read"):
         scan(table, count)
     read = reads(monkeypatch)
     broken.append(False)
