@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from string import hexdigits
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
@@ -237,34 +238,37 @@ class Curator(Confined):
         Args:
             method: `mixture`, `gaussian`, ...; each may begin once in a run.
             configuration: settings that shape the questions (JSON data).
-            public: the public rows, or the hash of rows that came from no file.
+            public: the public rows, or the hash (hex digits) of rows that came from no file.
             budget: what the method may spend, in the kind of the run; None: all that is left.
 
         Returns:
             The share, to be split over steps. Beginning again returns the same share.
 
         Raises:
-            InvalidInput: see `check_public`.
+            InvalidInput: see `check_public`; or a text that is no hash.
             SpecMismatch: this run began the method with other settings, other public rows or another table.
             RunClosed: the run is closed and never began this method.
             BudgetExceeded: less is left than was asked for.
         """
         self.check_public(None if isinstance(public, str) else public)
         sha256 = public if isinstance(public, str) else public.sha256
+        if not sha256 or set(sha256) - set(hexdigits):
+            raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
         return self._books.begin(method, canonical(configuration), sha256, budget)
 
     def rehearse(self, questions: Sequence[Question]) -> None:
-        """Check a whole plan before its first charge: every question can be answered, and together they fit.
+        """Check a whole plan before its first charge: every question fits the table, and together they fit the run.
 
         Args:
-            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here.
+            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here, so each is
+                tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
         known = [checked(question, len(self.columns)) for question in questions]
         for question in known:
-            self._try(question)
+            self._check_room(question)
         self._books.afford([event_of(question) for question in known])
 
     def release(self, question: Question, label: str) -> Release:

@@ -14,6 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from urllib.parse import unquote
 
 from pubpriv.errors import InvalidInput
@@ -217,17 +218,32 @@ def matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
     return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and matches(parts[1:], pattern[1:], name)
 
 
-def _below(folder: str, above: tuple[tuple[int, int], ...] = ()) -> Iterator[list[str]]:
-    """Paths, in parts, of all files below a folder but hidden ones; links are followed, but not around in a circle."""
-    own = _identity(folder)
-    if own in above:
-        return
-    with os.scandir(folder) as entries:
-        found = [entry for entry in entries if not entry.name.startswith(HIDDEN)]
+def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool = False) -> Iterator[list[str]]:
+    """Paths, in parts, of all files below a folder but hidden ones; links are followed, but not around in a circle.
+
+    Args:
+        folder: to begin with.
+        above: folders that led here.
+        leave_out: folders that cannot be read.
+
+    Raises:
+        OSError: a folder cannot be read, and is not to be left out.
+    """
+    try:
+        own = _identity(folder)
+        if own in above:
+            return
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if not entry.name.startswith(HIDDEN)]
+    except OSError:
+        if leave_out:
+            return
+        raise
     for entry in found:
-        if entry.is_dir():
-            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own)))
-        elif entry.is_file():
+        # of os.path, for which a link to nothing, or to itself, is neither
+        if os.path.isdir(entry.path):
+            yield from ([entry.name, *parts] for parts in _below(entry.path, (*above, own), leave_out))
+        elif os.path.isfile(entry.path):
             yield [entry.name]
 
 
@@ -244,36 +260,44 @@ def sharing(ours: str) -> Callable[[str], bool]:
     """Whether some file could belong to `ours` and to another canonical name.
 
     Names are compared first (`overlap`), then, of local names, the files themselves: two folders may hold links to
-    each other's files, and one file may have several hard links. Of what is not on this machine only names are known.
+    each other's files, and one file may have several hard links. What a link of ours leads to is compared by its name
+    too, for a folder of theirs that may not be listed. Of what is not on this machine only names are known.
     """
-    files: list[set[tuple[int, int]]] = []
+    known: list[tuple[set[tuple[int, int]], set[str]]] = []
 
     def shared(theirs: str) -> bool:
         if overlap(ours, theirs):
             return True
         if is_url(ours) or is_url(theirs):
             return False
-        if not files:
-            files.append(_identities(ours))
-        return not files[0].isdisjoint(_identities(theirs))
+        if not known:
+            known.append(_behind(ours))
+        files, names = known[0]
+        return any(overlap(name, theirs) for name in names) or not files.isdisjoint(_behind(theirs)[0])
 
     return shared
 
 
-def _identities(name: str) -> set[tuple[int, int]]:
-    """Every file that a local name could mean, of whatever kind; none where nothing is there or may be read."""
+def _behind(name: str) -> tuple[set[tuple[int, int]], set[str]]:
+    """Every file that a local name could mean, of whatever kind, and canonical names of those that lie elsewhere.
+
+    What is not there, or may not be read, is left out by itself: it is not read as a table either.
+    """
     root, pattern = root_and_pattern(name)
-    found: set[tuple[int, int]] = set()
-    try:
-        if not os.path.isdir(root):
-            return found if pattern else {_identity(root)}
-        for parts in _below(root):
-            path = "/".join([root.rstrip("/"), *parts])
-            if not pattern or overlap(name, glob.escape(path)):
-                found.add(_identity(path))
-    except OSError:  # gone meanwhile, or not to be read: then it is not read as a table either
-        pass
-    return found
+    files: set[tuple[int, int]] = set()
+    elsewhere: set[str] = set()
+    if os.path.isdir(root):
+        below = ("/".join([root.rstrip("/"), *parts]) for parts in _below(root, leave_out=True))
+        paths = [path for path in below if not pattern or overlap(name, glob.escape(path))]
+    else:
+        paths = [] if pattern else [root]
+    for path in paths:
+        with suppress(OSError):  # gone meanwhile
+            files.add(_identity(path))
+            real = os.path.realpath(path)
+            if real != path:
+                elsewhere.add(glob.escape(real))
+    return files, elsewhere
 
 
 def overlap(ours: str, theirs: str) -> bool:

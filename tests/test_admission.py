@@ -16,6 +16,7 @@ import pytest
 import pubpriv as pp
 from cli.main import app
 from pubpriv.curator import RunHandle
+from pubpriv.data import tables
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
@@ -167,8 +168,27 @@ def test_no_estimator_reads_private_rows_as_public(name, curator, world, monkeyp
     assert not curator.statement().charges
 
 
+def test_a_table_is_held_to_what_was_read_and_not_to_where_its_name_leads_later(curator, world, monkeypatch):
+    """A link that leads to private rows while it is read, and to public ones after it."""
+    link, read = world / "link.parquet", tables._read_public
+    link.symlink_to(world / "salaries" / "p.parquet")
+
+    def swapped(name):
+        columns = read(name)
+        link.unlink()
+        link.symlink_to(world / "public.parquet")
+        return columns
+
+    monkeypatch.setattr(tables, "_read_public", swapped)
+    with pytest.raises(InvalidInput, match="rows cannot be both"):
+        curator.begin("mine", {}, pp.PublicTable.open(link))
+
+
 def test_a_run_that_begins_by_hand_is_asked_too(curator, world):
-    """`Curator.begin` itself, which every method goes through."""
+    """`Curator.begin` itself, which every method goes through; a path is no hash of rows."""
+    for named in (str(world / "salaries" / "p.parquet"), "p.parquet", ""):
+        with pytest.raises(InvalidInput, match="hash of such rows"):
+            curator.begin("mine", {}, named)
     with pytest.raises(InvalidInput, match="rows cannot be both"):
         curator.begin("mine", {}, pp.PublicTable.open(world / "salaries" / "p.parquet"))
     curator.begin("mine", {}, pp.PublicTable.open(world / "public.parquet"))

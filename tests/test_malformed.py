@@ -28,6 +28,7 @@ from pubpriv.pricing import event_of
 D, SD = 3, 1 << 40
 PLANE = Frame((0.0,) * D)
 SHORT, LONG = Frame((0.0,)), Frame((0.0,) * 4)
+WIDE = Frame((0.0,) * D, ((1.0,) * D,) * (D + 1))
 FLAT = Frame((0.0,) * D, ((1.0, 0.0, 0.0),))
 POINTS = ((0.0, 0.0, 0.0), (10.0, 0.0, 0.0))
 HALVES = NearestPoint(PLANE, POINTS, (0, 1))
@@ -100,6 +101,10 @@ BAD = {
     "sums, centre of one": (lambda: ClippedSums(Everything(), (SHORT,), (300.0,), SD), "maps 1 columns"),
     "gram, centre of one": (lambda: LiftedGram.second_moment(Everything(), (SHORT,), (300.0,), PRICE), "maps 1"),
     "moments, centre of one": (lambda: Moments.priced(Everything(), (SHORT,), (1.0,), PRICE, SHARES), "maps 1"),
+    # the memory for copies of a wide image: a question whose image just fits fails if one record is picked out
+    "sums, four directions of three": (lambda: ClippedSums(Everything(), (WIDE,), (1.0,), SD), "4 directions"),
+    "gram, four directions": (lambda: LiftedGram.second_moment(Everything(), (WIDE,), (1.0,), PRICE), "4 directions"),
+    "cells, four directions": (lambda: Counts(Cells((WIDE,), (0.0,)), SD), "4 directions"),
     "sums, centre of four": (lambda: ClippedSums(Everything(), (LONG,), (300.0,), SD), "maps 4"),
     "bisection, centre of one": (lambda: Bisection(SHORT, 0.1, 1.0, 3, 2.0, SD), "maps 1"),
     "score, centre of one": (lambda: BoundedScore(Cells((SHORT,), (0.0,)), ONE, 1.0, SD), "maps 1"),

@@ -59,10 +59,13 @@ class Frame:
         """The frame can map records of so many columns.
 
         Raises:
-            InvalidInput: it maps records of another length.
+            InvalidInput: it maps records of another length, or to more directions than there are columns. Copies of
+                the image are made of some records, so with a wide one it would depend on them whether there is memory.
         """
         if len(self.center) != columns:
             raise InvalidInput(f"a frame maps {len(self.center)} columns, but the table has {columns}")
+        if self.dimension > columns:
+            raise InvalidInput(f"a frame has {self.dimension} directions, but the table has {columns} columns")
 
     @classmethod
     def of(cls, center: np.ndarray, matrix: np.ndarray | None = None) -> "Frame":

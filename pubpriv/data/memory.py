@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.confined import Confined
-from pubpriv.data.tables import PrivateTable
+from pubpriv.data.tables import Chunk, PrivateTable
 
 MOST_BYTES = 1 << 26
 """Of decoded cells, as rows times columns say beforehand; which tables are kept is public."""
@@ -50,11 +50,19 @@ class Remembered(Confined):
 
     def __init__(self, table: PrivateTable) -> None:
         self._table = table
+        self._chunks: list[Chunk] = []
         self._memory: dict[int, list[np.ndarray]] = {}
 
     def chunks(self) -> list[_Kept]:
-        """The table's chunks, after its check of the row count."""
-        return [_Kept(chunk, self._memory, number) for number, chunk in enumerate(self._table.chunks())]
+        """The table's chunks, after its check of the row count.
+
+        A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
+        replaced meanwhile, a record could be among both, and count twice.
+        """
+        chunks = self._table.chunks()
+        if chunks != self._chunks or len(self._memory) < len(chunks):
+            self._chunks, self._memory = chunks, {}
+        return [_Kept(chunk, self._memory, number) for number, chunk in enumerate(chunks)]
 
 
 def remembering(table: Any) -> Any:

@@ -77,6 +77,8 @@ class Chunk:
         with filesystem.open_input_file(path) as handle:
             # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
             file = _parquet().ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
+            if file.metadata.row_group(self.row_group).num_rows != self.rows:
+                raise InvalidInput("the private table was replaced while it was read")
             batches = file.iter_batches(_BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
             yield from _reblocked(batches, self.columns, block_length(len(self.columns), self.rows))
 
@@ -153,15 +155,18 @@ class PrivateTable:
         return tuple(column.name for column in self.columns)
 
     def chunks(self) -> list[Chunk]:
-        """The units of a scan, after a check that n is what it was.
+        """The units of a scan, after a check that n and the columns are what they were.
 
         Raises:
-            InvalidInput: the row count changed since the handle was opened.
+            InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
         files = _files(self.uri)
+        footers = _footers(files, self.uri)
+        for schema, _ in footers:
+            _check_schema(schema, self.columns, self.uri)
         found = [
             (path, group, rows)
-            for path, (_, groups) in zip(files, _footers(files, self.uri), strict=True)
+            for path, (_, groups) in zip(files, footers, strict=True)
             for group, rows in enumerate(groups)
         ]
         if sum(rows for _, _, rows in found) != self.n_rows:
@@ -255,7 +260,8 @@ class PublicTable:
         """
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
-        return cls._chosen(_public_columns(source, columns), columns, source_of(source))
+        where = source_of(source)  # once: a link may lead elsewhere by the time that what it led to was read
+        return cls._chosen(_public_columns(source if where is None else where, columns), columns, where)
 
     @classmethod
     def _chosen(
@@ -394,9 +400,9 @@ def _mapped(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
 
 
 def _public_columns(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[PublicColumn]:
-    if isinstance(source, str | os.PathLike):
-        named = canonical(os.fspath(source))
-        return _read_public_url(named) if is_url(named) else _read_public(named)
+    """Columns of the table of a canonical name, or of rows in memory."""
+    if isinstance(source, str):
+        return _read_public_url(source) if is_url(source) else _read_public(source)
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return of_frame(source)
@@ -447,12 +453,11 @@ def _read_public(name: str) -> list[PublicColumn]:
     if not path.is_file() and not path.is_dir():
         raise InvalidInput(f"the public table {path} is neither a file nor a folder")
     try:
-        if pattern:
-            tables = [_parquet().ParquetFile(file).read() for file in list_files(name)]
-            return of_arrow(pa.concat_tables(tables, promote_options="default"))
-        if path.suffix.lower() == ".csv":
+        if not pattern and path.is_file() and path.suffix.lower() == ".csv":
             return _read_csv(path.read_bytes())
-        return of_arrow(_parquet().ParquetFile(path).read() if path.is_file() else _parquet().read_table(path))
+        # listed as a private table is, and as it is held against them
+        tables = [_parquet().ParquetFile(file).read() for file in list_files(name)]
+        return of_arrow(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
     except InvalidInput:
         raise
     except Exception as error:

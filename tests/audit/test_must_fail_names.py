@@ -38,7 +38,7 @@ def test_nothing_is_caught_where_nothing_is_broken():
 
 def test_names_that_are_compared_as_they_are_written(monkeypatch):
     """A link, a folder of links and a hard link are other names, and other files."""
-    monkeypatch.setattr(places, "_identities", lambda name: set())
+    monkeypatch.setattr(places, "_behind", lambda name: (set(), set()))
     detail = broken(names.second_budgets)
     assert "a folder of links: no second budget" in detail
     assert "a hard link: no second budget" in detail

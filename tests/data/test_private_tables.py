@@ -225,6 +225,25 @@ def test_a_changed_row_count_is_refused(tmp_path):
         table.chunks()
 
 
+@pytest.mark.parametrize("column", [{"b": [1.0, 2.0, 3.0]}, {"a": ["1", "2", "x"]}])
+def test_a_column_that_is_gone_or_no_number_any_more_is_refused(column, tmp_path):
+    """Before a look, and so before its charge: it would be paid for, and fail."""
+    path = write(tmp_path / "t.parquet")
+    table = PrivateTable.open(path, ["a"])
+    pq.write_table(pa.table(column), path)
+    with pytest.raises(InvalidInput, match="column 'a'"):
+        table.chunks()
+
+
+def test_a_file_that_is_replaced_after_it_was_listed_is_not_read(tmp_path):
+    """Its rows lie elsewhere, and a scan that goes on could count one of them twice."""
+    path = write(tmp_path / "t.parquet")
+    (chunk,) = PrivateTable.open(path, ["a"]).chunks()
+    write(path, rows=2)
+    with pytest.raises(InvalidInput, match="was replaced"):
+        list(chunk.blocks())
+
+
 def test_the_handle_is_opaque_and_travels(tmp_path):
     """It pickles, compares, and shows where and how many, and nothing of what."""
     table = PrivateTable.open(write(tmp_path / "t.parquet"), ["a", "log1p(b)"])

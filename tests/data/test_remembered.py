@@ -112,3 +112,42 @@ def test_the_row_count_is_checked_in_every_scan(table, tmp_path):
     write(tmp_path / "t.parquet", 10_001)
     with pytest.raises(InvalidInput, match="number of rows"):
         scan(kept, gram())
+
+
+def replaced(path, groups):
+    """The same 1000 records, in row groups of these lengths."""
+    rows = pa.table({"a": np.arange(1000.0)})
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        for first, length in zip(np.cumsum([0, *groups[:-1]]), groups, strict=True):
+            writer.write_table(rows.slice(int(first), length))
+    return path
+
+
+@pytest.mark.parametrize("later", [[100, 400, 500], [500, 500], [1000]])
+def test_a_file_that_was_replaced_gives_no_record_two_places(tmp_path, later):
+    """The file is written anew in other row groups between two questions: each record still counts once."""
+    table = remembering(pp.PrivateTable.open(replaced(tmp_path / "t.parquet", [100, 900]), ["a"]))
+    count = Counts.priced(Everything(), Fraction(1))
+    assert scan(table, count)["count"].tolist() == [1000]
+    replaced(tmp_path / "t.parquet", later)
+    assert scan(table, count)["count"].tolist() == [1000]
+
+
+def test_half_a_reading_is_not_remembered(tmp_path, monkeypatch):
+    """A scan breaks in its second row group: the next one reads the first again, with the rest."""
+    table = remembering(pp.PrivateTable.open(replaced(tmp_path / "t.parquet", [100, 900]), ["a"]))
+    decode, broken = Chunk.blocks, [True]
+
+    def blocks(chunk):
+        if chunk.row_group == 1 and broken.pop():
+            raise OSError("half read")
+        return decode(chunk)
+
+    monkeypatch.setattr(Chunk, "blocks", blocks)
+    count = Counts.priced(Everything(), Fraction(1))
+    with pytest.raises(OSError, match="half read"):
+        scan(table, count)
+    read = reads(monkeypatch)
+    broken.append(False)
+    assert scan(table, count)["count"].tolist() == [1000]
+    assert sorted(read) == [0, 1]

@@ -12,7 +12,7 @@ import pytest
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.places import canonical, overlap, sharing
+from pubpriv.places import canonical, local_files, overlap, sharing
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 
@@ -178,6 +178,56 @@ def test_two_folders_of_links_to_each_others_files_are_one_table(place, tmp_path
         ledger.register("first", budget=ONE, table=PrivateTable.open(place / "P", ["a"]))
         with pytest.raises(SpecMismatch, match="belongs to dataset 'first'"):
             ledger.register("second", budget=ONE, table=PrivateTable.open(place / "Q", ["a"]))
+
+
+def link_among_odd_ones(place):
+    """A folder that leads to A/x.parquet, where half of what else is in it leads around in a circle."""
+    folder = place / "odd"
+    folder.mkdir()
+    for i in range(8):
+        (folder / f"{i}").symlink_to(f"{i}")
+        (folder / f"dead{i}").symlink_to("nowhere")
+    (folder / "x.parquet").symlink_to(place / "A" / "x.parquet")
+    return folder
+
+
+def test_links_to_themselves_hide_no_other(place):
+    """A public folder with them is private like any other, and is read like any other where it is not."""
+    ours = canonical(str(link_among_odd_ones(place)))
+    theirs = f"{place}/A/x.parquet"
+    assert sharing(ours)(theirs)
+    assert sharing(theirs)(ours)
+    assert len(PublicTable.open(ours).rows) == 50
+
+
+def test_a_folder_that_may_not_be_listed_hides_none_of_its_files(place, monkeypatch):
+    """Another dataset's folder, to us: its files may be opened by name, or some of its folders may not be listed."""
+    ours = canonical(str(link_among_odd_ones(place)))
+    for i in range(8):
+        (place / "T" / f"A{i}").mkdir(parents=True)
+    os.link(place / "A" / "x.parquet", place / "T" / "x.parquet")
+    listed = os.scandir
+
+    def scandir(folder):
+        if os.path.basename(folder).startswith("A"):
+            raise PermissionError
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert sharing(ours)(f"{place}/A")
+    assert sharing(ours)(f"{place}/T")
+    assert sharing(f"{place}/T")(f"{place}/H")
+    with pytest.raises(PermissionError):
+        local_files(f"{place}/A")
+
+
+def test_public_folders_are_read_as_they_are_compared(tmp_path):
+    """The Parquet files in it, as in a private folder; its folders' names are no columns."""
+    write(tmp_path / "year=2020" / "x.parquet")
+    (tmp_path / "notes.txt").write_text("no table")
+    table = PublicTable.open(tmp_path)
+    assert table.columns == ("a",)
+    assert len(table.rows) == 50
 
 
 def test_tables_apart_are_apart(place):
