@@ -70,7 +70,7 @@ def test_the_program_imports_nothing_of_the_folder(folder):
 
 def test_a_run_through_prefect_imports_nothing_of_the_folder(folder):
     """The server that a command starts for itself, and the flow."""
-    program(*FIT.split(), "--ledger", "sqlite:///ledger.db", "--out", "model.json")
+    program(*FIT.split(), "--ledger", "sqlite:///ledger.db", "--out", "model.json", "--prefect")
     assert (folder / ".pubpriv" / "prefect" / "prefect.db").exists()
     assert (folder / "model.json").exists()
     assert trapped(folder) == set()

@@ -276,10 +276,10 @@ def test_an_answer_outside_the_door(monkeypatch):
     """A step that starts from the private rows' own mean."""
     right = routes._refine
 
-    def refine(run, start, floors, asks):
-        center = np.nan_to_num(run.scaling.apply(run.curator._table.rows)).mean(axis=0)
+    def refine(scene, start, floors, asks, *place):
+        center = np.nan_to_num(scene.scaling.apply(scene.run.curator._table.rows)).mean(axis=0)
         means = np.array(start.arrays[1]) + center
-        return right(run, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks)
+        return right(scene, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks, *place)
 
     monkeypatch.setattr(routes, "_refine", refine)
     broken = replayed()
@@ -313,9 +313,9 @@ def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
     right = routes._refine
 
-    def refine(run, start, floors, asks):
-        totals = scan(run.curator._table, Counts.priced(Everything(), Fraction(1)))
-        return right(run, start, floors, asks if totals["count"].sum() else asks[:1])
+    def refine(scene, start, floors, asks, *place):
+        totals = scan(scene.run.curator._table, Counts.priced(Everything(), Fraction(1)))
+        return right(scene, start, floors, asks if totals["count"].sum() else asks[:1], *place)
 
     monkeypatch.setattr(routes, "_refine", refine)
     broken = replayed()
