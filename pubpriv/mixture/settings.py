@@ -32,7 +32,7 @@ class MixtureSettings:
         least=1,
         most=MOST_COMPONENTS,
         planned=True,
-        help="Number of components; none: found by the run, which costs a share of the budget",
+        help="Number of mixture components; none: found by the run, which costs a share of the budget",
     )
     max_components: int = setting(
         MOST_UNKNOWN,

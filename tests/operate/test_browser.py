@@ -35,8 +35,8 @@ def two_runs(served: Served):
 
 
 def steps(text: str) -> dict[str, str]:
-    """Names of task runs in the list of a flow run, without their suffixes, and their states."""
-    found = re.findall(r"^(.+)-[0-9a-f]{3}\n(?:public|private)\n(\w+)$", text, flags=re.MULTILINE)
+    """Titles of task runs in the list of a flow run, without numbers and suffixes that some have, and their states."""
+    found = re.findall(r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?\n(?:public|private)\n(\w+)$", text, flags=re.MULTILINE)
     return dict(found)
 
 
