@@ -67,13 +67,12 @@ def show_balance(outlook: Any) -> None:
     from pubpriv.privacy.wording import declared
 
     balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
-    pure = balance.budget.kind == "pure"
     columns = ["", balance.budget.currency]
-    columns += [] if pure else ["failure delta", f"epsilon at delta {epsilon['delta']:g}"]
+    columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
     rows = []
     for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
         row = [title, told["exact"][name]]
-        row += [] if pure else [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"]
+        row += [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
     out(f"unit: {declared(balance.unit)}")

@@ -12,7 +12,6 @@ from flows.parameters import NAME, GaussianParameters, MeanParameters, MixturePa
 from flows.periods import Period
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
-from pubpriv.privacy.events import hold_for
 
 FORMS: dict[str, type[Parameters]] = {
     "mean": MeanParameters,
@@ -212,7 +211,7 @@ class Dataset(_Part):
         cap = parse_budget(self.cap)
         for release in self.releases:
             allotment = release.allotment
-            if not hold_for(parse_budget(allotment), cap).fits(cap.cap):
+            if not parse_budget(allotment).hold_on(cap).fits(cap.cap):
                 raise ValueError(f"release {release.name}: the allotment {allotment} exceeds the cap {self.cap}")
             self._forms[release.name] = self._form(release)
         return self

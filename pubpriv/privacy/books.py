@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
-from pubpriv.privacy.guarantees import guarantee
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
 
@@ -180,7 +179,7 @@ class LedgerBooks:
             release_id=self._release_id,
             unit=balance.unit,
             kind=run.allotment.kind,
-            guarantee=guarantee(run.allotment, [charge.event for charge in run.charges]),
+            guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
             spent=amount_text(run.allotment, run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file
@@ -258,7 +257,7 @@ class SimulatedBooks:
         standing = self.find(label)
         if standing is not None:
             return standing
-        cost = price(event, self._budget)
+        cost = self._budget.price(event)
         told = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
         self._lines[label] = _SimulatedCharge(question, cost, event)
@@ -335,7 +334,7 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
 
 
 def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
-    total = sum((price(event, budget) for event in events), Amount(0))
+    total = sum((budget.price(event) for event in events), Amount(0))
     if total.main > room.main:
         raise BudgetExceeded(
             f"the steps of this method cost more than its run may spend: requested {amount_text(budget, total)}, "

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.events import GaussianEvent, PureEvent, hold_for
+from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import DatasetState
 from pubpriv.privacy.ledger.refusals import Refusal, what_fits
@@ -80,7 +80,7 @@ def test_suggestions_fit_whatever_is_left(weight, scale, kinds):
     state = DatasetState(cap, cap - left)
     told = re.search(r"What fits: (\S+)$", what_fits(asked, ledger, state))
     if told:
-        assert hold_for(parse_budget(told.group(1)), ledger, cap, left).fits(left)
+        assert parse_budget(told.group(1)).hold_on(ledger, cap, left).fits(left)
     else:
         assert left.main < 2 or left.main * cap.delta // cap.main > left.delta or asked.kind == "approx"
 

@@ -132,12 +132,12 @@ def test_a_lease_that_ran_out_is_not_work(ledger_url, monkeypatch):
 def test_the_cap_as_epsilon_is_its_guarantee():
     """Told as an epsilon, a whole cap is what was promised, to nine digits and never less than it costs."""
     for budget in (PureDP(2), ApproximateDP(4, "1e-6"), ApproximateDP("0.5", "1e-9", "1e-10")):
-        assert outlook.as_epsilon(budget, budget.cap) == pytest.approx(float(budget.epsilon), rel=1e-8)
-        assert outlook.as_epsilon(budget, Amount(0)) == 0
+        assert budget.as_epsilon(budget.cap) == pytest.approx(float(budget.epsilon), rel=1e-8)
+        assert budget.as_epsilon(Amount(0)) == 0
     zcdp = ZeroConcentratedDP("0.5")
-    assert outlook.as_epsilon(zcdp, zcdp.cap) == pytest.approx(5.222, abs=1e-3)
+    assert zcdp.as_epsilon(zcdp.cap) == pytest.approx(5.222, abs=1e-3)
     budget, half = ApproximateDP(4, "1e-6"), Amount(UNIT // 5)
-    spent = Fraction(outlook.as_epsilon(budget, half))
+    spent = Fraction(budget.as_epsilon(half))
     assert delta_gaussian(Fraction(1, 5), spent) <= 0.99e-6
 
 

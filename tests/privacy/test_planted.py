@@ -19,7 +19,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent, PureEvent, price
+from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.records import (
@@ -79,7 +79,7 @@ def append(ledger, kind, body, release_id=None, key=None, moved=None):
 
 
 def charge_body(label, question, event, **changed):
-    paid = price(event, ONE).to_json()
+    paid = ONE.price(event).to_json()
     told = {"label": label, "question": to_json(question), "event": event.to_json(), "attempt": "a"}
     return told | {"lease_until": "2026-11-22T00:00:00+00:00", "price_run": paid, "price_ledger": paid} | changed
 

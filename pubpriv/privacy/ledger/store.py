@@ -9,13 +9,12 @@ from typing import Any
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.places import canonical
-from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
-from pubpriv.privacy.events import Event, hold_for, price
+from pubpriv.privacy.budgets import Amount, Budget
+from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.book import private_owner
 from pubpriv.privacy.ledger.custody import Custody
 from pubpriv.privacy.ledger.names import check_label, check_name, check_text
 from pubpriv.privacy.ledger.records import charge_key, share_of
-from pubpriv.privacy.ledger.refusals import written
 from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.views import SizedTable, Standing, TableIdentity
 
@@ -63,11 +62,11 @@ class Ledger(Custody):
             check_text(reason, "reason")
         with self._locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
-                body = {"budget": budget_to_json(budget), "unit": unit, "cap": budget.cap}
+                body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
                 book.append("registered", body)
             else:
                 terms = book.terms
-                if budget_to_json(budget) != terms["budget"] or unit not in (terms["unit"], "one record"):
+                if budget.to_json() != terms["budget"] or unit not in (terms["unit"], "one record"):
                     book.raise_cap(budget, unit, raise_, reason)
             if table is not None:
                 book.declare(table)
@@ -139,20 +138,19 @@ class Ledger(Custody):
         """
         check_name(release_id, "release id")
         registered = self._registered(dataset)
-        hold_for(allotment, registered)  # refuses kinds; what is slow in it is worked out before the lock
+        allotment.hold_on(registered)  # refuses kinds; what is slow in it is worked out before the lock
         with self._locked(dataset) as book:
-            opened = book.find("opened", release_id=release_id)
-            if opened is not None:
-                known = opened.facts()["allotment"]
-                if known != budget_to_json(allotment):
+            if book.find("opened", release_id=release_id) is not None:
+                known = book.allotment(release_id)
+                if known != allotment:
                     raise SpecMismatch(
-                        f"release id {release_id!r} of dataset {dataset!r} was opened with {written(known)}, "
-                        f"not {written(budget_to_json(allotment))}: use another release id"
+                        f"release id {release_id!r} of dataset {dataset!r} was opened with {known.written()}, "
+                        f"not {allotment.written()}: use another release id"
                     )
                 return
             state = book.known_state()
-            hold = hold_for(allotment, registered, state.cap, state.remaining)
-            body = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
+            hold = allotment.hold_on(registered, state.cap, state.remaining)
+            body = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
             with book.explaining(allotment):
                 book.append("opened", body, release_id)
 
@@ -296,8 +294,8 @@ class Ledger(Custody):
         allotment = self._allotment(dataset, release_id)
         try:
             return allotment, {
-                "price_run": price(event, allotment),
-                "price_ledger": price(event, self._registered(dataset)),
+                "price_run": allotment.price(event),
+                "price_ledger": self._registered(dataset).price(event),
             }
         except InvalidInput as refusal:
             return allotment, refusal
