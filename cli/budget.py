@@ -210,7 +210,7 @@ def report(
     from pubpriv.privacy.wording import guarantee_lines
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        run, balance = books.run(dataset, release_id), books.balance(dataset)
+        run, balance = books.run(dataset, release_id).bill(), books.balance(dataset)
     told = run_statement(balance, run, delta)
     if as_json:
         out(json.dumps(told, indent=1))
@@ -237,8 +237,8 @@ def recover(
     from pubpriv.privacy.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        work = books.at_work(dataset, release_id)
-        books.close_run(dataset, release_id, reason)
+        work = books.run(dataset, release_id).at_work()
+        books.run(dataset, release_id).close(reason)
     for under_way in work:
         note(
             f"warning: {under_way.user}@{under_way.host} was at work at {under_way.label} since "

@@ -164,7 +164,7 @@ def _ingested(job: Job, steps: Any, budget: Budget, ledger: Ledger) -> tuple[Pub
     public = steps.ingest_public(job.public, stores.content_hash(job.public), job.columns)
     public = job.checked(public)
     private = steps.ingest_private(job.private, public.columns, job.columns is None)
-    begun = ledger.begun(job.dataset, job.release_id)
+    begun = ledger.run(job.dataset, job.release_id).begun()
     job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private
 

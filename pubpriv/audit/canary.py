@@ -90,7 +90,7 @@ def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
         with world(np.column_stack([cells, np.zeros_like(cells)])) as place:
             curator = place.enter("canary", ZeroConcentratedDP(10**5))
             answers = [curator.release(question, f"canary-{number}").values["count"] for number in range(releases)]
-            charged = place.ledger.run(DATASET, "canary").state.spent.main
+            charged = place.ledger.run(DATASET, "canary").bill().state.spent.main
         # what the bystanders add is the same on both sides
         around = counts - (np.arange(2 * pairs) % 2 == moved)
         scores.append(np.concatenate([np.diff((answer - around).reshape(-1, 2), axis=1)[:, 0] for answer in answers]))

@@ -11,6 +11,7 @@ from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_
 from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
 
 if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
 NEIGHBOURING = "replace one record; the number of records is public"
@@ -106,8 +107,7 @@ class LedgerBooks:
 
     Args:
         ledger: in which it is open.
-        dataset: its name.
-        release_id: of the run.
+        run: the run.
         owned: the ledger is closed when the run is left.
         table: the private table that methods begin with.
     """
@@ -115,19 +115,17 @@ class LedgerBooks:
     def __init__(
         self,
         ledger: "Ledger",
-        dataset: str,
-        release_id: str,
+        run: "LedgerRun",
         owned: bool = False,
         table: "SizedTable | None" = None,
     ) -> None:
-        self._ledger, self._dataset, self._release_id, self._owned = ledger, dataset, release_id, owned
-        self._table = table
+        self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
         self._notes: dict[str, Any] | None = None
 
     @property
     def allotment(self) -> Budget:
         """The run's budget, as it was opened."""
-        return self._ledger.run(self._dataset, self._release_id).allotment
+        return self._run.allotment
 
     def refuse_private(self, public: str) -> None:
         """Held against every table that the ledger knows."""
@@ -137,46 +135,45 @@ class LedgerBooks:
         """Bind and set aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
-        run = self._dataset, self._release_id
-        given = self._ledger.start(*run, method, configuration, public_sha256, share, self._table)
+        given = self._run.start(method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
         """In the run's currency, and in the ledger's."""
-        run = self._ledger.run(self._dataset, self._release_id)
+        run = self._run.bill()
         _afford(events, run.allotment, run.state.allotment)
-        _afford(events, self._ledger.balance(self._dataset).budget, run.state.hold)
+        _afford(events, self._ledger.balance(self._run.dataset).budget, run.state.hold)
 
     def find(self, label: str) -> Standing | None:
         """Without a charge."""
-        return self._ledger.find(self._dataset, self._release_id, label)
+        return self._run.find(label)
 
     def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Committed when it returns."""
-        return self._ledger.charge(self._dataset, self._release_id, label, question, event)
+        return self._run.charge(label, question, event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """At most one answer stands."""
-        return self._ledger.publish(self._dataset, self._release_id, label, attempt, answer)
+        return self._run.publish(label, attempt, answer)
 
     def noted(self, label: str) -> Any:
         """Read once: a run's notes are never changed."""
         if self._notes is None:
-            self._notes = self._ledger.notes(self._dataset, self._release_id)
+            self._notes = self._run.notes()
         return self._notes.get(label)
 
     def note(self, label: str, value: Any) -> Any:
         """The first value stands."""
-        return self._ledger.note(self._dataset, self._release_id, label, value)
+        return self._run.note(label, value)
 
     def statement(self) -> Statement:
         """Read back from the ledger."""
-        run = self._ledger.run(self._dataset, self._release_id)
-        balance = self._ledger.balance(self._dataset)
+        run = self._run.bill()
+        balance = self._ledger.balance(self._run.dataset)
         return Statement(
             private=True,
-            dataset=self._dataset,
-            release_id=self._release_id,
+            dataset=self._run.dataset,
+            release_id=self._run.release_id,
             unit=balance.unit,
             kind=run.allotment.kind,
             guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
@@ -187,7 +184,7 @@ class LedgerBooks:
 
     def close(self, reason: str) -> None:
         """The rest of the hold returns."""
-        self._ledger.close_run(self._dataset, self._release_id, reason)
+        self._run.close(reason)
 
     def leave(self) -> None:
         """Dispose of a ledger opened for this curator alone."""
@@ -196,7 +193,7 @@ class LedgerBooks:
 
     def describe(self) -> str:
         """Names only."""
-        return f"dataset={self._dataset!r}, release_id={self._release_id!r}"
+        return f"dataset={self._run.dataset!r}, release_id={self._run.release_id!r}"
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ def books(request, tmp_path):
         return
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         ledger.register("visits", budget=BUDGET)
-        ledger.open_run("visits", "r", BUDGET)
-        yield LedgerBooks(ledger, "visits", "r")
+        ledger.run("visits", "r").open(BUDGET)
+        yield LedgerBooks(ledger, ledger.run("visits", "r"))
 
 
 def test_both_books_keep_the_same_rules(books):

@@ -97,14 +97,14 @@ def test_the_second_path_has_no_price_in_the_approx_filter(counterexample):
 def _refused_paths(ledger, budget):
     """Both paths on a ledger; the steps that were refused."""
     ledger.register("visits", budget)
-    ledger.open_run("visits", "r", budget)
-    ledger.charge("visits", "r", "first", QUESTION, gaussian(MU))
+    ledger.run("visits", "r").open(budget)
+    ledger.run("visits", "r").charge("first", QUESTION, gaussian(MU))
     refused = []
     # the ledger's only failure terms are those of discreteness: next to no distance, and more of them than the reserve
     coarse = GaussianEvent(Fraction(1, 10**12), ((1 << 20, 1 << 40),))
     for label, event in (("gaussian", gaussian(MU)), ("failing", coarse)):
         try:
-            ledger.charge("visits", "r", label, QUESTION, event)
+            ledger.run("visits", "r").charge(label, QUESTION, event)
         except (BudgetExceeded, InvalidInput):
             refused.append(label)
     return refused
@@ -240,10 +240,10 @@ def test_pure_charges_stop_exactly_at_the_cap(tmp_path, budget):
     assert fitting > 1
     with Ledger.open(f"sqlite:///{tmp_path}/pure.db") as ledger:
         ledger.register("visits", budget)
-        ledger.open_run("visits", "whole", budget)
+        ledger.run("visits", "whole").open(budget)
         for number in range(fitting):
-            ledger.charge("visits", "whole", f"q{number}", QUESTION, event)
+            ledger.run("visits", "whole").charge(f"q{number}", QUESTION, event)
         with pytest.raises(BudgetExceeded):
-            ledger.charge("visits", "whole", "one more", QUESTION, event)
+            ledger.run("visits", "whole").charge("one more", QUESTION, event)
         assert ledger.balance("visits").spent.main == fitting * cost <= budget.cap.main
         ledger.verify("visits")

@@ -105,14 +105,14 @@ def test_a_ledger_keeps_it(tmp_path):
     """Registered, held, charged, refused with what fits, reported, read again by `verify`."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=SquaredMu(2))
-        ledger.open_run("visits", "one", SquaredMu(1))
-        ledger.start("visits", "one", "m", "{}", "", None)
-        ledger.charge("visits", "one", "count", {"type": "of another version"}, EVENT)
+        ledger.run("visits", "one").open(SquaredMu(1))
+        ledger.run("visits", "one").start("m", "{}", "", None)
+        ledger.run("visits", "one").charge("count", {"type": "of another version"}, EVENT)
         with pytest.raises(BudgetExceeded, match=r"What fits: gdp:1$"):
-            ledger.open_run("visits", "two", SquaredMu("1.5"))
+            ledger.run("visits", "two").open(SquaredMu("1.5"))
         with pytest.raises(BudgetExceeded, match="What fits: pure:"):
-            ledger.open_run("visits", "two", parse_budget("pure:9"))
-        told = run_statement(ledger.balance("visits"), ledger.run("visits", "one"))
+            ledger.run("visits", "two").open(parse_budget("pure:9"))
+        told = run_statement(ledger.balance("visits"), ledger.run("visits", "one").bill())
         assert told["spent"] == "0.5 squared mu"
         assert told["cap"]["text"] == "2 squared mu"
         outlook = ledger.outlook("visits")
