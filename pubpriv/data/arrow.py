@@ -13,8 +13,8 @@ def numbers_of(array: Any) -> np.ndarray:
         array = array.cast(pa.float64(), safe=False)
     own = slice(array.offset, array.offset + len(array))
     validity, values = array.buffers()
-    if values is None:
-        return np.empty(0)
+    if values is None:  # nothing but nulls, or nothing at all
+        return np.full(len(array), np.nan)
     numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
     if validity is None:
         return numbers
