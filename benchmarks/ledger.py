@@ -19,8 +19,7 @@ from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.pricing import event_of
-from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, budget_to_json
-from pubpriv.privacy.events import hold_for, price
+from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
 from pubpriv.privacy.ledger.records import (
     DatasetState,
@@ -115,7 +114,7 @@ class _Writer:
     def rows(self, runs: int, charges_per_run: int, leave_open: int) -> Iterator[dict[str, Any]]:
         per_run = _RHO * (charges_per_run + 1)
         budget, allotment = ZeroConcentratedDP(per_run * (runs + 3)), ZeroConcentratedDP(per_run)
-        yield self._row("registered", {"budget": budget_to_json(budget), "unit": "one patient", "cap": budget.cap})
+        yield self._row("registered", {"budget": budget.to_json(), "unit": "one patient", "cap": budget.cap})
         for number in range(runs):
             left_open = number >= runs - leave_open
             yield from self._run_rows(f"run-{number:05d}", allotment, budget, charges_per_run, left_open)
@@ -123,9 +122,9 @@ class _Writer:
     def _run_rows(
         self, release_id: str, allotment: Budget, budget: Budget, charges: int, left_open: bool
     ) -> Iterator[dict[str, Any]]:
-        paid = {"price_run": price(EVENT, allotment), "price_ledger": price(EVENT, budget)}
-        hold = hold_for(allotment, budget, self._state.cap, self._state.remaining)
-        opened = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
+        paid = {"price_run": allotment.price(EVENT), "price_ledger": budget.price(EVENT)}
+        hold = allotment.hold_on(budget, self._state.cap, self._state.remaining)
+        opened = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
         yield self._row("opened", opened, release_id)
         for number in range(charges):
             label, attempt = f"mean/step-{number}", f"{self._seq:032x}"

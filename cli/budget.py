@@ -67,13 +67,12 @@ def show_balance(outlook: Any) -> None:
     from pubpriv.privacy.wording import declared
 
     balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
-    pure = balance.budget.kind == "pure"
     columns = ["", balance.budget.currency]
-    columns += [] if pure else ["failure delta", f"epsilon at delta {epsilon['delta']:g}"]
+    columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
     rows = []
     for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
         row = [title, told["exact"][name]]
-        row += [] if pure else [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"]
+        row += [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
     out(f"unit: {declared(balance.unit)}")
@@ -211,7 +210,7 @@ def report(
     from pubpriv.privacy.wording import guarantee_lines
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        run, balance = books.run(dataset, release_id), books.balance(dataset)
+        run, balance = books.run(dataset, release_id).bill(), books.balance(dataset)
     told = run_statement(balance, run, delta)
     if as_json:
         out(json.dumps(told, indent=1))
@@ -238,8 +237,8 @@ def recover(
     from pubpriv.privacy.ledger import Ledger
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
-        work = books.at_work(dataset, release_id)
-        books.close_run(dataset, release_id, reason)
+        work = books.run(dataset, release_id).at_work()
+        books.run(dataset, release_id).close(reason)
     for under_way in work:
         note(
             f"warning: {under_way.user}@{under_way.host} was at work at {under_way.label} since "

@@ -11,7 +11,6 @@ from flows.parameters import ledger_at
 from flows.periods import Period, release_id_for
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, Budget, amount_text, parse_budget
-from pubpriv.privacy.events import hold_for
 from pubpriv.privacy.ledger import Ledger
 
 MOST = 1000
@@ -127,7 +126,7 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
         resumed=tuple(each.release_id for each in missing if each.release_id in states),
         present=len(wanted) - len(missing),
         budget=balance.budget,
-        each=hold_for(allotment, balance.budget, balance.cap, balance.remaining),
+        each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),
         remaining=balance.remaining,
         fitting=how_many(allotment, balance.budget, balance.cap, balance.remaining),
     )

@@ -15,7 +15,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.jobs import check_public_file
 from pubpriv.places import canonical
-from pubpriv.privacy.budgets import budget_to_json, parse_budget
+from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.outlook import how_many
 from pubpriv.privacy.ledger.urls import without_password
@@ -70,7 +70,7 @@ def _standing(dataset: Dataset, set_budget: bool) -> Standing:
     if balance is None:
         finding = f"not registered, so its runs would be refused; run `{line}`, or deploy with --set-budget"
         return Standing(dataset.dataset, False, finding, {})
-    if budget_to_json(balance.budget) != budget_to_json(cap):
+    if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
         return Standing(dataset.dataset, False, finding, _forecasts(dataset, balance))

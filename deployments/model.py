@@ -13,7 +13,6 @@ from flows.periods import Period
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, estimator_named
 from pubpriv.privacy.budgets import parse_budget
-from pubpriv.privacy.events import hold_for
 
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
@@ -206,7 +205,7 @@ class Dataset(_Part):
         cap = parse_budget(self.cap)
         for release in self.releases:
             allotment = release.allotment
-            if not hold_for(parse_budget(allotment), cap).fits(cap.cap):
+            if not parse_budget(allotment).hold_on(cap).fits(cap.cap):
                 raise ValueError(f"release {release.name}: the allotment {allotment} exceeds the cap {self.cap}")
             self._forms[release.name] = self._form(release)
         return self

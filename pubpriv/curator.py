@@ -121,9 +121,10 @@ class Curator(Confined):
         release_id = new_release_id() if release_id is None else release_id
         private = _made_again(private)
         ledger.bind(dataset, private)
-        private = _as_begun(private, ledger.begun(dataset, release_id), release_id)
-        ledger.open_run(dataset, release_id, budget)
-        books = LedgerBooks(ledger, dataset, release_id, table=private)
+        run = ledger.run(dataset, release_id)
+        private = _as_begun(private, run.begun(), release_id)
+        run.open(budget)
+        books = LedgerBooks(ledger, run, table=private)
         self._assemble(private, books, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
@@ -178,13 +179,14 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             ledger.check_declared(handle.dataset, table)
-            ledger.run(handle.dataset, handle.release_id)  # it is there; a closed one answers what it answered
-            table = _as_begun(table, ledger.begun(handle.dataset, handle.release_id), handle.release_id)
+            run = ledger.run(handle.dataset, handle.release_id)
+            run.bill()  # it is there; a closed one answers what it answered
+            table = _as_begun(table, run.begun(), handle.release_id)
         except BaseException:
             ledger.close()
             raise
         curator = cls.__new__(cls)
-        books = LedgerBooks(ledger, handle.dataset, handle.release_id, owned=True, table=table)
+        books = LedgerBooks(ledger, run, owned=True, table=table)
         curator._assemble(table, books, OperatingSystemNoise(), executor)
         curator._handle = replace(handle, table=table)
         return curator

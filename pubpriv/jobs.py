@@ -197,7 +197,7 @@ def _ingested(
     private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
     if validation is not None:
         private = runner(validation.private, ONLY, private, public.columns)
-    begun = ledger.begun(job.dataset, job.release_id)
+    begun = ledger.run(job.dataset, job.release_id).begun()
     job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private
 

@@ -12,13 +12,9 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.forecasts import Case, Forecast
 from pubpriv.pricing import event_of
-from pubpriv.privacy.budgets import ApproximateDP, Budget, PureDP, Purse, ZeroConcentratedDP, amount_text, purse_of
-from pubpriv.privacy.events import price
-from pubpriv.privacy.guarantees import guarantee
+from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
 
 MOST_ROWS = 1e12
-LEAST_RHO, MOST_RHO = 1e-8, 1e4
-LEAST_EPSILON, MOST_EPSILON = 1e-3, 100.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class RunPlan:
     Attributes:
         n, d, m: private rows, columns, public rows.
         budget: as `parse_budget` reads it.
-        guarantee: see `guarantee`.
+        guarantee: see `Budget.guarantee`.
         steps: questions with their prices.
         errors: see `Forecast`.
         feasible: whether the run would tell more than noise.
@@ -109,7 +105,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     Raises:
         InvalidInput: a pure budget, a budget that is too small to be split, or an error that is not positive.
     """
-    if isinstance(budget, PureDP):
+    if not budget.gaussian_units:
         raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
@@ -117,7 +113,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     events = [event_of(question) for question in told.plan.questions]
     whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
     steps = tuple(
-        Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, price(event, budget)))
+        Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event)))
         for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))
@@ -126,8 +122,8 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         n=n,
         d=case.d,
         m=case.m,
-        budget=_written(budget),
-        guarantee=guarantee(budget, events),
+        budget=budget.written(),
+        guarantee=budget.guarantee(events),
         steps=steps,
         forecast=told,
         feasible=feasible,
@@ -141,11 +137,10 @@ def enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> Enough
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
     purse = purse_of(budget)
     rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, MOST_ROWS)
-    low, high = (LEAST_EPSILON, MOST_EPSILON) if isinstance(budget, ApproximateDP) else (LEAST_RHO, MOST_RHO)
-    size = _least(lambda value: _holds(does, n, purse_of(_resized(budget, value))), low, high)
+    size = _least(lambda value: _holds(does, n, purse_of(budget.resized(value))), *budget.searched)
     return Enough(
         None if rows is None else math.ceil(_up(rows, 3)),
-        None if size is None else _written(_resized(budget, _up(size, 2))),
+        None if size is None else budget.resized(_up(size, 2)).written(),
     )
 
 
@@ -169,19 +164,6 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float | N
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _resized(budget: Budget, size: float) -> Budget:
-    """The same kind of budget, with another rho or epsilon."""
-    text = f"{size:.12f}"
-    return ApproximateDP(text, budget.delta) if isinstance(budget, ApproximateDP) else ZeroConcentratedDP(text)
-
-
-def _written(budget: Budget) -> str:
-    """As `parse_budget` reads it."""
-    if isinstance(budget, ApproximateDP):
-        return f"approx:{float(budget.epsilon):.6g},{float(budget.delta):g}"
-    return f"zcdp:{float(Fraction(budget.cap.main, 10**12)):.6g}"
 
 
 def _up(value: float, digits: int) -> float:

@@ -255,7 +255,7 @@ def test_a_handle_opens_no_other_table(world, tmp_path):
         assert ledger.balance("fresh").tables == ()
         assert ledger.balance("salaries").spent.main == 0
         assert ledger.balance("visits").spent.main > spent.main
-        ledger.close_run("visits", "handles", "test")
+        ledger.run("visits", "handles").close("test")
     again = good.open()
     again.release(COUNTS, "counts")  # a closed run still answers what it answered
     again.leave()
@@ -350,7 +350,7 @@ def test_a_release_id_belongs_to_one_table(visits):
     handle = RunHandle(ledger.reference, "visits", "r", other)
     with pytest.raises(SpecMismatch, match="use another release id"):
         handle.open()
-    share = ledger.run("visits", "r").methods["gaussian"]
+    share = ledger.run("visits", "r").bill().methods["gaussian"]
     assert (share["table"], share["n_rows"]) == (str(path), 3000)
     with pytest.raises(SpecMismatch, match="of 3000 rows, not with"):
-        ledger.start("visits", "r", "more", "{}", "f00", None, replace(other, n_rows=1))
+        ledger.run("visits", "r").start("more", "{}", "f00", None, replace(other, n_rows=1))

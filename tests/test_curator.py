@@ -240,7 +240,7 @@ def test_the_charge_is_committed_before_the_scan(table, ledger, tmp_path, monkey
 
     def looking(*args):
         with pp.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as other:
-            (charge,) = other.run("visits", "r1").charges
+            (charge,) = other.run("visits", "r1").bill().charges
             seen.append((charge.label, charge.answered, spent(other)))
         return real(*args)
 
@@ -248,7 +248,7 @@ def test_the_charge_is_committed_before_the_scan(table, ledger, tmp_path, monkey
     monkeypatch.setattr(door, "scan", looking)
     run(table, ledger).release(COUNTS, "counts")
     assert seen == [("counts", False, pytest.approx(0.1, rel=1e-5))]
-    (charge,) = ledger.run("visits", "r1").charges
+    (charge,) = ledger.run("visits", "r1").bill().charges
     assert charge.answered
 
 
@@ -320,7 +320,7 @@ def test_a_changed_row_count_is_refused_before_a_charge(table, ledger, tmp_path)
     with pytest.raises(InvalidInput, match="number of rows"):
         run(table, ledger).release(COUNTS, "counts")
     assert spent(ledger) == 0
-    assert not ledger.run("visits", "r1").charges
+    assert not ledger.run("visits", "r1").bill().charges
 
 
 def test_the_hold_is_taken_before_anything_is_read(table, ledger):
@@ -384,8 +384,8 @@ def test_a_task_finds_the_run_by_its_handle(table, ledger):
     again = inside.release(COUNTS, "counts")
     inside.leave()
     assert np.array_equal(again.values["count"], first.values["count"])
-    assert len(ledger.run("visits", "r1").charges) == 1
-    assert not ledger.run("visits", "r1").state.closed
+    assert len(ledger.run("visits", "r1").bill().charges) == 1
+    assert not ledger.run("visits", "r1").bill().state.closed
 
 
 def test_two_real_runs_draw_different_noise(table, ledger):
@@ -406,7 +406,7 @@ def test_leaving_the_with_block(table, ledger):
                     raise error
         except (RuntimeError, InvalidInput, SpecMismatch):
             pass
-        return ledger.run("visits", release_id).state.closed
+        return ledger.run("visits", release_id).bill().state.closed
 
     assert leave("done", ask=True)
     assert leave("refused", InvalidInput("bad"))
@@ -419,7 +419,7 @@ def test_leaving_the_with_block(table, ledger):
 def test_what_another_version_wrote_is_refused_in_words(value, table, ledger):
     """A stored step or question that cannot be read: bad input that says what to do, and nothing is charged."""
     curator = run(table, ledger)
-    ledger.note("visits", "r1", "mixture/seed-1", value)
+    ledger.run("visits", "r1").note("mixture/seed-1", value)
     with pytest.raises(InvalidInput, match="another release id"):
         curator.settled("mixture/seed-1", _must_not_run)
     assert spent(ledger) == 0

@@ -50,7 +50,7 @@ def clean(tmp_path_factory) -> Clean:
     make_ledger(folder)
     assert in_child(folder, "model.json") == 0
     with ledger_at(folder) as ledger:
-        charges = ledger.run(DATASET, RELEASE_ID).charges
+        charges = ledger.run(DATASET, RELEASE_ID).bill().charges
         return Clean(tables, tuple(charge.label for charge in charges), ledger.balance(DATASET).spent.main)
 
 

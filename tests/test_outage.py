@@ -96,7 +96,7 @@ def test_a_server_that_stops_in_mid_run(server, world, step, how):
     assert again.returncode == 0, again.stderr
     with Ledger.open(world.url) as ledger:
         ledger.verify(DATASET)
-        run, balance = ledger.run(DATASET, RELEASE_ID), ledger.balance(DATASET)
+        run, balance = ledger.run(DATASET, RELEASE_ID).bill(), ledger.balance(DATASET)
     assert run.state.closed
     assert all(charge.answered for charge in run.charges)
     assert (balance.spent.main, balance.held.main) == (world.clean, 0)

@@ -18,7 +18,7 @@ from pubpriv.curator import new_release_id
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
-from pubpriv.privacy.ledger import book, store
+from pubpriv.privacy.ledger import book, run
 from pubpriv.released.files import store_release
 from pubpriv.released.report import history_of, page
 from pubpriv.released.tree import release_files
@@ -120,11 +120,11 @@ def head_of(folder, token=None):
     with pp.Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
         ledger.register("people", budget=RHO("2"))
         for release_id in ("secret", "told"):
-            ledger.open_run("people", release_id, RHO("0.5"))
-            asked = ledger.charge("people", release_id, "q", {"type": "Counts"}, counts_event())
-            ledger.publish("people", release_id, "q", asked.attempt, {"count": [20, 20]})
+            ledger.run("people", release_id).open(RHO("0.5"))
+            asked = ledger.run("people", release_id).charge("q", {"type": "Counts"}, counts_event())
+            ledger.run("people", release_id).publish("q", asked.attempt, {"count": [20, 20]})
         assert token is None or asked.attempt == token
-        return ledger.run("people", "told").head
+        return ledger.run("people", "told").bill().head
 
 
 def counts_event():
@@ -138,13 +138,13 @@ def test_a_chain_head_commits_to_other_runs_and_tells_nothing_of_them(tmp_path, 
     moment = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
     clock = SimpleNamespace(now=lambda zone: moment)
     monkeypatch.setattr(book, "datetime", clock)
-    monkeypatch.setattr(store, "datetime", clock)
+    monkeypatch.setattr(run, "datetime", clock)
     folders = [tmp_path / name for name in "abcd"]
     for folder in folders:
         folder.mkdir()
     first, second = (head_of(folder) for folder in folders[:2])
     assert first != second
-    monkeypatch.setattr(store.secrets, "token_hex", lambda count: "7" * 2 * count)
+    monkeypatch.setattr(run.secrets, "token_hex", lambda count: "7" * 2 * count)
     third, fourth = (head_of(folder, "7" * 32) for folder in folders[2:])
     assert third == fourth, "only the tokens differed"
 

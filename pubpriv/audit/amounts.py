@@ -15,7 +15,7 @@ from pubpriv.audit.discrete import curve, precise
 from pubpriv.audit.finding import Finding
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, Budget, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 BUDGETS = ZeroConcentratedDP(1), ApproximateDP(1, Fraction(1, 10**6)), PureDP(1)
@@ -139,7 +139,7 @@ def delta_at(cap: Amount, epsilon: Fraction) -> Any:
 def price_or_none(make: Callable[[], Event], budget: Budget) -> Amount | None:
     """The price of an event; None where event or price is refused, before anything can be charged."""
     try:
-        return price(make(), budget)
+        return budget.price(make())
     except (ValueError, TypeError, ArithmeticError, AttributeError):
         return None
 

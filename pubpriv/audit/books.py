@@ -60,7 +60,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fa
 def plant(place: World, label: str, question: Question, event: Event) -> None:
     """Append a charge by the ledger's own method, which reads no questions; it may be refused there."""
     with suppress(InvalidInput, LedgerViolation), Books.open(place.url) as books:
-        books.charge(DATASET, "r", label, to_json(question), event)
+        books.run(DATASET, "r").charge(label, to_json(question), event)
 
 
 def planted(place: World) -> Claims:
@@ -83,7 +83,7 @@ def answered(place: World) -> Claims:
     curator = place.enter("r", ZeroConcentratedDP("0.5"))
     plant(place, "planted", BARE, CHEAP["a cheap event"])
     with suppress(PubPrivError), Books.open(place.url) as books:
-        books.publish(DATASET, "r", "planted", "an attempt", {"sum": [1, 2]})
+        books.run(DATASET, "r").publish("planted", "an attempt", {"sum": [1, 2]})
     yield "not replayed", refuses(partial(curator.release, HONEST, "planted"), PubPrivError)
 
 
@@ -124,7 +124,7 @@ def unguarded(place: World) -> Claims:
 def begin(place: World, release_id: str, options: dict[str, Any]) -> None:
     """Open the ledger anew, and a run that holds all of the budget."""
     with Ledger.open(place.url, **options) as ledger:
-        ledger.open_run(DATASET, release_id, ONE)
+        ledger.run(DATASET, release_id).open(ONE)
 
 
 def spend(place: World) -> None:

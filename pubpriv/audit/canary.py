@@ -24,7 +24,6 @@ from pubpriv.data.regions import NearestPoint
 from pubpriv.data.scan import scan
 from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
-from pubpriv.privacy.events import price
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 from pubpriv.privacy.units import UNIT
 
@@ -91,7 +90,7 @@ def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
         with world(np.column_stack([cells, np.zeros_like(cells)])) as place:
             curator = place.enter("canary", ZeroConcentratedDP(10**5))
             answers = [curator.release(question, f"canary-{number}").values["count"] for number in range(releases)]
-            charged = place.ledger.run(DATASET, "canary").state.spent.main
+            charged = place.ledger.run(DATASET, "canary").bill().state.spent.main
         # what the bystanders add is the same on both sides
         around = counts - (np.arange(2 * pairs) % 2 == moved)
         scores.append(np.concatenate([np.diff((answer - around).reshape(-1, 2), axis=1)[:, 0] for answer in answers]))
@@ -106,7 +105,7 @@ def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
 
 def charged_mu(question: Question) -> float:
     """mu that a ledger under (epsilon, delta) is charged for one answer."""
-    paid = price(event_of(question), ApproximateDP(1, Fraction(1, 10**6)))
+    paid = ApproximateDP(1, Fraction(1, 10**6)).price(event_of(question))
     return float(np.sqrt(paid.main / UNIT))
 
 

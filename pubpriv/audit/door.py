@@ -61,7 +61,7 @@ def same(first: Release, second: Release) -> bool:
 
 def stored(place: World, release_id: str, label: str) -> dict[str, list[int]] | None:
     """The answer that the ledger has."""
-    standing = place.ledger.find(DATASET, release_id, label)
+    standing = place.ledger.run(DATASET, release_id).find(label)
     return standing.answer if standing else None
 
 
@@ -79,7 +79,7 @@ def paid_before_the_look(place: World, question: Question, release_id: str) -> C
 
     def look() -> None:
         with Ledger.open(place.url) as other:
-            standing = other.find(DATASET, release_id, "a")
+            standing = other.run(DATASET, release_id).find("a")
             kinds = [record.kind for record in other.records(DATASET) if record.release_id == release_id]
             seen.append((kinds, standing is not None and standing.answer is None))
 
@@ -142,7 +142,7 @@ def a_failure_has_one_text(place: World, question: Question, release_id: str) ->
         yield "nothing is chained to it", failed.__cause__ is None and failed.__context__ is None
         yield "its trace quotes no cell", str(MARK) not in "".join(traceback.format_exception(failed))
     yield "the charge is kept, once", place.spent == before + cost
-    place.ledger.close_run(DATASET, release_id, "given up")
+    place.ledger.run(DATASET, release_id).close("given up")
     yield "closing refunds nothing", place.spent == before + cost
 
 
@@ -184,7 +184,7 @@ def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: s
 def a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """A run that is closed while it draws publishes nothing; what it was charged stays charged."""
     cost, before = cost_of(question), place.spent
-    late = WatchedNoise(lambda: place.ledger.close_run(DATASET, release_id, "recovered"))
+    late = WatchedNoise(lambda: place.ledger.run(DATASET, release_id).close("recovered"))
     refused = False
     try:
         place.enter(release_id, BUDGET, late).release(question, "a")

@@ -139,7 +139,7 @@ def decoy(place: World, budget: Budget) -> Path:
 def handles(place: World) -> Claims:
     """A handle that names another dataset's run, other columns, or no run at all opens nothing."""
     decoy(place, ZeroConcentratedDP(10**6))
-    place.ledger.open_run("decoy", "r", ZeroConcentratedDP(10**5))
+    place.ledger.run("decoy", "r").open(ZeroConcentratedDP(10**5))
     place.enter("r", ONE)
     reference = place.ledger.reference
     for what, handle in {

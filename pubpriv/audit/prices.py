@@ -18,7 +18,7 @@ from pubpriv.audit.catalogue import PRICE, questions
 from pubpriv.audit.discrete import curve, lattice_delta, lattice_renyi, lattice_variation, precise
 from pubpriv.audit.finding import Finding
 from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent, PureEvent, price
+from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 SMALLEST = 1 << 20
@@ -52,7 +52,7 @@ def gaussian_prices(random: np.random.Generator, draws: int) -> Finding:
     for squared in awkward + drawn:
         event = GaussianEvent(squared, ((SMALLEST, 3), (1 << 40, 2)))
         for budget, exact, most in ((ZCDP, squared / 2, 1), (APPROX, squared, 2)):
-            units = price(event, budget).main
+            units = budget.price(event).main
             worst = max(worst, exact * UNIT / max(units, 1))
             if not (units >= 1 and exact * UNIT <= units < exact * UNIT + most):
                 faults.append(f"mu^2 {float(squared):.6g} is priced {units} units of {budget.currency}")
@@ -70,7 +70,7 @@ def pure_prices(random: np.random.Generator, draws: int) -> Finding:
         Fraction(1, 10**9),
         *(Fraction(10 ** float(random.uniform(-6, 1.5))) for _ in range(draws)),
     ]:
-        units = {budget.kind: price(PureEvent(epsilon), budget).main for budget in (PureDP(1), ZCDP, APPROX)}
+        units = {budget.kind: budget.price(PureEvent(epsilon)).main for budget in (PureDP(1), ZCDP, APPROX)}
         e = mp.mpf(epsilon.numerator) / epsilon.denominator
         # mu-GDP holds for every epsilon-DP mechanism iff P(N(0,1) <= -mu/2) is at most 1 / (1 + e^epsilon)
         mu = mp.sqrt(mp.mpf(units["approx"]) / UNIT)
@@ -124,7 +124,7 @@ def failure_terms() -> Finding:
     for size in (1, 1000, 10**6):
         event = GaussianEvent(PRICE, ((SMALLEST, size),))
         for epsilon in (Fraction(1, 10), 1, 8):
-            charged = price(event, ApproximateDP(epsilon, Fraction(1, 10**4))).delta
+            charged = ApproximateDP(epsilon, Fraction(1, 10**4)).price(event).delta
             if charged < 2 * (1 + mp.exp(float(epsilon))) * float(event.total_variation()) * DELTA_UNIT:
                 faults.append(f"{size} coordinates at sd 2^20 are charged too small a failure term")
     return report("Failure terms of discrete noise", "total variation over its bound", worst, faults)
@@ -134,7 +134,7 @@ def renyi_orders() -> Finding:
     """The Renyi divergences of a discrete Gaussian, summed over the lattice, are at most order times rho."""
     faults, worst = [], 0.0
     for sd, shift in ((1, 1), (2, 1), (3, 5), (8, 3)):
-        units = price(GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),)), ZCDP).main
+        units = ZCDP.price(GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),))).main
         for order in (1.01, 1.5, 2, 7, 32):
             ratio = lattice_renyi(sd, shift, order) / (order * precise().mpf(units) / UNIT)
             worst = max(worst, float(ratio))
@@ -154,9 +154,8 @@ def exact_curve(sd: int, fast: bool) -> Finding:
     for mu in (0.25, 1.0, 3.0) if fast else (0.01, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 6.0):
         shift = round(mu * sd)
         for epsilon in (Fraction(1, 10), Fraction(1), Fraction(4)) if fast else [Fraction(i, 4) for i in range(1, 33)]:
-            paid = price(
-                GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),)), ApproximateDP(epsilon, Fraction(1, 10**6))
-            )
+            event = GaussianEvent(Fraction(shift**2, sd**2), ((sd, 1),))
+            paid = ApproximateDP(epsilon, Fraction(1, 10**6)).price(event)
             promised = curve(mp.mpf(paid.main) / UNIT, epsilon) + mp.mpf(paid.delta) / DELTA_UNIT
             exact = lattice_delta(sd, shift, epsilon)
             worst = max(worst, float(exact / promised))

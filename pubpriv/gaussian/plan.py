@@ -17,7 +17,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.gaussian.clipping import best_moment_radius
 from pubpriv.plans import Ask, Blank, Plan, split_purse
-from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse
+from pubpriv.privacy.budgets import Budget, Purse
 
 ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
 """Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
@@ -187,15 +187,7 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
 
 def _enough(n: int, d: int, allotment: Budget) -> str:
     """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
-    rho = (needed(d) / n) ** 2
-    if not isinstance(allotment, ApproximateDP):
-        return f"zcdp:{_up(rho)}"
-    low, high = math.log(1e-3), math.log(700)
-    while high - low > 0.01:
-        middle = (low + high) / 2
-        cap = ApproximateDP(math.exp(middle), allotment.delta).cap
-        low, high = (low, middle) if Purse(cap.main, "approx").rho >= rho else (middle, high)
-    return f"approx:{_up(math.exp(high))},{float(allotment.delta):g}"
+    return allotment.written(_up(allotment.size_worth((needed(d) / n) ** 2)))
 
 
 def _up(value: float) -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, price
-from pubpriv.privacy.guarantees import guarantee
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
 
 if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
 NEIGHBOURING = "replace one record; the number of records is public"
@@ -107,8 +107,7 @@ class LedgerBooks:
 
     Args:
         ledger: in which it is open.
-        dataset: its name.
-        release_id: of the run.
+        run: the run.
         owned: the ledger is closed when the run is left.
         table: the private table that methods begin with.
     """
@@ -116,19 +115,17 @@ class LedgerBooks:
     def __init__(
         self,
         ledger: "Ledger",
-        dataset: str,
-        release_id: str,
+        run: "LedgerRun",
         owned: bool = False,
         table: "SizedTable | None" = None,
     ) -> None:
-        self._ledger, self._dataset, self._release_id, self._owned = ledger, dataset, release_id, owned
-        self._table = table
+        self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
         self._notes: dict[str, Any] | None = None
 
     @property
     def allotment(self) -> Budget:
         """The run's budget, as it was opened."""
-        return self._ledger.run(self._dataset, self._release_id).allotment
+        return self._run.allotment
 
     def refuse_private(self, public: str) -> None:
         """Held against every table that the ledger knows."""
@@ -138,49 +135,48 @@ class LedgerBooks:
         """Bind and set aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
-        run = self._dataset, self._release_id
-        given = self._ledger.start(*run, method, configuration, public_sha256, share, self._table)
+        given = self._run.start(method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
         """In the run's currency, and in the ledger's."""
-        run = self._ledger.run(self._dataset, self._release_id)
+        run = self._run.bill()
         _afford(events, run.allotment, run.state.allotment)
-        _afford(events, self._ledger.balance(self._dataset).budget, run.state.hold)
+        _afford(events, self._ledger.balance(self._run.dataset).budget, run.state.hold)
 
     def find(self, label: str) -> Standing | None:
         """Without a charge."""
-        return self._ledger.find(self._dataset, self._release_id, label)
+        return self._run.find(label)
 
     def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
         """Committed when it returns."""
-        return self._ledger.charge(self._dataset, self._release_id, label, question, event)
+        return self._run.charge(label, question, event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """At most one answer stands."""
-        return self._ledger.publish(self._dataset, self._release_id, label, attempt, answer)
+        return self._run.publish(label, attempt, answer)
 
     def noted(self, label: str) -> Any:
         """Read once: a run's notes are never changed."""
         if self._notes is None:
-            self._notes = self._ledger.notes(self._dataset, self._release_id)
+            self._notes = self._run.notes()
         return self._notes.get(label)
 
     def note(self, label: str, value: Any) -> Any:
         """The first value stands."""
-        return self._ledger.note(self._dataset, self._release_id, label, value)
+        return self._run.note(label, value)
 
     def statement(self) -> Statement:
         """Read back from the ledger."""
-        run = self._ledger.run(self._dataset, self._release_id)
-        balance = self._ledger.balance(self._dataset)
+        run = self._run.bill()
+        balance = self._ledger.balance(self._run.dataset)
         return Statement(
             private=True,
-            dataset=self._dataset,
-            release_id=self._release_id,
+            dataset=self._run.dataset,
+            release_id=self._run.release_id,
             unit=balance.unit,
             kind=run.allotment.kind,
-            guarantee=guarantee(run.allotment, [charge.event for charge in run.charges]),
+            guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
             spent=amount_text(run.allotment, run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file
@@ -188,7 +184,7 @@ class LedgerBooks:
 
     def close(self, reason: str) -> None:
         """The rest of the hold returns."""
-        self._ledger.close_run(self._dataset, self._release_id, reason)
+        self._run.close(reason)
 
     def leave(self) -> None:
         """Dispose of a ledger opened for this curator alone."""
@@ -197,7 +193,7 @@ class LedgerBooks:
 
     def describe(self) -> str:
         """Names only."""
-        return f"dataset={self._dataset!r}, release_id={self._release_id!r}"
+        return f"dataset={self._run.dataset!r}, release_id={self._run.release_id!r}"
 
 
 @dataclass(frozen=True)
@@ -258,7 +254,7 @@ class SimulatedBooks:
         standing = self.find(label)
         if standing is not None:
             return standing
-        cost = price(event, self._budget)
+        cost = self._budget.price(event)
         told = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
         self._lines[label] = _SimulatedCharge(question, cost, event)
@@ -335,7 +331,7 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
 
 
 def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
-    total = sum((price(event, budget) for event in events), Amount(0))
+    total = sum((budget.price(event) for event in events), Amount(0))
     if total.main > room.main:
         raise BudgetExceeded(
             f"the steps of this method cost more than its run may spend: requested {amount_text(budget, total)}, "

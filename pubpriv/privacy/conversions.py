@@ -138,6 +138,24 @@ def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
     return _up(mp, 4 * high * high)
 
 
+def failure_factor(epsilon: Fraction) -> Fraction:
+    """Twice (1 + e^epsilon), which multiplies a total variation: the factor two covers its next order."""
+    return 2 * (1 + _exp_up(epsilon))
+
+
+@lru_cache(maxsize=256)
+def _exp_up(epsilon: Fraction) -> Fraction:
+    """e^epsilon, not smaller: e^(1/64), rounded up, to the power of 64 epsilon, rounded up."""
+    scale = 10**20
+    steps, power, square = -((-epsilon * 64).__floor__()), scale, 10157477087 * 10**10
+    while steps:
+        if steps & 1:
+            power = -(-power * square // scale)
+        square = -(-square * square // scale)
+        steps >>= 1
+    return Fraction(power, scale)
+
+
 def _up(mp: Any, value: Any) -> Fraction:
     """`value` as a fraction that is not smaller."""
     scale = 10**30

@@ -22,9 +22,8 @@ from math import exp, inf, nextafter, sqrt
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, Budget, amount_text
+from pubpriv.privacy.budgets import REPORT_DELTA, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
-from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.views import Balance, Run
 from pubpriv.privacy.units import Number, exact
 
@@ -142,13 +141,13 @@ def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, An
         run: finished or not; what is not closed is told so far.
         delta: of the PLD figure; default: the allotment's own, or 1e-6.
     """
-    figure = pld_report(run, default_delta(run.allotment) if delta is None else delta)
+    figure = pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)
     return {
         "dataset": balance.dataset,
         "release_id": run.release_id,
         "unit": balance.unit,
-        "cap": guarantee(balance.budget),
-        "allotment": guarantee(run.allotment, [charge.event for charge in run.charges]),
+        "cap": balance.budget.guarantee(),
+        "allotment": run.allotment.guarantee([charge.event for charge in run.charges]),
         "closed": run.state.closed,
         "spent": amount_text(run.allotment, run.state.spent),
         "spent_of_dataset": amount_text(balance.budget, run.state.charged),
@@ -167,8 +166,3 @@ def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, An
         "pld": asdict(figure) | {"text": figure.describe()},
         "chain_head": balance.chain_head,
     }
-
-
-def default_delta(allotment: Budget) -> Fraction:
-    """Where a run's figures are told: at the delta it was promised, else at 1e-6."""
-    return Fraction(allotment.delta) if isinstance(allotment, ApproximateDP) else REPORT_DELTA

@@ -4,12 +4,10 @@ The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
 """
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from math import ceil, erf, exp, expm1, sqrt
+from math import ceil, exp
 from typing import Any
 
-from pubpriv.privacy.conversions import mu_squared_units
-from pubpriv.privacy.units import UNIT
+from pubpriv.privacy.budgets import KINDS
 
 NEIGHBOURS = "neighbours differ in one record, the number of records is public"
 
@@ -39,16 +37,12 @@ def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]
 
     They know every other record, all settings and everything that was released under the guarantee: all answers of
     one run, or of all runs of a dataset. One half is pure chance; the rest is half the total variation between the
-    two laws of what was released, of which the smallest bound is taken:
-
-    - (epsilon, delta)-DP leaves (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015).
-    - Approximate DP is enforced as mu-GDP up to a total variation below delta (`ApproximateDP`), which leaves
-      2 Phi(mu / 2) - 1 + 2 delta, mu^2 being the largest that implies (epsilon, delta).
-    - rho-zCDP bounds the Kullback-Leibler divergence by rho: sqrt(rho / 2) (Pinsker), sqrt(1 - e^-rho)
-      (Bretagnolle and Huber). Where all noise is Gaussian it is mu-GDP with mu^2 = 2 rho, up to delta.
+    two laws of what was released, of which the smallest bound is taken: (epsilon, delta)-DP leaves
+    (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh, Viswanath 2015), and each kind of budget knows more of
+    its own (`Budget.variation_bounds`).
 
     Args:
-        guarantee: as `privacy.guarantees.guarantee` tells it.
+        guarantee: as `Budget.guarantee` tells it.
         charges: of the run, with their noise scales; an epsilon-DP mechanism has none. Of a cap, none are known.
 
     Returns:
@@ -58,14 +52,9 @@ def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]
         return None
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee.get("delta", 0.0))
     apart = [(1 - exp(-epsilon) + 2 * delta * exp(-epsilon)) / (1 + exp(-epsilon))]
-    if guarantee["kind"] == "approx":
-        units = mu_squared_units(Fraction(str(epsilon)), Fraction(str(delta)))
-        apart.append(erf(sqrt((units + 1) / UNIT / 8)) + 2 * delta)
-    if guarantee["kind"] == "zcdp":
-        rho = float(guarantee["rho"])
-        apart += [sqrt(rho / 2), sqrt(-expm1(-rho))]
-        if charges and all(charge["noise_scale"] for charge in charges) and "epsilon_all_gaussian" in guarantee:
-            apart.append(erf(sqrt(2 * rho / 8)) + 2 * delta)
+    if guarantee["kind"] in KINDS:
+        all_gaussian = bool(charges) and all(charge["noise_scale"] for charge in charges)
+        apart += KINDS[guarantee["kind"]].variation_bounds(guarantee, all_gaussian)
     return min(1.0, 0.5 + 0.5 * min(apart))
 
 

@@ -26,7 +26,7 @@ def check_model(ledger: Ledger, path: Path) -> None:
     """
     model = load(path)
     dataset, release_id = (str(model.provenance.get(name)) for name in ("dataset", "release_id"))
-    statement = LedgerBooks(ledger, dataset, release_id).statement().to_json()
+    statement = LedgerBooks(ledger, ledger.run(dataset, release_id)).statement().to_json()
     told, known = _plain(model.privacy), _plain(statement)
     for name in sorted({*told, *known}):
         if told.get(name) != known.get(name):

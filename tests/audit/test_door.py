@@ -86,6 +86,6 @@ def test_a_world_is_a_real_run(place):
     curator = place.enter("real", ZeroConcentratedDP(10), noise)
     answer = curator.release(COUNTS, "a")
     assert len(noise.drawn) == 1
-    assert np.array_equal(place.ledger.find(DATASET, "real", "a").answer["count"], answer.values["count"] * 2**28)
+    assert np.array_equal(place.ledger.run(DATASET, "real").find("a").answer["count"], answer.values["count"] * 2**28)
     assert place.kinds("real") == ["opened", "charged", "published"]
     assert place.spent - before == door.cost_of(COUNTS)

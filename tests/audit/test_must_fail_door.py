@@ -23,6 +23,7 @@ from pubpriv.mixture import pipeline, routes
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
+from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import OperatingSystemNoise
 
@@ -136,26 +137,26 @@ def test_a_release_without_its_noise(kind, monkeypatch):
 
 def test_a_local_draw_that_leaves(monkeypatch):
     """Publishing returns what was drawn here and not what stands: a duplicate sees a second answer."""
-    right = Ledger.publish
+    right = LedgerRun.publish
 
-    def publish(self, dataset, release_id, label, attempt, answer):
-        right(self, dataset, release_id, label, attempt, answer)
+    def publish(self, label, attempt, answer):
+        right(self, label, attempt, answer)
         return answer
 
-    monkeypatch.setattr(Ledger, "publish", publish)
+    monkeypatch.setattr(LedgerRun, "publish", publish)
     assert "both return one answer" in promises()["an overtaken draw is dropped"]
 
 
 def test_a_second_answer_in_place_of_the_first(monkeypatch):
     """Whoever publishes last is right: the one who was faster holds another answer."""
 
-    def publish(self, dataset, release_id, label, attempt, answer):
-        with self._locked(dataset) as book:
-            key = charge_key(dataset, release_id, label)
-            book.append("published", {"attempt": attempt, "answer": dict(answer)}, release_id, key)
+    def publish(self, label, attempt, answer):
+        with self._access.locked(self.dataset) as book:
+            key = charge_key(self.dataset, self.release_id, label)
+            book.append("published", {"attempt": attempt, "answer": dict(answer)}, self.release_id, key)
         return answer
 
-    monkeypatch.setattr(Ledger, "publish", publish)
+    monkeypatch.setattr(LedgerRun, "publish", publish)
     assert "an overtaken draw is dropped" in promises()
 
 

@@ -14,7 +14,8 @@ from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import custody, guards, schema
+from pubpriv.privacy.ledger import guards, schema
+from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
@@ -124,7 +125,7 @@ def test_a_balance_that_is_read_as_it_is_written(monkeypatch):
 def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
     """And a balance that is read as it is written."""
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
-    monkeypatch.setattr(custody.Custody, "lacks", lambda self, ends: {})
+    monkeypatch.setattr(Access, "lacks", lambda self, ends: {})
     monkeypatch.setattr(Book, "follow_from", lambda *_: None)
     assert "its hash made anew, with a witness: no second budget" in broken(books.rewritten)
 

@@ -20,7 +20,8 @@ from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions import bisection as questions_bisection
 from pubpriv.data.questions import score as questions_score
 from pubpriv.data.questions.base import squared_weight
-from pubpriv.privacy import events, noise
+from pubpriv.privacy import noise
+from pubpriv.privacy.budgets import approx
 from pubpriv.privacy.noise import OperatingSystemNoise
 
 
@@ -214,7 +215,7 @@ def test_one_sd_for_all_entries(monkeypatch):
 
 def test_noise_below_two_to_the_twenty_in_a_gdp_ledger(monkeypatch):
     """Its discrete Gaussians cost more than their mu."""
-    monkeypatch.setattr(events, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
     finding = prices.small_noise()
     assert not finding.holds
     assert "sd 1048575 has a price" in finding.detail or "sd 1 has a price" in finding.detail

@@ -10,7 +10,8 @@ from scipy import stats
 
 from pubpriv.audit import amounts, discrete, prices
 from pubpriv.audit.discrete import by_euler_maclaurin, curve, lattice_delta, lattice_renyi, lattice_variation
-from pubpriv.privacy import budgets, conversions, events
+from pubpriv.privacy import conversions, events
+from pubpriv.privacy.budgets import Budget, approx, budget, pure, zcdp
 from pubpriv.privacy.units import UNIT, floor_units
 
 RANDOM = np.random.default_rng(0)
@@ -80,7 +81,7 @@ def test_what_the_discrete_gaussian_costs_beyond_its_mu():
 
 def test_prices_that_round_down(monkeypatch):
     """A unit in favour of the spender."""
-    monkeypatch.setattr(events, "ceil_units", floor_units)
+    monkeypatch.setattr(budget, "ceil_units", floor_units)
     assert "is priced" in fault(prices.gaussian_prices, RANDOM, 50)
     assert "costs less than itself" in fault(prices.pure_prices, RANDOM, 5)
 
@@ -88,10 +89,10 @@ def test_prices_that_round_down(monkeypatch):
 def test_caps_that_round_up(monkeypatch):
     """One unit of mu^2 more than the largest that implies the guarantee, or more of rho than was written."""
     real = conversions.mu_squared_units
-    monkeypatch.setattr(budgets, "mu_squared_units", lambda epsilon, delta: real(epsilon, delta) + 1)
+    monkeypatch.setattr(approx, "mu_squared_units", lambda epsilon, delta: real(epsilon, delta) + 1)
     assert "allows more than delta" in fault(prices.caps, RANDOM, 3)
     monkeypatch.undo()
-    monkeypatch.setattr(budgets, "floor_units", lambda value, unit=UNIT: floor_units(value, unit) + 1)
+    monkeypatch.setattr(pure, "floor_units", lambda value, unit=UNIT: floor_units(value, unit) + 1)
     assert "PureDP" in fault(amounts.budgets)
 
 
@@ -103,17 +104,17 @@ def test_failure_terms_that_are_forgotten(monkeypatch):
 
 def test_failure_terms_without_their_factor(monkeypatch):
     """A total variation charged as it is, not times 2 (1 + e^epsilon)."""
-    monkeypatch.setattr(events, "failure_factor", lambda budget: Fraction(1))
+    monkeypatch.setattr(approx, "failure_factor", lambda epsilon: Fraction(1))
     assert "too small a failure term" in fault(prices.failure_terms)
 
 
 def test_a_curve_of_too_small_a_mu(monkeypatch):
     """A Gaussian priced at mu^2 but for one part in a thousand million: the exact delta is above that."""
-    real = events.price
+    real = Budget.price
     monkeypatch.setattr(
-        prices,
+        Budget,
         "price",
-        lambda event, budget: replace(paid := real(event, budget), main=paid.main * (10**9 - 1) // 10**9),
+        lambda self, event: replace(paid := real(self, event), main=paid.main * (10**9 - 1) // 10**9),
     )
     assert "exceeds what is charged" in fault(prices.exact_curve, prices.SMALLEST, True)
     assert "exceeds what is charged" in fault(prices.renyi_orders)
@@ -121,24 +122,24 @@ def test_a_curve_of_too_small_a_mu(monkeypatch):
 
 def test_pure_events_at_the_price_of_an_exponential_mechanism(monkeypatch):
     """epsilon^2 / 8 holds for one mechanism only, and for no mu at all."""
-    monkeypatch.setattr(events, "pure_as_rho", lambda epsilon: epsilon**2 / 8)
+    monkeypatch.setattr(zcdp, "pure_as_rho", lambda epsilon: epsilon**2 / 8)
     assert "tanh" in fault(prices.pure_prices, RANDOM, 3)
-    monkeypatch.setattr(events, "pure_as_mu_squared", lambda epsilon: epsilon**2 / 4)
+    monkeypatch.setattr(approx, "pure_as_mu_squared", lambda epsilon: epsilon**2 / 4)
     assert "below its mu" in fault(prices.pure_prices, RANDOM, 3)
 
 
 def test_amounts_that_are_none(monkeypatch):
     """A budget that takes what it is given: true for one, negative for positive."""
-    real = budgets.exact
-    monkeypatch.setattr(budgets, "exact", lambda value, name: Fraction(1) if value is True else real(value, name))
+    real = budget.exact
+    monkeypatch.setattr(budget, "exact", lambda value, name: Fraction(1) if value is True else real(value, name))
     assert "True: accepted" in fault(amounts.budgets)
-    monkeypatch.setattr(budgets, "exact", lambda value, name: real(-value if value == -1 else value, name))
+    monkeypatch.setattr(budget, "exact", lambda value, name: real(-value if value == -1 else value, name))
     assert "-1: accepted" in fault(amounts.budgets)
 
 
 def test_events_that_cost_nothing(monkeypatch):
     """A distance that is not checked to be positive, and a price that is not rounded up."""
-    monkeypatch.setattr(events, "ceil_units", floor_units)
+    monkeypatch.setattr(budget, "ceil_units", floor_units)
     assert "priced below itself" in fault(amounts.events)
     monkeypatch.setattr(events.GaussianEvent, "__post_init__", lambda event: None)
     assert "has a price" in fault(amounts.events)

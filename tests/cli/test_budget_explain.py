@@ -17,9 +17,9 @@ from pubpriv.privacy.ledger import Ledger
 def charge(ledger, run, label, rho, publish=True):
     """One Gaussian charge with its answer."""
     event = GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
-    standing = ledger.charge("visits", run, label, {"type": "Counts"}, event)
+    standing = ledger.run("visits", run).charge(label, {"type": "Counts"}, event)
     if publish:
-        ledger.publish("visits", run, label, standing.attempt, {"count": [1]})
+        ledger.run("visits", run).publish(label, standing.attempt, {"count": [1]})
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def runs(folder):
     """On `visits` (zcdp:2): `done` spent 0.4 and is closed, `open` holds 0.5 and is at work."""
     with Ledger.open(URL) as ledger:
         for name, rho in (("done", "0.4"), ("open", "0.6")):
-            ledger.open_run("visits", name, parse_budget(f"zcdp:{rho}"))
+            ledger.run("visits", name).open(parse_budget(f"zcdp:{rho}"))
             charge(ledger, name, "mean/a", "0.1")
         charge(ledger, "done", "mean/b", "0.3")
         charge(ledger, "open", "mean/slow", "0.02", publish=False)
-        ledger.close_run("visits", "done", "done")
+        ledger.run("visits", "done").close("done")
     return folder
 
 
@@ -57,13 +57,13 @@ def test_show_explains_to_people(program, runs):
 def test_show_says_why_no_more_run_fits(program, runs):
     """0 comes with the reason and with what would fit, and asking for that works."""
     with Ledger.open(URL) as ledger:
-        ledger.open_run("visits", "large", parse_budget("zcdp:0.75"))
+        ledger.run("visits", "large").open(parse_budget("zcdp:0.75"))
     told = json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)
     assert told["runs_that_fit"] == 0
     shown = program("budget", "show", "visits", "--ledger", URL).out
     assert "one more run like it does not fit: it holds 0.75 rho, and 0.25 rho remain" in shown
     with Ledger.open(URL) as ledger:
-        ledger.open_run("visits", "next", parse_budget(re.search(r"What fits: (\S+)", shown).group(1)))
+        ledger.run("visits", "next").open(parse_budget(re.search(r"What fits: (\S+)", shown).group(1)))
 
 
 @pytest.mark.parametrize(("cap", "delta"), [("zcdp:2", 1e-6), ("approx:4,1e-5", 1e-5), ("pure:1.5", None)])
@@ -71,8 +71,8 @@ def test_show_as_json_keeps_its_keys_and_adds_to_them(program, folder, cap, delt
     """The keys others read are there, and the new ones say the same in the guarantee's terms."""
     program("budget", "set", "labs", cap, "--ledger", URL, "--unit", "one sample")
     with Ledger.open(URL) as ledger:
-        ledger.open_run("labs", "r", parse_budget("pure:0.1"))
-        ledger.charge("labs", "r", "a", {"type": "Counts"}, PureEvent(Fraction(1, 20)))
+        ledger.run("labs", "r").open(parse_budget("pure:0.1"))
+        ledger.run("labs", "r").charge("a", {"type": "Counts"}, PureEvent(Fraction(1, 20)))
         before = ledger.balance("labs").to_json()
     told = json.loads(program("budget", "show", "labs", "--ledger", URL, "--json").out)
     assert {name: told[name] for name in before} == before
@@ -177,9 +177,9 @@ def test_recovering_a_run_at_work_says_whose_it_is(program, runs):
     assert "was at work at mean/slow since 20" in done.err
     with Ledger.open(URL) as ledger:
         with pytest.raises(RunClosed):
-            ledger.publish("visits", "open", "mean/slow", "attempt", {"x": [1]})
+            ledger.run("visits", "open").publish("mean/slow", "attempt", {"x": [1]})
         with pytest.raises(RunClosed):
-            ledger.charge("visits", "open", "mean/next", {"type": "Counts"}, PureEvent(Fraction(1, 20)))
+            ledger.run("visits", "open").charge("mean/next", {"type": "Counts"}, PureEvent(Fraction(1, 20)))
         ledger.verify("visits")
     again = program("budget", "recover", "open", "--dataset", "visits", "--ledger", URL)
     assert "was at work" not in again.err

@@ -109,7 +109,7 @@ def test_recover_returns_what_an_open_run_holds_and_nothing_that_was_charged(pro
     from pubpriv.privacy.budgets import parse_budget
 
     with Ledger.open(URL) as ledger:
-        ledger.open_run("visits", "r1", parse_budget("zcdp:0.5"))
+        ledger.run("visits", "r1").open(parse_budget("zcdp:0.5"))
     assert (balance()["held"], balance()["open_runs"]) == (0.5, {"r1": 0.5})
     shown = program("budget", "show", "visits", "--ledger", URL)
     assert "pubpriv budget recover r1 --dataset visits" in shown.out
@@ -169,7 +169,7 @@ def test_a_model_file_has_every_promised_key(fit, balance, folder):
     assert provenance["n_public"] == (pd.read_parquet(folder / "public.parquet").b > -1).sum()
     with Ledger.open(URL) as ledger:
         ledger.verify("visits", expected_head=provenance["chain_head"])
-        labels = [charge.label for charge in ledger.run("visits", "r1").charges]
+        labels = [charge.label for charge in ledger.run("visits", "r1").bill().charges]
     assert [charge["label"] for charge in privacy["charges"]] == labels
     assert balance()["held"] == 0
 
@@ -389,7 +389,7 @@ def check_interruption_and_resume(folder, fit, balance, arguments, **environment
     assert fit(release_id="r1").code == 0
     with Ledger.open(URL) as ledger:
         kinds = [record.kind for record in ledger.records("visits")]
-        charges = ledger.run("visits", "r1").charges
+        charges = ledger.run("visits", "r1").bill().charges
         ledger.verify("visits")
     assert len({charge.label for charge in charges}) == len(charges) == kinds.count("charged")
     assert kinds.count("published") == len(charges)

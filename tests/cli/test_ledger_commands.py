@@ -22,7 +22,7 @@ from pubpriv.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.ledger.custody import WITNESS
+from pubpriv.privacy.ledger.store import WITNESS
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +143,8 @@ def test_a_swapped_answer_is_found(books):
 def plant(books, question, event):
     """Append a charge without the door, in a run of its own."""
     with Ledger.open(f"sqlite:///{books}/ledger.db") as ledger:
-        ledger.open_run("visits", "planted", ZeroConcentratedDP("0.1"))
-        ledger.charge("visits", "planted", "mean/a", question, event)
+        ledger.run("visits", "planted").open(ZeroConcentratedDP("0.1"))
+        ledger.run("visits", "planted").charge("mean/a", question, event)
 
 
 CHEAP = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))

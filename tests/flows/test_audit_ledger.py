@@ -106,9 +106,9 @@ def test_a_charge_that_is_not_its_questions_fails_the_run(world):
     """Appended without the door, by the ledger's own method: the record is named."""
     url, _ = world
     with Ledger.open(url) as ledger:
-        ledger.open_run("idle", "r", parse_budget("zcdp:0.1"))
+        ledger.run("idle", "r").open(parse_budget("zcdp:0.1"))
         cheap = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))
-        ledger.charge("idle", "r", "mean/a", to_json(Counts(Everything(), 1)), cheap)
+        ledger.run("idle", "r").charge("mean/a", to_json(Counts(Everything(), 1)), cheap)
     state, rows = audited()
     assert state.is_failed()
     assert "not charged as its question costs" in state.message

@@ -22,8 +22,8 @@ def daily(tmp_path, monkeypatch):
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:1"))
         for day in (2, 3):
-            ledger.open_run("visits", f"mean-2026-03-0{day}", parse_budget("zcdp:0.1"))
-        ledger.close_run("visits", "mean-2026-03-02", "done")
+            ledger.run("visits", f"mean-2026-03-0{day}").open(parse_budget("zcdp:0.1"))
+        ledger.run("visits", "mean-2026-03-02").close("done")
     form = {
         "dataset": "visits",
         "ledger": "PUBPRIV_LEDGER",

@@ -51,7 +51,7 @@ def test_set_budget_registers_and_says_for_how_many_releases_it_pays(told, tmp_p
     assert first.forecasts["mean"].startswith("the budget pays for 4 more releases, until 20")
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         assert ledger.balance("visits").unit == "one patient"
-        ledger.open_run("visits", "mean-2026-11", parse_budget("zcdp:0.25"))
+        ledger.run("visits", "mean-2026-11").open(parse_budget("zcdp:0.25"))
     assert standings([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
 
 

@@ -113,7 +113,7 @@ def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(pref
     state = FLOWS[kind](parameters_of(jobs[name]), return_state=True)
     estimate = state.result()
     with Ledger.open(jobs[name].ledger) as ledger:
-        charges = ledger.run("visits", name).charges
+        charges = ledger.run("visits", name).bill().charges
         spent = ledger.balance("visits").spent.main
     again = run_job(jobs[name])
     for part in NUMBERS[name]:

@@ -154,8 +154,8 @@ class World:
     def answers(self, release_id: str) -> dict[str, dict[str, list[int]]]:
         """What a release was answered, by label."""
         with Ledger.open(self.url) as ledger:
-            labels = [charge.label for charge in ledger.run("visits", release_id).charges]
-            return {label: ledger.find("visits", release_id, label).answer for label in labels}
+            labels = [charge.label for charge in ledger.run("visits", release_id).bill().charges]
+            return {label: ledger.run("visits", release_id).find(label).answer for label in labels}
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_a_second_release_reuses_public_results_and_never_a_private_one(world, p
 def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(world):
     """The table artifact lists label, question and cost of every charge; the page tells guarantee and unit."""
     with Ledger.open(world.url) as ledger:
-        charges = ledger.run("visits", "r1").charges
+        charges = ledger.run("visits", "r1").bill().charges
     artifacts = world.first.artifacts()
     assert set(artifacts) >= {"visits-charges", "visits-privacy", "visits-components"}
     table, page = artifacts["visits-charges"], artifacts["visits-privacy"]

@@ -79,7 +79,9 @@ class Frail:
     def bill(self, release_id: str) -> dict[str, int]:
         """What each charge of a release cost, by label."""
         with Ledger.open(self.served.ledger, create=False) as ledger:
-            return {charge.label: charge.price_ledger.main for charge in ledger.run(self.name, release_id).charges}
+            return {
+                charge.label: charge.price_ledger.main for charge in ledger.run(self.name, release_id).bill().charges
+            }
 
     def await_answers(self, release_id: str, count: int) -> None:
         """Wait until so many answers of a release are published."""

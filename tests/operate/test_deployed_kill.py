@@ -44,7 +44,7 @@ def assert_one_set_of_charges(frail: Frail, release_id: str, clean: Frail) -> No
     assert frail.bill(release_id) == clean.bill("clean")
     with Ledger.open(frail.served.ledger, create=False) as ledger:
         ledger.verify(frail.name)
-        assert ledger.run(frail.name, release_id).state.closed
+        assert ledger.run(frail.name, release_id).bill().state.closed
 
 
 def assert_replayed(frail: Frail, release_id: str) -> None:
@@ -74,7 +74,7 @@ def test_cancel_keeps_and_pays_what_was_published_and_nothing_else(frail):
     time.sleep(3)
     assert frail.records("cancelled") == left
     with Ledger.open(served.ledger, create=False) as ledger:
-        assert ledger.run(frail.name, "cancelled").state.charged.main == sum(frail.bill("cancelled").values())
+        assert ledger.run(frail.name, "cancelled").bill().state.charged.main == sum(frail.bill("cancelled").values())
 
     free_the_slot(frail)
     assert served.await_run(frail.trigger("cancelled")).state_name == "Completed"

@@ -62,7 +62,7 @@ def test_the_scheduler_creates_runs_and_a_worker_finishes_one(served: Served):
     release_id = f"mean-{finished[0].expected_start_time:%Y-%m-%dT%H%MZ}"
     assert finished[0].name == f"sensors-{release_id}"
     with Ledger.open(served.ledger, create=False) as ledger:
-        assert ledger.run("sensors", release_id).state.closed
+        assert ledger.run("sensors", release_id).bill().state.closed
 
 
 def test_deploying_again_changes_nothing(served: Served):

@@ -94,7 +94,7 @@ def books(tmp_path):
     """A ledger with dataset `visits`, zcdp:1, and an open run `r` of it all."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", ZeroConcentratedDP(1))
-        ledger.open_run("visits", "r", ZeroConcentratedDP(1))
+        ledger.run("visits", "r").open(ZeroConcentratedDP(1))
         yield ledger
 
 
@@ -103,17 +103,17 @@ def test_shares_are_checked(books, share):
     """Nothing, less than nothing and more than there is are no shares; the books stay as they were."""
     before = books.balance("visits")
     with pytest.raises((InvalidInput, BudgetExceeded)):
-        books.start("visits", "r", "mean", "{}", "hash", share)
+        books.run("visits", "r").start("mean", "{}", "hash", share)
     assert books.balance("visits") == before
 
 
 def test_the_smallest_charge_costs_a_unit_and_the_largest_is_refused(books):
     """A distance of 1e-300 is not free, and 1e300 does not wrap around."""
-    books.charge("visits", "r", "tiny", QUESTION, GaussianEvent(Fraction(1, 10**300), ((1 << 62, 1),)))
+    books.run("visits", "r").charge("tiny", QUESTION, GaussianEvent(Fraction(1, 10**300), ((1 << 62, 1),)))
     assert books.balance("visits").spent == Amount(1)
     for huge in (Fraction(10**300), Fraction(2 * 10**12, 10**12)):
         with pytest.raises(BudgetExceeded):
-            books.charge("visits", "r", "huge", QUESTION, GaussianEvent(huge, ((1 << 30, 1),)))
+            books.run("visits", "r").charge("huge", QUESTION, GaussianEvent(huge, ((1 << 30, 1),)))
     assert books.balance("visits").spent == Amount(1)
     books.verify("visits")
 
@@ -122,9 +122,9 @@ def test_thirds_never_fit_four_times(books):
     """Three thirds of a budget are more than all of it, since each is rounded up."""
     third = GaussianEvent(Fraction(2, 3), ((1 << 30, 1),))
     for label in "ab":
-        books.charge("visits", "r", label, QUESTION, third)
+        books.run("visits", "r").charge(label, QUESTION, third)
     with pytest.raises(BudgetExceeded):
-        books.charge("visits", "r", "c", QUESTION, third)
+        books.run("visits", "r").charge("c", QUESTION, third)
     assert books.balance("visits").spent.main == 2 * -(-UNIT // 3)
 
 
@@ -185,20 +185,20 @@ def test_whatever_is_accepted_keeps_both_promises(cap, sequence):
             name = f"run-{run}"
             try:
                 if what == "open":
-                    ledger.open_run("visits", name, parse_budget(value))
+                    ledger.run("visits", name).open(parse_budget(value))
                     allotments.setdefault(name, parse_budget(value))
                 elif what == "charge":
-                    ledger.charge("visits", name, f"step-{number}", QUESTION, value)
+                    ledger.run("visits", name).charge(f"step-{number}", QUESTION, value)
                     paid.setdefault(name, []).append(value)
                 else:
-                    ledger.close_run("visits", name, "done")
+                    ledger.run("visits", name).close("done")
             except (InvalidInput, BudgetExceeded):
                 pass
             balance = ledger.balance("visits")
             assert (balance.spent + balance.held).fits(balance.cap)
             assert min(balance.spent.main, balance.held.main, balance.spent.delta, balance.held.delta) >= 0
         for name, allotment in allotments.items():
-            run = ledger.run("visits", name)
+            run = ledger.run("visits", name).bill()
             assert run.allotment == allotment
             assert run.state.spent.fits(run.state.allotment)
             assert run.state.charged.fits(run.state.hold)
@@ -220,7 +220,7 @@ def test_the_allotment_stops_a_run_before_a_roomy_cap_does(tmp_path, cap, allotm
     pure = given_.kind == "pure"
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget)
-        ledger.open_run("visits", "r", given_)
+        ledger.run("visits", "r").open(given_)
         whole = given_.cap.main // 4 * 4  # halves are then whole even units, of which no price is rounded
         distance = Fraction(2 * whole if given_.kind == "zcdp" else whole, UNIT)
 
@@ -228,10 +228,10 @@ def test_the_allotment_stops_a_run_before_a_roomy_cap_does(tmp_path, cap, allotm
             return PureEvent(of) if pure else GaussianEvent(of, ((1 << 40, 1),))
 
         for label in "ab":
-            ledger.charge("visits", "r", label, QUESTION, part(distance / 2))
+            ledger.run("visits", "r").charge(label, QUESTION, part(distance / 2))
         with pytest.raises(BudgetExceeded, match="allotment"):
-            ledger.charge("visits", "r", "c", QUESTION, part(Fraction(20, UNIT)))
-        assert ledger.run("visits", "r").state.spent.main == whole
+            ledger.run("visits", "r").charge("c", QUESTION, part(Fraction(20, UNIT)))
+        assert ledger.run("visits", "r").bill().state.spent.main == whole
         assert ledger.balance("visits").remaining.main > 0
         ledger.verify("visits")
 
@@ -240,9 +240,9 @@ def test_a_cap_stops_a_run_of_another_kind(tmp_path):
     """The hold, in the ledger's currency, is what a second run of another kind does not get."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", ApproximateDP(1, "1e-6"))
-        ledger.open_run("visits", "first", ApproximateDP("0.9", "1e-6"))
+        ledger.run("visits", "first").open(ApproximateDP("0.9", "1e-6"))
         for allotment in ("zcdp:0.02", "pure:0.5"):
             with pytest.raises(BudgetExceeded):
-                ledger.open_run("visits", "second", parse_budget(allotment))
+                ledger.run("visits", "second").open(parse_budget(allotment))
         with pytest.raises(InvalidInput):
-            ledger.charge("visits", "second", "a", QUESTION, PureEvent(Fraction(1)))
+            ledger.run("visits", "second").charge("a", QUESTION, PureEvent(Fraction(1)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.books import LedgerBooks, SimulatedBooks
 from pubpriv.privacy.budgets import ApproximateDP, Purse, ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent, price
+from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
 
 QUESTION = {"type": "Counts"}
@@ -29,8 +29,8 @@ def books(request, tmp_path):
         return
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         ledger.register("visits", budget=BUDGET)
-        ledger.open_run("visits", "r", BUDGET)
-        yield LedgerBooks(ledger, "visits", "r")
+        ledger.run("visits", "r").open(BUDGET)
+        yield LedgerBooks(ledger, ledger.run("visits", "r"))
 
 
 def test_both_books_keep_the_same_rules(books):
@@ -67,5 +67,5 @@ def test_both_books_keep_the_same_rules(books):
 def test_the_steps_of_a_purse_cost_no_more_than_it_holds(units, weights, budget):
     """Priced one by one, the steps fit, and less than two units are left."""
     parts = Purse(units, budget.kind).split([Fraction(weight, sum(weights)) for weight in weights])
-    paid = sum(price(GaussianEvent(part, ((1 << 40, 1),)), budget).main for part in parts)
+    paid = sum(budget.price(GaussianEvent(part, ((1 << 40, 1),))).main for part in parts)
     assert units - 2 < paid <= units

@@ -28,9 +28,9 @@ def ledger(tmp_path):
 def fill(ledger):
     """Four records: a registration, a run, a charge and its answer."""
     ledger.register("visits", budget=ONE, unit="one patient")
-    ledger.open_run("visits", "r", HALF)
-    standing = ledger.charge("visits", "r", "a", QUESTION, EVENT)
-    ledger.publish("visits", "r", "a", standing.attempt, {"x": [1]})
+    ledger.run("visits", "r").open(HALF)
+    standing = ledger.run("visits", "r").charge("a", QUESTION, EVENT)
+    ledger.run("visits", "r").publish("a", standing.attempt, {"x": [1]})
 
 
 LINES = {
@@ -48,13 +48,13 @@ WRITES = {
     "unit": lambda ledger, text: ledger.register("new", ONE, unit=text),
     "reason": lambda ledger, text: ledger.register("visits", ZeroConcentratedDP(2), raise_=True, reason=text),
     "dataset": lambda ledger, text: ledger.register(text, ONE),
-    "release id": lambda ledger, text: ledger.open_run("visits", text, HALF),
-    "method": lambda ledger, text: ledger.start("visits", "r", text, "{}", "hash", None),
-    "label": lambda ledger, text: ledger.charge("visits", "r", text, QUESTION, EVENT),
-    "label of an answer": lambda ledger, text: ledger.publish("visits", "r", text, "a", {"x": [1]}),
-    "label of a note": lambda ledger, text: ledger.note("visits", "r", text, 1),
-    "label that is looked for": lambda ledger, text: ledger.find("visits", "r", text),
-    "reason of an end": lambda ledger, text: ledger.close_run("visits", "r", text),
+    "release id": lambda ledger, text: ledger.run("visits", text).open(HALF),
+    "method": lambda ledger, text: ledger.run("visits", "r").start(text, "{}", "hash", None),
+    "label": lambda ledger, text: ledger.run("visits", "r").charge(text, QUESTION, EVENT),
+    "label of an answer": lambda ledger, text: ledger.run("visits", "r").publish(text, "a", {"x": [1]}),
+    "label of a note": lambda ledger, text: ledger.run("visits", "r").note(text, 1),
+    "label that is looked for": lambda ledger, text: ledger.run("visits", "r").find(text),
+    "reason of an end": lambda ledger, text: ledger.run("visits", "r").close(text),
 }
 
 
@@ -75,23 +75,23 @@ def test_texts_are_one_printable_line(ledger, what):
 
 def test_the_longest_label_is_a_label(ledger):
     """The limit itself is within it."""
-    ledger.note("visits", "r", "x" * LONGEST_LABEL, 1)
-    assert ledger.notes("visits", "r") == {"x" * LONGEST_LABEL: 1}
+    ledger.run("visits", "r").note("x" * LONGEST_LABEL, 1)
+    assert ledger.run("visits", "r").notes() == {"x" * LONGEST_LABEL: 1}
 
 
 RUNS = {
-    "find": lambda ledger, dataset, run: ledger.find(dataset, run, "a"),
-    "run": lambda ledger, dataset, run: ledger.run(dataset, run),
-    "notes": lambda ledger, dataset, run: ledger.notes(dataset, run),
-    "at work": lambda ledger, dataset, run: ledger.at_work(dataset, run),
-    "start": lambda ledger, dataset, run: ledger.start(dataset, run, "mean", "{}", "hash", None),
-    "charge": lambda ledger, dataset, run: ledger.charge(dataset, run, "b", QUESTION, EVENT),
-    "publish": lambda ledger, dataset, run: ledger.publish(dataset, run, "a", "attempt", {"x": [1]}),
-    "note": lambda ledger, dataset, run: ledger.note(dataset, run, "step", 1),
-    "close": lambda ledger, dataset, run: ledger.close_run(dataset, run, "done"),
-    "books that find": lambda ledger, dataset, run: LedgerBooks(ledger, dataset, run).find("a"),
-    "books that state": lambda ledger, dataset, run: LedgerBooks(ledger, dataset, run).statement(),
-    "books that note": lambda ledger, dataset, run: LedgerBooks(ledger, dataset, run).noted("a"),
+    "find": lambda ledger, dataset, run: ledger.run(dataset, run).find("a"),
+    "run": lambda ledger, dataset, run: ledger.run(dataset, run).bill(),
+    "notes": lambda ledger, dataset, run: ledger.run(dataset, run).notes(),
+    "at work": lambda ledger, dataset, run: ledger.run(dataset, run).at_work(),
+    "start": lambda ledger, dataset, run: ledger.run(dataset, run).start("mean", "{}", "hash", None),
+    "charge": lambda ledger, dataset, run: ledger.run(dataset, run).charge("b", QUESTION, EVENT),
+    "publish": lambda ledger, dataset, run: ledger.run(dataset, run).publish("a", "attempt", {"x": [1]}),
+    "note": lambda ledger, dataset, run: ledger.run(dataset, run).note("step", 1),
+    "close": lambda ledger, dataset, run: ledger.run(dataset, run).close("done"),
+    "books that find": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).find("a"),
+    "books that state": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).statement(),
+    "books that note": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).noted("a"),
 }
 
 
@@ -115,7 +115,7 @@ def test_a_run_that_was_not_opened_is_refused(ledger, what):
 def test_who_and_where_are_printable_whatever_the_system_says(ledger, monkeypatch):
     """A variable of the environment is not obeyed by the console that shows it, nor does it stop a charge."""
     monkeypatch.setenv("LOGNAME", "ada\x1b[2J\udcff")
-    ledger.charge("visits", "r", "b", QUESTION, EVENT)
+    ledger.run("visits", "r").charge("b", QUESTION, EVENT)
     assert ledger.records("visits")[-1].user == "ada?[2J?"
 
 

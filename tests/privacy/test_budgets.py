@@ -17,12 +17,10 @@ from pubpriv.privacy.budgets import (
     PureDP,
     ZeroConcentratedDP,
     budget_from_json,
-    budget_to_json,
     parse_budget,
 )
 from pubpriv.privacy.conversions import delta_gaussian, epsilon_gaussian, epsilon_zcdp, mu_squared_units
 from pubpriv.privacy.events import GaussianEvent, PureEvent
-from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, ceil_units, floor_units, to_text
 
 MILLIONTH = Fraction(1, 10**6)
@@ -135,7 +133,7 @@ def test_epsilon_gaussian_errs_upwards(mu_squared):
 @pytest.mark.parametrize("budget", [PureDP("0.7"), ZeroConcentratedDP("0.5"), ApproximateDP(2, "1e-6", "3e-9")])
 def test_json_keeps_a_budget_exactly(budget):
     """Written and read back, a budget and its cap are the same."""
-    again = budget_from_json(budget_to_json(budget))
+    again = budget_from_json(budget.to_json())
     assert again == budget
     assert again.cap == budget.cap
 
@@ -162,7 +160,7 @@ def test_amounts_fit_only_with_both_parts():
 def test_a_guarantee_reads_as_words_and_numbers():
     """zCDP tells its implied epsilon; a smaller one of a run whose charges are all Gaussian, at a part of delta."""
     wide = GaussianEvent(Fraction(1), ((1 << 30, 1),))
-    told = guarantee(ZeroConcentratedDP("0.5"), [wide])
+    told = ZeroConcentratedDP("0.5").guarantee([wide])
     assert epsilon_gaussian(Fraction(1), REPORT_DELTA) < told["epsilon_all_gaussian"] < told["epsilon"]
     assert "0.5-zCDP" in told["text"]
     assert "all noise being Gaussian" in told["text"]
@@ -174,7 +172,7 @@ COARSE = GaussianEvent(Fraction(1), ((1 << 10, 1),))
 @pytest.mark.parametrize("events", [[], [PureEvent(Fraction(1))], [COARSE], [COARSE, PureEvent(Fraction(1))]])
 def test_nothing_smaller_is_told_without_its_proof(events):
     """Unknown charges, other noise than Gaussian, and noise so coarse that its failure term is no small part."""
-    told = guarantee(ZeroConcentratedDP("0.5"), events)
+    told = ZeroConcentratedDP("0.5").guarantee(events)
     assert "epsilon_all_gaussian" not in told
     assert "all noise" not in told["text"]
 
@@ -182,8 +180,8 @@ def test_nothing_smaller_is_told_without_its_proof(events):
 def test_a_large_rho_outgrows_its_reserve():
     """At rho 8 even wide noise is not told as continuous: e^epsilon times its distance passes the reserve."""
     wide = GaussianEvent(Fraction(16), ((1 << 28, 1),))
-    assert "epsilon_all_gaussian" not in guarantee(ZeroConcentratedDP(8), [wide])
-    assert "epsilon_all_gaussian" in guarantee(ZeroConcentratedDP(2), [wide])
+    assert "epsilon_all_gaussian" not in ZeroConcentratedDP(8).guarantee([wide])
+    assert "epsilon_all_gaussian" in ZeroConcentratedDP(2).guarantee([wide])
 
 
 @pytest.mark.parametrize("value", [np.float64("0.1"), np.float32("0.1"), np.longdouble("0.1")])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent, PureEvent, event_from_json, hold_for, price
+from pubpriv.privacy.events import GaussianEvent, PureEvent, event_from_json
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
@@ -26,7 +26,7 @@ def gaussian(squared_distance, sd=1 << 30, size=1):
 @given(st.fractions(min_value=Fraction(1, 10**15), max_value=10, max_denominator=10**20))
 def test_gaussian_prices_round_up(mu_squared):
     """rho is mu^2 / 2 up by less than a unit, and mu^2 costs exactly twice as many units."""
-    rho, squared = (price(gaussian(mu_squared), budget).main for budget in (ZeroConcentratedDP(1), APPROX))
+    rho, squared = (budget.price(gaussian(mu_squared)).main for budget in (ZeroConcentratedDP(1), APPROX))
     assert mu_squared / 2 <= Fraction(rho, UNIT) < mu_squared / 2 + Fraction(1, UNIT)
     assert squared == 2 * rho
 
@@ -34,17 +34,17 @@ def test_gaussian_prices_round_up(mu_squared):
 def test_pure_dp_refuses_gaussian_noise():
     """There is no epsilon for it, and the message names kinds that work."""
     with pytest.raises(InvalidInput, match=r"zcdp.*approx"):
-        price(gaussian(1), PureDP(1))
+        PureDP(1).price(gaussian(1))
 
 
 def test_small_noise_is_refused_under_approx():
     """One below 2^20 is refused, 2^20 is not; zCDP needs no such floor."""
     with pytest.raises(InvalidInput):
-        price(gaussian(1, SD - 1), APPROX)
+        APPROX.price(gaussian(1, SD - 1))
     with pytest.raises(InvalidInput):
-        price(GaussianEvent(Fraction(1), ((SD, 1), (SD - 1, 1))), APPROX)
-    assert price(gaussian(1, SD), APPROX).main == UNIT
-    assert price(gaussian(1, 1), ZeroConcentratedDP(1)).main == UNIT // 2
+        APPROX.price(GaussianEvent(Fraction(1), ((SD, 1), (SD - 1, 1))))
+    assert APPROX.price(gaussian(1, SD)).main == UNIT
+    assert ZeroConcentratedDP(1).price(gaussian(1, 1)).main == UNIT // 2
 
 
 @pytest.mark.parametrize(("sd", "size"), [(SD, 1), (SD, 2_000_000), (1 << 31, 500_500)])
@@ -52,7 +52,7 @@ def test_the_failure_term_covers_twice_the_discretisation(sd, size):
     """delta is at least 2 (1 + e^epsilon) sqrt(N / 1152) / sd^2, and at most 3 % above it."""
     with mpmath.workdps(40):
         exact = 2 * (1 + mpmath.e**2) * mpmath.sqrt(mpmath.mpf(size) / 1152) / mpmath.mpf(sd) ** 2 * DELTA_UNIT
-        paid = price(gaussian(1, sd, size), APPROX).delta
+        paid = APPROX.price(gaussian(1, sd, size)).delta
         assert exact <= paid <= exact * 1.03 + 1
 
 
@@ -64,8 +64,8 @@ def test_pure_events_convert_upwards(epsilon):
         e = mpmath.mpf(epsilon)
         mu = 2 * mpmath.sqrt(2) * mpmath.erfinv(2 / (1 + mpmath.exp(-e)) - 1)
         for budget, exact in ((ZeroConcentratedDP(1), e * mpmath.tanh(e / 2)), (APPROX, mu**2)):
-            assert 0 <= price(event, budget).main - exact * UNIT <= 2
-    assert price(event, PureDP(1)) == Amount(int(Fraction(epsilon) * UNIT))
+            assert 0 <= budget.price(event).main - exact * UNIT <= 2
+    assert PureDP(1).price(event) == Amount(int(Fraction(epsilon) * UNIT))
 
 
 @pytest.mark.parametrize("event", [GaussianEvent(Fraction(1, 3), ((SD, 2), (7, 1))), PureEvent(Fraction(1, 7))])
@@ -84,7 +84,7 @@ def test_unknown_events_are_refused():
 def test_gaussian_runs_are_refused_by_a_pure_ledger(allotment):
     """The hold itself is refused, before anything is read."""
     with pytest.raises(InvalidInput, match="pure"):
-        hold_for(allotment, PureDP(1))
+        allotment.hold_on(PureDP(1))
 
 
 @settings(derandomize=True, max_examples=40, deadline=None)
@@ -99,29 +99,29 @@ def test_what_fits_the_allotment_fits_the_hold(weights, kind):
     whole = Fraction(cap.main, UNIT) * (2 if kind == "zcdp" else 1)
     for weight in weights:
         event = gaussian(whole * weight / sum(weights), 1 << 34)
-        if (room + price(event, allotment)).fits(cap):
-            room, held = room + price(event, allotment), held + price(event, ledger)
-    assert held.main <= hold_for(allotment, ledger).main
+        if (room + allotment.price(event)).fits(cap):
+            room, held = room + allotment.price(event), held + ledger.price(event)
+    assert held.main <= allotment.hold_on(ledger).main
 
 
 @pytest.mark.parametrize("ledger", [ZeroConcentratedDP(1), APPROX])
 def test_pure_charges_that_fit_the_allotment_fit_the_hold(ledger):
     """Splitting a pure allotment never costs more than the whole."""
     for steps in (1, 2, 7, 100):
-        paid = steps * price(PureEvent(Fraction(1, steps)), ledger).main
-        assert paid <= hold_for(PureDP(1), ledger).main
+        paid = steps * ledger.price(PureEvent(Fraction(1, steps))).main
+        assert paid <= PureDP(1).hold_on(ledger).main
 
 
 def test_a_negative_distance_has_no_price():
     """An event cannot give money back."""
     with pytest.raises((InvalidInput, ValueError)):
-        price(gaussian("-0.3"), ZeroConcentratedDP(1))
+        ZeroConcentratedDP(1).price(gaussian("-0.3"))
 
 
 def test_the_whole_of_an_approx_ledger_can_be_held_by_a_zcdp_run():
     """An allotment of exactly mu^2 / 2 fits an untouched ledger."""
     allotment = ZeroConcentratedDP(Fraction(APPROX.cap.main, 2 * UNIT))
-    assert hold_for(allotment, APPROX).fits(APPROX.cap)
+    assert allotment.hold_on(APPROX).fits(APPROX.cap)
 
 
 BAD_NOISE = [(), ((0, 1),), ((-5, 1),), ((SD, 0),), ((SD, 1), (0, 3))]

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA, Amount, ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, pure_as_mu_squared, pure_as_rho
-from pubpriv.privacy.events import GaussianEvent, PureEvent, price
+from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.report import noise_multiplier, pld_report
 
@@ -88,7 +88,7 @@ def test_the_second_path_has_no_price_in_the_approx_filter(counterexample):
     """A reveal of probability 1e-6 would be a failure term, and the reserve (delta / 100) has no room for it."""
     epsilon, reveal = counterexample
     budget = ApproximateDP(repr(epsilon), "1e-6")
-    first = price(gaussian(MU), budget)
+    first = budget.price(gaussian(MU))
     failure = Amount(0, math.ceil(Fraction(reveal) * 10**30))
     assert first.fits(budget.cap)
     assert not (first + failure).fits(budget.cap)
@@ -97,14 +97,14 @@ def test_the_second_path_has_no_price_in_the_approx_filter(counterexample):
 def _refused_paths(ledger, budget):
     """Both paths on a ledger; the steps that were refused."""
     ledger.register("visits", budget)
-    ledger.open_run("visits", "r", budget)
-    ledger.charge("visits", "r", "first", QUESTION, gaussian(MU))
+    ledger.run("visits", "r").open(budget)
+    ledger.run("visits", "r").charge("first", QUESTION, gaussian(MU))
     refused = []
     # the ledger's only failure terms are those of discreteness: next to no distance, and more of them than the reserve
     coarse = GaussianEvent(Fraction(1, 10**12), ((1 << 20, 1 << 40),))
     for label, event in (("gaussian", gaussian(MU)), ("failing", coarse)):
         try:
-            ledger.charge("visits", "r", label, QUESTION, event)
+            ledger.run("visits", "r").charge(label, QUESTION, event)
         except (BudgetExceeded, InvalidInput):
             refused.append(label)
     return refused
@@ -205,12 +205,12 @@ def test_opendp_prices_its_own_mechanisms_as_we_do():
     sd, distance = 1 << 21, 4096
     theirs = dp.m.make_gaussian(vectors, dp.l2_distance(T=float), scale=float(sd)).map(float(distance))
     event = GaussianEvent(Fraction(distance, sd) ** 2, ((sd, 2),))
-    ours = price(event, ZeroConcentratedDP(1)).main / 1e12
+    ours = ZeroConcentratedDP(1).price(event).main / 1e12
     assert theirs == pytest.approx(ours, abs=2e-12)
     for scale in (1.0, 2.0, 40.0):
         laplace = dp.m.make_laplace(vectors, dp.l1_distance(T="i64"), scale=scale)
         assert laplace.map(2) <= 2 / scale * (1 + 1e-9)
-        paid = price(PureEvent(Fraction(2) / Fraction(scale)), PureDP(10)).main / 1e12
+        paid = PureDP(10).price(PureEvent(Fraction(2) / Fraction(scale))).main / 1e12
         assert laplace.map(2) <= paid * (1 + 1e-9)
 
 
@@ -235,15 +235,15 @@ def test_pure_prices_bound_randomised_response(epsilon):
 def test_pure_charges_stop_exactly_at_the_cap(tmp_path, budget):
     """Pure steps in any currency are taken while their sum fits, and not one more."""
     event = PureEvent(Fraction(1, 3))
-    cost = price(event, budget).main
+    cost = budget.price(event).main
     fitting = budget.cap.main // cost
     assert fitting > 1
     with Ledger.open(f"sqlite:///{tmp_path}/pure.db") as ledger:
         ledger.register("visits", budget)
-        ledger.open_run("visits", "whole", budget)
+        ledger.run("visits", "whole").open(budget)
         for number in range(fitting):
-            ledger.charge("visits", "whole", f"q{number}", QUESTION, event)
+            ledger.run("visits", "whole").charge(f"q{number}", QUESTION, event)
         with pytest.raises(BudgetExceeded):
-            ledger.charge("visits", "whole", "one more", QUESTION, event)
+            ledger.run("visits", "whole").charge("one more", QUESTION, event)
         assert ledger.balance("visits").spent.main == fitting * cost <= budget.cap.main
         ledger.verify("visits")

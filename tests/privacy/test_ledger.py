@@ -39,13 +39,13 @@ def ledger(ledger_url):
     """Dataset `visits` with one unit of rho, and an open run `r` of a half."""
     with Ledger.open(ledger_url) as opened:
         opened.register("visits", budget=ZeroConcentratedDP(1))
-        opened.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+        opened.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         yield opened
 
 
 def charge(ledger, label="a", rho="0.1", run="r", question=None):
     """One charge."""
-    return ledger.charge("visits", run, label, question or QUESTION, gaussian(rho))
+    return ledger.run("visits", run).charge(label, question or QUESTION, gaussian(rho))
 
 
 def state(ledger):
@@ -59,8 +59,8 @@ def test_a_run_holds_a_charge_spends_and_closing_returns_the_rest(ledger):
     assert state(ledger) == (0, 0.5)
     charge(ledger)
     assert state(ledger) == (0.1, 0.4)
-    ledger.close_run("visits", "r", "done")
-    ledger.close_run("visits", "r", "done twice")
+    ledger.run("visits", "r").close("done")
+    ledger.run("visits", "r").close("done twice")
     assert state(ledger) == (0.1, 0)
     ledger.verify("visits")
 
@@ -69,7 +69,7 @@ def test_no_room_for_a_run_holds_nothing_and_says_why(ledger):
     """The refusal tells spent, held, requested, remaining, the holder, and what would fit."""
     charge(ledger)
     with pytest.raises(BudgetExceeded) as refused:
-        ledger.open_run("visits", "big", ZeroConcentratedDP("0.6"))
+        ledger.run("visits", "big").open(ZeroConcentratedDP("0.6"))
     for words in ("spent 0.1", "held 0.4", "requested 0.6", "remaining 0.5", "r holds", "fits: zcdp:0.5"):
         assert words in str(refused.value)
     assert state(ledger) == (0.1, 0.4)
@@ -97,44 +97,44 @@ def test_resuming_returns_the_stored_question_at_no_cost(ledger):
 def test_the_first_of_two_answers_wins(ledger):
     """Everyone reads the answer that was stored first."""
     standing = charge(ledger)
-    assert ledger.publish("visits", "r", "a", standing.attempt, {"x": [1]}) == {"x": [1]}
-    assert ledger.publish("visits", "r", "a", standing.attempt, {"x": [2]}) == {"x": [1]}
+    assert ledger.run("visits", "r").publish("a", standing.attempt, {"x": [1]}) == {"x": [1]}
+    assert ledger.run("visits", "r").publish("a", standing.attempt, {"x": [2]}) == {"x": [1]}
     assert charge(ledger).answer == {"x": [1]}
-    assert ledger.find("visits", "r", "a").answer == {"x": [1]}
-    assert ledger.find("visits", "r", "other") is None
+    assert ledger.run("visits", "r").find("a").answer == {"x": [1]}
+    assert ledger.run("visits", "r").find("other") is None
 
 
 def test_a_late_answer_is_dropped_and_a_closed_run_replays_only(ledger):
     """After closing, answers that stand are read, and nothing else happens."""
     answered, late = charge(ledger, "a"), charge(ledger, "b")
-    ledger.publish("visits", "r", "a", answered.attempt, {"x": [1]})
-    ledger.close_run("visits", "r", "done")
+    ledger.run("visits", "r").publish("a", answered.attempt, {"x": [1]})
+    ledger.run("visits", "r").close("done")
     with pytest.raises(RunClosed):
-        ledger.publish("visits", "r", "b", late.attempt, {"x": [2]})
+        ledger.run("visits", "r").publish("b", late.attempt, {"x": [2]})
     with pytest.raises(RunClosed):
         charge(ledger, "c")
-    ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+    ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
     assert charge(ledger, "a").answer == {"x": [1]}
-    assert ledger.find("visits", "r", "b").answer is None
+    assert ledger.run("visits", "r").find("b").answer is None
     assert state(ledger) == (0.2, 0)
 
 
 def test_a_release_id_is_bound_to_its_allotment_and_settings(ledger):
     """The same id with another budget, configuration or public table is refused."""
     with pytest.raises(SpecMismatch):
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.4"))
-    share = ledger.start("visits", "r", "mixture", '{"k":3}', "hash", Amount(UNIT // 5))
-    assert ledger.start("visits", "r", "mixture", '{"k":3}', "hash", Amount(UNIT // 5)) == share
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.4"))
+    share = ledger.run("visits", "r").start("mixture", '{"k":3}', "hash", Amount(UNIT // 5))
+    assert ledger.run("visits", "r").start("mixture", '{"k":3}', "hash", Amount(UNIT // 5)) == share
     others = [('{"k":4}', "hash", None), ('{"k":3}', "other", None), ('{"k":3}', "hash", Amount(1))]
     for configuration, public, asked in others:
         with pytest.raises(SpecMismatch):
-            ledger.start("visits", "r", "mixture", configuration, public, asked)
+            ledger.run("visits", "r").start("mixture", configuration, public, asked)
     with pytest.raises(BudgetExceeded):
-        ledger.start("visits", "r", "gaussian", "{}", "hash", Amount(UNIT))
-    assert ledger.start("visits", "r", "gaussian", "{}", "hash", None) == Amount(UNIT // 2 - UNIT // 5)
-    ledger.close_run("visits", "r", "done")
+        ledger.run("visits", "r").start("gaussian", "{}", "hash", Amount(UNIT))
+    assert ledger.run("visits", "r").start("gaussian", "{}", "hash", None) == Amount(UNIT // 2 - UNIT // 5)
+    ledger.run("visits", "r").close("done")
     with pytest.raises(RunClosed):
-        ledger.start("visits", "r", "mean", "{}", "hash", Amount(1))
+        ledger.run("visits", "r").start("mean", "{}", "hash", Amount(1))
 
 
 def test_a_cap_is_raised_with_a_reason_and_never_below_what_is_committed(ledger):
@@ -156,7 +156,7 @@ def test_a_cap_is_raised_with_a_reason_and_never_below_what_is_committed(ledger)
 def test_a_dataset_must_be_registered(ledger):
     """The message says how, and which names are known."""
     with pytest.raises(InvalidInput, match=r"knows visits.*budget set other zcdp:RHO"):
-        ledger.open_run("other", "r", ZeroConcentratedDP(1))
+        ledger.run("other", "r").open(ZeroConcentratedDP(1))
     for name in ("../x", "", "a b", "-a"):
         with pytest.raises(InvalidInput):
             ledger.register(name, budget=ZeroConcentratedDP(1))
@@ -208,8 +208,8 @@ def test_tables_are_never_replaced_or_emptied(ledger, ledger_url, table):
 def test_one_charge_and_one_answer_per_key_are_facts_of_the_database(ledger, ledger_url, kind):
     """A second row for the same key is refused, whoever writes it, at the end of the chain too."""
     standing = charge(ledger)
-    ledger.publish("visits", "r", "a", standing.attempt, {"x": [1]})
-    ledger.close_run("visits", "r", "done")
+    ledger.run("visits", "r").publish("a", standing.attempt, {"x": [1]})
+    ledger.run("visits", "r").close("done")
     end = len(ledger.records("visits"))
     statement = f"INSERT INTO records SELECT dataset, {end}, {COLUMNS} FROM records WHERE kind = '{kind}'"
     with pytest.raises(sa.exc.DBAPIError, match="append-only"), raw(ledger_url) as connection:
@@ -274,7 +274,7 @@ def test_an_approx_ledger_takes_a_zcdp_run_whole(ledger_url):
     """The last unit of the allotment can be charged in the ledger's other currency."""
     with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ApproximateDP(1, "1e-6"))
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.001"))
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.001"))
         for label in range(7):
             charge(ledger, str(label), Fraction(999_999_990, 7 * UNIT))
         with pytest.raises(BudgetExceeded):
@@ -306,7 +306,7 @@ def test_a_refusal_with_a_large_delta_ends(ledger_url, two_seconds):
     with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ApproximateDP(1, "1e-6"))
         with pytest.raises(BudgetExceeded):
-            ledger.open_run("visits", "r", ApproximateDP(1, "0.5"))
+            ledger.run("visits", "r").open(ApproximateDP(1, "0.5"))
 
 
 def test_no_charge_lowers_what_is_spent(ledger):
@@ -319,7 +319,7 @@ def test_no_charge_lowers_what_is_spent(ledger):
 def test_an_answer_needs_a_charge(ledger):
     """What was not paid for cannot be answered, and leaves no row."""
     with pytest.raises((InvalidInput, LedgerViolation)):
-        ledger.publish("visits", "r", "never", "attempt", {"x": [42]})
+        ledger.run("visits", "r").publish("never", "attempt", {"x": [42]})
 
 
 def test_a_file_uri_is_the_same_table(ledger):
@@ -339,19 +339,19 @@ def test_a_name_has_no_newline(ledger):
 def test_what_a_step_made_is_kept_once(ledger):
     """The first value stands for every later run; a closed run keeps nothing more; no money moves."""
     before = state(ledger)
-    assert ledger.note("visits", "r", "mixture/seed-1", {"x": 1.5}) == {"x": 1.5}
-    assert ledger.note("visits", "r", "mixture/seed-1", {"x": 2.5}) == {"x": 1.5}
-    ledger.close_run("visits", "r", "done")
-    assert ledger.note("visits", "r", "mixture/seed-2", [3]) == [3]
-    assert ledger.notes("visits", "r") == {"mixture/seed-1": {"x": 1.5}}
+    assert ledger.run("visits", "r").note("mixture/seed-1", {"x": 1.5}) == {"x": 1.5}
+    assert ledger.run("visits", "r").note("mixture/seed-1", {"x": 2.5}) == {"x": 1.5}
+    ledger.run("visits", "r").close("done")
+    assert ledger.run("visits", "r").note("mixture/seed-2", [3]) == [3]
+    assert ledger.run("visits", "r").notes() == {"mixture/seed-1": {"x": 1.5}}
     assert state(ledger) == (before[0], 0)
     ledger.verify("visits")
 
 
 def test_a_step_noted_twice_is_a_violation(ledger, ledger_url, monkeypatch):
     """A second note of one step does not follow from the first, whoever wrote it."""
-    ledger.note("visits", "r", "mixture/seed-1", 1)
+    ledger.run("visits", "r").note("mixture/seed-1", 1)
     monkeypatch.setattr(Book, "noted", lambda self, release_id, label: None)
-    ledger.note("visits", "r", "mixture/seed-1", 2)
+    ledger.run("visits", "r").note("mixture/seed-1", 2)
     with pytest.raises(LedgerViolation, match="noted before"):
         ledger.verify("visits")

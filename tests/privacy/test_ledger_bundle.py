@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.custody import WITNESS
+from pubpriv.privacy.ledger.store import WITNESS
 
 QUESTION = {"type": "Counts"}
 
@@ -25,8 +25,8 @@ def no_witness(monkeypatch):
 def charge(ledger, label, release_id="r"):
     """A charge with its answer."""
     event = GaussianEvent(Fraction(1, 50), ((1 << 30, 1),))
-    standing = ledger.charge("visits", release_id, label, QUESTION, event)
-    return standing.answer or ledger.publish("visits", release_id, label, standing.attempt, {"x": [len(label)]})
+    standing = ledger.run("visits", release_id).charge(label, QUESTION, event)
+    return standing.answer or ledger.run("visits", release_id).publish(label, standing.attempt, {"x": [len(label)]})
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def ledger(ledger_url):
     with Ledger.open(ledger_url) as opened:
         opened.register("visits", budget=ZeroConcentratedDP(1))
         opened.register("labs", budget=ApproximateDP(1, "1e-6"))
-        opened.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+        opened.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         for label in ("a", "b"):
             charge(opened, label)
         yield opened
@@ -141,20 +141,20 @@ def test_a_restored_older_ledger_opens_for_reading_only(restored, monkeypatch):
         assert list(ledger.read_only) == ["visits"]
         assert "2 records that are in the export are missing" in ledger.read_only["visits"]
         before = ledger.balance("visits")
-        assert ledger.find("visits", "r", "a").answer == {"x": [1]}
+        assert ledger.run("visits", "r").find("a").answer == {"x": [1]}
         assert charge(ledger, "a") == {"x": [1]}
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         writes = [
             lambda: charge(ledger, "d"),
-            lambda: ledger.open_run("visits", "s", ZeroConcentratedDP("0.1")),
-            lambda: ledger.close_run("visits", "r", "done"),
+            lambda: ledger.run("visits", "s").open(ZeroConcentratedDP("0.1")),
+            lambda: ledger.run("visits", "r").close("done"),
             lambda: ledger.register("visits", ZeroConcentratedDP(2), raise_=True, reason="more"),
         ]
         for write in writes:
             with pytest.raises(LedgerViolation, match="ledger restore"):
                 write()
         assert ledger.balance("visits") == before
-        ledger.open_run("labs", "r", ApproximateDP("0.5", "1e-6"))  # of which nothing is missing
+        ledger.run("labs", "r").open(ApproximateDP("0.5", "1e-6"))  # of which nothing is missing
 
 
 def test_a_lost_ledger_that_was_made_anew_is_recognised(restored, new_ledger_url):
@@ -199,7 +199,7 @@ def test_a_shorter_different_history_is_not_joined(restored):
     """One record that differs is enough, although the export goes further."""
     url, witness = restored
     with Ledger.open(url) as copy:
-        copy.close_run("visits", "r", "done")
+        copy.run("visits", "r").close("done")
         with pytest.raises(LedgerViolation, match="different ways"):
             copy.restore(witness)
 

@@ -47,15 +47,15 @@ def test_a_ledger_of_the_first_revision_goes_on(old):
             ledger.verify(dataset)
         balance = ledger.balance("visits")
         assert (balance.to_json()["exact"]["spent"], balance.unit) == ("0.2", "one patient")
-        assert ledger.find("visits", "2026-10", "mean/a").answer == {"count": [12345]}
+        assert ledger.run("visits", "2026-10").find("mean/a").answer == {"count": [12345]}
         event = GaussianEvent(Fraction(1, 5), ((1 << 30, 1),))
-        standing = ledger.charge("visits", "2026-11", "mean/a", {"type": "Other"}, event)
+        standing = ledger.run("visits", "2026-11").charge("mean/a", {"type": "Other"}, event)
         assert standing.question == {"type": "Counts"}
-        ledger.publish("visits", "2026-11", "mean/a", standing.attempt, {"count": [7]})
-        ledger.close_run("visits", "2026-11", "finished")
+        ledger.run("visits", "2026-11").publish("mean/a", standing.attempt, {"count": [7]})
+        ledger.run("visits", "2026-11").close("finished")
         with pytest.raises(RunClosed):
-            ledger.charge("visits", "2026-11", "mean/b", {"type": "Counts"}, event)
-        ledger.open_run("visits", "2026-12", ZeroConcentratedDP("0.5"))
+            ledger.run("visits", "2026-11").charge("mean/b", {"type": "Counts"}, event)
+        ledger.run("visits", "2026-12").open(ZeroConcentratedDP("0.5"))
         ledger.verify("visits", expected_head=ledger.balance("visits").chain_head)
     assert rows(old)[-len(before) :] != before
 
@@ -92,7 +92,7 @@ def test_every_step_forwards_works_in_postgresql(postgres):
     first.close()
     with Ledger.open(url) as ledger:
         ledger.verify("visits")
-        ledger.open_run("visits", "2026-12", ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "2026-12").open(ZeroConcentratedDP("0.5"))
         ledger.verify("visits")
     statement = "INSERT INTO records SELECT dataset, 99, kind, release_id, key, body, state, previous_hash, hash, at, "
     statement += "\"user\", host, version FROM records WHERE seq = 1 AND dataset = 'visits'"

@@ -80,7 +80,7 @@ def test_names(ledger, name):
         ledger.register(name, budget=ZeroConcentratedDP(1))
     ledger.register("visits", budget=ZeroConcentratedDP(1))
     with pytest.raises(InvalidInput):
-        ledger.open_run("visits", name, ZeroConcentratedDP(1))
+        ledger.run("visits", name).open(ZeroConcentratedDP(1))
 
 
 @pytest.fixture
@@ -123,8 +123,8 @@ def test_remote_tables_keep_their_names(ledger):
 def test_a_balance_as_json(ledger):
     """Floats in the main unit, delta beside them, and the same numbers as exact decimals."""
     ledger.register("visits", budget=ApproximateDP(1, "1e-6"), unit="one patient")
-    ledger.open_run("visits", "r", ApproximateDP("0.5", "1e-6"))
-    ledger.charge("visits", "r", "a", {"type": "Counts"}, GaussianEvent(Fraction("0.003"), ((1 << 30, 1),)))
+    ledger.run("visits", "r").open(ApproximateDP("0.5", "1e-6"))
+    ledger.run("visits", "r").charge("a", {"type": "Counts"}, GaussianEvent(Fraction("0.003"), ((1 << 30, 1),)))
     balance = ledger.balance("visits")
     told = json.loads(json.dumps(balance.to_json()))
     names = ["cap", "spent", "held", "remaining"]
@@ -144,9 +144,9 @@ def test_open_runs_are_found_by_one_query_on_indexes(ledger):
     """Closed runs are not visited for their states, and no table is scanned."""
     ledger.register("visits", budget=ZeroConcentratedDP(1))
     for number in range(6):
-        ledger.open_run("visits", f"r{number}", ZeroConcentratedDP("0.1"))
+        ledger.run("visits", f"r{number}").open(ZeroConcentratedDP("0.1"))
     for number in range(4):
-        ledger.close_run("visits", f"r{number}", "done")
+        ledger.run("visits", f"r{number}").close("done")
     assert ledger.balance("visits").open_runs == {f"r{n}": Amount(10**11) for n in (4, 5)}
     with closing(sqlite3.connect(ledger.url.removeprefix("sqlite:///"))) as raw:
         plan = raw.execute(f"EXPLAIN QUERY PLAN {schema.OPEN_RUNS}", {"dataset": "visits"}).fetchall()
@@ -175,11 +175,13 @@ def test_an_answer_of_another_run_is_refused_and_leaves_no_row(ledger):
     """The key names the run: a charge in one is none in the other."""
     ledger.register("visits", budget=ZeroConcentratedDP(1))
     for release_id in "rs":
-        ledger.open_run("visits", release_id, ZeroConcentratedDP("0.5"))
-    standing = ledger.charge("visits", "r", "a", {"type": "Counts"}, GaussianEvent(Fraction("0.1"), ((1 << 30, 1),)))
+        ledger.run("visits", release_id).open(ZeroConcentratedDP("0.5"))
+    standing = ledger.run("visits", "r").charge(
+        "a", {"type": "Counts"}, GaussianEvent(Fraction("0.1"), ((1 << 30, 1),))
+    )
     before = len(ledger.records("visits"))
     for release_id, label in (("s", "a"), ("r", "b"), ("nobody", "a")):
         with pytest.raises(InvalidInput, match="nothing was charged"):
-            ledger.publish("visits", release_id, label, standing.attempt, {"x": [1]})
+            ledger.run("visits", release_id).publish(label, standing.attempt, {"x": [1]})
     assert len(ledger.records("visits")) == before
     ledger.verify("visits")

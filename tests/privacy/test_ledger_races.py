@@ -56,7 +56,7 @@ def _attempt(act):
 def _charge_one_run(racer):
     with Ledger.open(racer.url) as ledger:
         _on_your_marks(racer)
-        return _attempt(lambda: ledger.charge("visits", "r", f"step-{racer.number}", QUESTION, EVENT))
+        return _attempt(lambda: ledger.run("visits", "r").charge(f"step-{racer.number}", QUESTION, EVENT))
 
 
 def _open_a_run(racer):
@@ -66,8 +66,8 @@ def _open_a_run(racer):
     def act():
         with Ledger.open(racer.url) as ledger:
             ledger.register("visits", budget=ZeroConcentratedDP(1))
-            ledger.open_run("visits", f"run-{racer.number}", ZeroConcentratedDP("0.025"))
-            ledger.charge("visits", f"run-{racer.number}", "a", QUESTION, EVENT)
+            ledger.run("visits", f"run-{racer.number}").open(ZeroConcentratedDP("0.025"))
+            ledger.run("visits", f"run-{racer.number}").charge("a", QUESTION, EVENT)
 
     return _attempt(act)
 
@@ -75,23 +75,23 @@ def _open_a_run(racer):
 def _ask_one_key(racer):
     with Ledger.open(racer.url) as ledger:
         _on_your_marks(racer)
-        standing = ledger.charge("visits", "r", "a", QUESTION, EVENT)
+        standing = ledger.run("visits", "r").charge("a", QUESTION, EVENT)
         own = {"x": [racer.number]}
-        return standing.answer or ledger.publish("visits", "r", "a", standing.attempt, own)
+        return standing.answer or ledger.run("visits", "r").publish("a", standing.attempt, own)
 
 
 def _charge_until_closed(racer):
     with Ledger.open(racer.url) as ledger:
         _on_your_marks(racer)
         if racer.number == 0:
-            ledger.close_run("visits", "r", "recovered by hand")
+            ledger.run("visits", "r").close("recovered by hand")
             return "closed"
 
         def act():
             for step in range(4):
                 label = f"{racer.number}/{step}"
-                standing = ledger.charge("visits", "r", label, QUESTION, EVENT)
-                ledger.publish("visits", "r", label, standing.attempt, {"x": [step]})
+                standing = ledger.run("visits", "r").charge(label, QUESTION, EVENT)
+                ledger.run("visits", "r").publish(label, standing.attempt, {"x": [step]})
 
         return _attempt(act)
 
@@ -101,7 +101,7 @@ def one_run(ledger_url):
     """A ledger whose run `r` has room for forty charges of `EVENT`."""
     with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
-        ledger.open_run("visits", "r", ZeroConcentratedDP(1))
+        ledger.run("visits", "r").open(ZeroConcentratedDP(1))
     return ledger_url
 
 

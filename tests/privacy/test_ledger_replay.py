@@ -41,15 +41,15 @@ def url(ledger_url):
     """A ledger with runs of two kinds: a charge with an answer, one without, and a closed run."""
     with Ledger.open(ledger_url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
-        ledger.start("visits", "r", "mean", "{}", "hash", None)
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "r").start("mean", "{}", "hash", None)
         for label in ("mean/a", "mean/b"):
-            standing = ledger.charge("visits", "r", label, QUESTION, gaussian("0.1"))
-        ledger.publish("visits", "r", "mean/b", standing.attempt, {"x": [1]})
-        ledger.charge("visits", "r", "mean/a", QUESTION, gaussian("0.1"))
-        ledger.open_run("visits", "s", ApproximateDP("0.5", "1e-6"))
-        ledger.charge("visits", "s", "a", QUESTION, gaussian("0.001"))
-        ledger.close_run("visits", "s", "done")
+            standing = ledger.run("visits", "r").charge(label, QUESTION, gaussian("0.1"))
+        ledger.run("visits", "r").publish("mean/b", standing.attempt, {"x": [1]})
+        ledger.run("visits", "r").charge("mean/a", QUESTION, gaussian("0.1"))
+        ledger.run("visits", "s").open(ApproximateDP("0.5", "1e-6"))
+        ledger.run("visits", "s").charge("a", QUESTION, gaussian("0.001"))
+        ledger.run("visits", "s").close("done")
         ledger.verify("visits", expected_head=ledger.balance("visits").chain_head)
     return ledger_url
 

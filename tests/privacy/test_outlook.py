@@ -57,27 +57,27 @@ def test_so_many_runs_fit_as_are_said_to(tmp_path, cap, allotment):
     """After the first run, exactly so many more can be opened beside it; then the hint says what fits instead."""
     given = parse_budget(allotment)
     with registered(f"sqlite:///{tmp_path}/ledger.db", cap) as ledger:
-        ledger.open_run("visits", "first", given)
+        ledger.run("visits", "first").open(given)
         fitting = ledger.outlook("visits").fitting
         assert fitting is not None
         for number in range(fitting):
             assert ledger.outlook("visits").fitting == fitting - number
-            ledger.open_run("visits", f"more-{number}", given)
+            ledger.run("visits", f"more-{number}").open(given)
         told = ledger.outlook("visits")
         assert told.fitting == 0
         assert "What fits: " in told.hint or "Nothing more fits" in told.hint
         with pytest.raises(BudgetExceeded):
-            ledger.open_run("visits", "too-many", given)
+            ledger.run("visits", "too-many").open(given)
 
 
 def test_the_last_run_is_the_one_opened_last(ledger_url):
     """Its hold and what it charged, although an older run was charged after it was opened."""
     with registered(ledger_url, "zcdp:1") as ledger:
         for name, rho in (("old", "0.2"), ("new", "0.1")):
-            ledger.open_run("visits", name, ZeroConcentratedDP(rho))
-        ledger.charge("visits", "new", "a", QUESTION, gaussian("0.04"))
-        ledger.charge("visits", "old", "a", QUESTION, gaussian("0.15"))
-        ledger.close_run("visits", "new", "done")
+            ledger.run("visits", name).open(ZeroConcentratedDP(rho))
+        ledger.run("visits", "new").charge("a", QUESTION, gaussian("0.04"))
+        ledger.run("visits", "old").charge("a", QUESTION, gaussian("0.15"))
+        ledger.run("visits", "new").close("done")
         told = ledger.outlook("visits")
     assert told.last is not None
     assert (told.last.release_id, told.last.closed) == ("new", True)
@@ -93,10 +93,10 @@ def test_the_last_run_is_the_one_opened_last(ledger_url):
 def test_open_runs_say_what_they_are_at(ledger_url):
     """A charge without an answer is work: at its label, by whom, and whether its lease still runs."""
     with registered(ledger_url, "zcdp:1") as ledger:
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
-        done = ledger.charge("visits", "r", "mean/done", QUESTION, gaussian("0.1"))
-        ledger.publish("visits", "r", "mean/done", done.attempt, {"count": [1]})
-        ledger.charge("visits", "r", "mean/now", QUESTION, gaussian("0.1"))
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
+        done = ledger.run("visits", "r").charge("mean/done", QUESTION, gaussian("0.1"))
+        ledger.run("visits", "r").publish("mean/done", done.attempt, {"count": [1]})
+        ledger.run("visits", "r").charge("mean/now", QUESTION, gaussian("0.1"))
         (run,) = ledger.outlook("visits").open_runs
         opened = ledger.records("visits")[1]
         assert (run.release_id, run.held) == ("r", Amount(3 * UNIT // 10))
@@ -105,11 +105,11 @@ def test_open_runs_say_what_they_are_at(ledger_url):
         assert (work.label, work.user, work.host, work.running) == ("mean/now", opened.user, opened.host, True)
         lease = datetime.fromisoformat(work.lease_until) - datetime.fromisoformat(work.since)
         assert abs(lease - timedelta(minutes=10)) < timedelta(seconds=60)
-        again = ledger.charge("visits", "r", "mean/now", QUESTION, gaussian("0.1"))  # another attempt
+        again = ledger.run("visits", "r").charge("mean/now", QUESTION, gaussian("0.1"))  # another attempt
         assert len(ledger.outlook("visits").open_runs[0].work) == 1
-        ledger.publish("visits", "r", "mean/now", again.attempt, {"count": [1]})
+        ledger.run("visits", "r").publish("mean/now", again.attempt, {"count": [1]})
         assert ledger.outlook("visits").open_runs[0].work == ()
-        ledger.close_run("visits", "r", "done")
+        ledger.run("visits", "r").close("done")
         assert ledger.outlook("visits").open_runs == ()
 
 
@@ -122,8 +122,8 @@ def test_a_lease_that_ran_out_is_not_work(ledger_url, monkeypatch):
             return datetime.now(UTC) + timedelta(hours=1)
 
     with registered(ledger_url, "zcdp:1") as ledger:
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
-        ledger.charge("visits", "r", "mean/a", QUESTION, gaussian("0.1"))
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "r").charge("mean/a", QUESTION, gaussian("0.1"))
         monkeypatch.setattr(outlook, "datetime", Later)
         (work,) = ledger.outlook("visits").open_runs[0].work
     assert (work.label, work.running) == ("mean/a", False)
@@ -132,12 +132,12 @@ def test_a_lease_that_ran_out_is_not_work(ledger_url, monkeypatch):
 def test_the_cap_as_epsilon_is_its_guarantee():
     """Told as an epsilon, a whole cap is what was promised, to nine digits and never less than it costs."""
     for budget in (PureDP(2), ApproximateDP(4, "1e-6"), ApproximateDP("0.5", "1e-9", "1e-10")):
-        assert outlook.as_epsilon(budget, budget.cap) == pytest.approx(float(budget.epsilon), rel=1e-8)
-        assert outlook.as_epsilon(budget, Amount(0)) == 0
+        assert budget.as_epsilon(budget.cap) == pytest.approx(float(budget.epsilon), rel=1e-8)
+        assert budget.as_epsilon(Amount(0)) == 0
     zcdp = ZeroConcentratedDP("0.5")
-    assert outlook.as_epsilon(zcdp, zcdp.cap) == pytest.approx(5.222, abs=1e-3)
+    assert zcdp.as_epsilon(zcdp.cap) == pytest.approx(5.222, abs=1e-3)
     budget, half = ApproximateDP(4, "1e-6"), Amount(UNIT // 5)
-    spent = Fraction(outlook.as_epsilon(budget, half))
+    spent = Fraction(budget.as_epsilon(half))
     assert delta_gaussian(Fraction(1, 5), spent) <= 0.99e-6
 
 

@@ -19,7 +19,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.pricing import event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent, PureEvent, price
+from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.records import (
@@ -63,7 +63,7 @@ def must_not_look(*_, **__):
 def plant(ledger, label, question, event):
     """Append, as the ledger's own method does, a charge of `question` as `event`."""
     with Books.open(ledger.url) as books:
-        books.charge("visits", "r", label, to_json(question), event)
+        books.run("visits", "r").charge(label, to_json(question), event)
 
 
 def append(ledger, kind, body, release_id=None, key=None, moved=None):
@@ -79,7 +79,7 @@ def append(ledger, kind, body, release_id=None, key=None, moved=None):
 
 
 def charge_body(label, question, event, **changed):
-    paid = price(event, ONE).to_json()
+    paid = ONE.price(event).to_json()
     told = {"label": label, "question": to_json(question), "event": event.to_json(), "attempt": "a"}
     return told | {"lease_until": "2026-11-22T00:00:00+00:00", "price_run": paid, "price_ledger": paid} | changed
 
@@ -106,7 +106,7 @@ def test_an_answered_one_is_not_replayed(ledger, curator):
     """Not even if the answer is there."""
     plant(ledger, "planted", SUMS, CHEAP)
     with Books.open(ledger.url) as books:
-        books.publish("visits", "r", "planted", "a", {"sum": [1]})
+        books.run("visits", "r").publish("planted", "a", {"sum": [1]})
     with pytest.raises(LedgerViolation, match="not charged as the question costs"):
         curator.release(COUNTS, "planted")
 
@@ -123,7 +123,7 @@ def test_a_stored_question_without_a_price_is_refused(ledger, curator, monkeypat
     """Whatever stands in its place: no row is read, and no other error than the ledger's or bad input comes out."""
     question = to_json(COUNTS) | {"noise_scale": noise_scale}
     with Books.open(ledger.url) as books:
-        books.charge("visits", "r", "planted", question, CHEAP)
+        books.run("visits", "r").charge("planted", question, CHEAP)
     monkeypatch.setattr(door, "scan", must_not_look)
     with pytest.raises((LedgerViolation, InvalidInput)):
         curator.release(COUNTS, "planted")
@@ -193,7 +193,7 @@ def test_what_cannot_be_made_again_is_said_to_be_unchecked(ledger, curator):
     curator.release(COUNTS, "right")
     with Books.open(ledger.url) as books:
         for label, question in (("a", {"type": "Median"}), ("b", {"type": "Counts", "radius": 1}), ("c", {})):
-            books.charge("visits", "r", label, question, CHEAP)
+            books.run("visits", "r").charge(label, question, CHEAP)
         alone = books.verify("visits")
     found = ledger.verify("visits")
     assert (found.charges, found.recomputed, found.unknown) == (4, 1, {"Median": 1, "Counts": 1, "None": 1})
@@ -203,9 +203,9 @@ def test_what_cannot_be_made_again_is_said_to_be_unchecked(ledger, curator):
 def test_the_public_ledger_charges_a_question_what_it_costs(ledger, curator):
     """A slip is refused before it is written; a mechanism of another kind can be charged by whoever ran it."""
     with pytest.raises(InvalidInput, match="not what its question costs"):
-        ledger.charge("visits", "r", "slip", to_json(SUMS), CHEAP)
-    ledger.charge("visits", "r", "elsewhere", {"type": "exponential mechanism"}, PureEvent(Fraction(1, 10)))
-    assert len(ledger.run("visits", "r").charges) == 1
+        ledger.run("visits", "r").charge("slip", to_json(SUMS), CHEAP)
+    ledger.run("visits", "r").charge("elsewhere", {"type": "exponential mechanism"}, PureEvent(Fraction(1, 10)))
+    assert len(ledger.run("visits", "r").bill().charges) == 1
 
 
 ANSWERS = {
@@ -239,10 +239,10 @@ def test_a_stored_answer_fits_its_question(ledger, curator, name):
 def test_an_answer_that_does_not_fit_is_not_published(ledger, curator, name):
     """Refused, and nothing stands under the charge."""
     with Books.open(ledger.url) as books:
-        standing = books.charge("visits", "r", "counts", to_json(COUNTS), event_of(COUNTS))
+        standing = books.run("visits", "r").charge("counts", to_json(COUNTS), event_of(COUNTS))
         with pytest.raises(InvalidInput, match="nothing is published"):
-            books.publish("visits", "r", "counts", standing.attempt, ANSWERS[name])
-        assert books.find("visits", "r", "counts").answer is None
+            books.run("visits", "r").publish("counts", standing.attempt, ANSWERS[name])
+        assert books.run("visits", "r").find("counts").answer is None
 
 
 def test_a_simulation_prices_what_it_kept_again():

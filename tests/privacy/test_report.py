@@ -78,12 +78,12 @@ def test_the_figure_is_at_most_the_runs_guarantee_and_says_it_is_none(tmp_path, 
     pure = allotment.kind == "pure"
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1), unit="one patient")
-        ledger.open_run("visits", "r", allotment)
+        ledger.run("visits", "r").open(allotment)
         share = Fraction(allotment.cap.main // 8 * 2, 10**12) * (2 if allotment.kind == "zcdp" else 1)
         for label in "abcd":
-            ledger.charge("visits", "r", label, QUESTION, PureEvent(share) if pure else GaussianEvent(share, WIDE))
-        ledger.close_run("visits", "r", "done")
-        told = run_statement(ledger.balance("visits"), ledger.run("visits", "r"))
+            ledger.run("visits", "r").charge(label, QUESTION, PureEvent(share) if pure else GaussianEvent(share, WIDE))
+        ledger.run("visits", "r").close("done")
+        told = run_statement(ledger.balance("visits"), ledger.run("visits", "r").bill())
     keys = list(told)
     assert keys.index("cap") < keys.index("allotment") < keys.index("pld")
     assert told["cap"]["rho"] == 1
@@ -101,10 +101,10 @@ def test_an_all_gaussian_guarantee_is_told_of_gaussians_only(tmp_path):
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
         for name, event in (("gaussian", GaussianEvent(Fraction(1, 10), WIDE)), ("pure", PureEvent(Fraction(1, 10)))):
-            ledger.open_run("visits", name, ZeroConcentratedDP("0.1"))
-            ledger.charge("visits", name, "a", QUESTION, event)
+            ledger.run("visits", name).open(ZeroConcentratedDP("0.1"))
+            ledger.run("visits", name).charge("a", QUESTION, event)
         told = {
-            name: run_statement(ledger.balance("visits"), ledger.run("visits", name))["allotment"]
+            name: run_statement(ledger.balance("visits"), ledger.run("visits", name).bill())["allotment"]
             for name in ("gaussian", "pure")
         }
     assert told["gaussian"]["epsilon_all_gaussian"] == epsilon_gaussian(Fraction(1, 5), REPORT_DELTA * 99 / 100)
@@ -117,7 +117,7 @@ def test_a_report_of_a_run_is_that_of_its_events(tmp_path):
     events = [GaussianEvent(Fraction(1, 30), WIDE), GaussianEvent(Fraction(1, 70), WIDE)]
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP(1))
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.5"))
         for number, event in enumerate(events):
-            ledger.charge("visits", "r", str(number), QUESTION, event)
-        assert asdict(pld_report(ledger.run("visits", "r"))) == asdict(pld_report(events))
+            ledger.run("visits", "r").charge(str(number), QUESTION, event)
+        assert asdict(pld_report(ledger.run("visits", "r").bill())) == asdict(pld_report(events))

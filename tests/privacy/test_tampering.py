@@ -25,8 +25,8 @@ def url(tmp_path):
     url = f"sqlite:///{tmp_path}/ledger.db"
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=ZeroConcentratedDP("0.1"))
-        ledger.open_run("visits", "r", ZeroConcentratedDP("0.1"))
-        ledger.charge("visits", "r", "a", QUESTION, EVENT)
+        ledger.run("visits", "r").open(ZeroConcentratedDP("0.1"))
+        ledger.run("visits", "r").charge("a", QUESTION, EVENT)
         ledger.export(tmp_path / "witness.jsonl")
     return url
 
@@ -58,10 +58,10 @@ def test_a_balance_that_was_changed_is_not_charged(url):
     change(url, "charged", "state", unspent)
     with Ledger.open(url) as ledger:
         for act in (
-            lambda: ledger.open_run("visits", "again", ZeroConcentratedDP("0.1")),
+            lambda: ledger.run("visits", "again").open(ZeroConcentratedDP("0.1")),
             lambda: ledger.register("visits", ZeroConcentratedDP(2), raise_=True, reason="more"),
             lambda: ledger.balance("visits"),
-            lambda: ledger.find("visits", "r", "a"),
+            lambda: ledger.run("visits", "r").find("a"),
         ):
             with pytest.raises(LedgerViolation, match=r"record 2 of dataset 'visits' was changed.*export"):
                 act()
@@ -72,7 +72,7 @@ def test_an_older_record_that_was_changed_is_not_read(url, kind):
     """A budget or an allotment that grew: whoever reads it is refused, although the newest record is whole."""
     change(url, kind, "body", lambda body: body.replace("1/10", "9/10"))
     with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="was changed"):
-        ledger.charge("visits", "r", "b", QUESTION, EVENT)
+        ledger.run("visits", "r").charge("b", QUESTION, EVENT)
 
 
 @pytest.mark.parametrize("repair", [False, True], ids=["hash kept", "hash made anew"])
@@ -82,7 +82,7 @@ def test_a_witness_is_compared_with_what_stands_there(url, tmp_path, repair):
     with Ledger.open(url, witness=tmp_path / "witness.jsonl") as ledger:
         assert "another one than in the export" in ledger.read_only["visits"]
         with pytest.raises(LedgerViolation, match=r"another one|was changed"):
-            ledger.open_run("visits", "again", ZeroConcentratedDP("0.1"))
+            ledger.run("visits", "again").open(ZeroConcentratedDP("0.1"))
 
 
 def append(url, moved):
@@ -100,21 +100,21 @@ def test_after_the_witness_every_balance_is_followed_before_anything_is_added(ur
     with Ledger.open(url, witness=tmp_path / "witness.jsonl") as ledger:
         for _ in range(2):
             with pytest.raises(LedgerViolation, match=r"record 3 .* does not follow"):
-                ledger.open_run("visits", "again", ZeroConcentratedDP("0.1"))
+                ledger.run("visits", "again").open(ZeroConcentratedDP("0.1"))
 
 
 def test_what_follows_from_the_witness_is_built_upon(url, tmp_path):
     """A whole life after the export: runs that were open then, that were opened since, a raised cap."""
     with Ledger.open(url) as ledger:
         ledger.register("visits", ZeroConcentratedDP(2), raise_=True, reason="more")
-        ledger.open_run("visits", "s", ZeroConcentratedDP("0.5"))
-        ledger.start("visits", "s", "mean", "{}", "hash", None)
-        standing = ledger.charge("visits", "s", "mean/a", QUESTION, EVENT)
-        ledger.publish("visits", "s", "mean/a", standing.attempt, {"x": [1]})
-        ledger.note("visits", "s", "step", 1)
-        ledger.close_run("visits", "r", "done")
+        ledger.run("visits", "s").open(ZeroConcentratedDP("0.5"))
+        ledger.run("visits", "s").start("mean", "{}", "hash", None)
+        standing = ledger.run("visits", "s").charge("mean/a", QUESTION, EVENT)
+        ledger.run("visits", "s").publish("mean/a", standing.attempt, {"x": [1]})
+        ledger.run("visits", "s").note("step", 1)
+        ledger.run("visits", "r").close("done")
     with Ledger.open(url, witness=tmp_path / "witness.jsonl") as ledger:
-        ledger.charge("visits", "s", "mean/b", QUESTION, EVENT)
+        ledger.run("visits", "s").charge("mean/b", QUESTION, EVENT)
         assert ledger.balance("visits").spent == Amount(3 * 10**11)
         ledger.verify("visits")
 
@@ -154,7 +154,7 @@ def test_without_a_trigger_a_ledger_is_open_for_reading_only(new_ledger_url):
             assert ledger.balance("visits").remaining == Amount(10**12)
             assert name in ledger.read_only["visits"]
             for act in (
-                lambda: ledger.open_run("visits", "r", ZeroConcentratedDP("0.1")),
+                lambda: ledger.run("visits", "r").open(ZeroConcentratedDP("0.1")),
                 lambda: ledger.register("other", budget=ZeroConcentratedDP(1)),
                 ledger.check_complete,
             ):

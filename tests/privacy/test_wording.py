@@ -7,7 +7,6 @@ from math import erf, exp, sqrt
 import pytest
 
 from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.units import UNIT
 from pubpriv.privacy.wording import NEIGHBOURS, best_guess, declared, guarantee_lines, plain_words
 
@@ -22,7 +21,7 @@ def gaussian_guess(mu):
 @pytest.mark.parametrize("rho", ["0.001", "0.05", "0.5", "2", "8"])
 def test_of_a_zcdp_budget_the_gaussian_mechanism_is_covered(rho):
     """mu = sqrt(2 rho) is rho-zCDP: no bound of ours is below what it gives away, and the all-Gaussian one is tight."""
-    told = guarantee(ZeroConcentratedDP(rho))
+    told = ZeroConcentratedDP(rho).guarantee()
     real = gaussian_guess(sqrt(2 * float(rho)))
     assert real <= best_guess(told) <= 1
     tight = best_guess(told | {"epsilon_all_gaussian": 1.0}, GAUSSIAN)
@@ -35,7 +34,7 @@ def test_of_an_approximate_budget_all_that_it_lets_be_spent_is_covered(budget):
     """A Gaussian mechanism that spends the whole cap is not told better than it is, nor much worse."""
     cap = ApproximateDP(*budget)
     real = gaussian_guess(sqrt(cap.cap.main / UNIT))
-    told = best_guess(guarantee(cap))
+    told = best_guess(cap.guarantee())
     assert real <= told <= real + 2 * float(Fraction(budget[1])) + 0.01
 
 
@@ -43,8 +42,8 @@ def test_of_an_approximate_budget_all_that_it_lets_be_spent_is_covered(budget):
 def test_of_a_pure_budget_randomised_response_is_met(epsilon):
     """It tells right with e^epsilon / (1 + e^epsilon), and nothing that is epsilon-DP does better."""
     real = exp(float(epsilon)) / (1 + exp(float(epsilon)))
-    assert real <= best_guess(guarantee(PureDP(epsilon))) + 1e-15
-    assert best_guess(guarantee(PureDP(epsilon))) == pytest.approx(real, rel=1e-12)
+    assert real <= best_guess(PureDP(epsilon).guarantee()) + 1e-15
+    assert best_guess(PureDP(epsilon).guarantee()) == pytest.approx(real, rel=1e-12)
 
 
 def test_nothing_is_promised_of_a_simulation():
@@ -56,16 +55,16 @@ def test_nothing_is_promised_of_a_simulation():
 
 def test_percentages_are_rounded_up():
     """50.001% is not told as 50.0%, and of a budget that protects nobody 100% is said."""
-    small = " ".join(plain_words("one patient", guarantee(ZeroConcentratedDP("0.000000001")), GAUSSIAN))
+    small = " ".join(plain_words("one patient", ZeroConcentratedDP("0.000000001").guarantee(), GAUSSIAN))
     assert "at most 50.1%" in small
-    large = " ".join(plain_words("one patient", guarantee(PureDP(30)), []))
+    large = " ".join(plain_words("one patient", PureDP(30).guarantee(), []))
     assert "at most 100%" in large
     assert "one patient" in small
 
 
 def test_the_figure_is_that_of_what_is_shown():
     """Where other runs are shown the cap's figure comes first, and the run's own is for its numbers, given the rest."""
-    run, cap = guarantee(ZeroConcentratedDP("0.5")), guarantee(ZeroConcentratedDP("2"))
+    run, cap = ZeroConcentratedDP("0.5").guarantee(), ZeroConcentratedDP("2").guarantee()
     together = " ".join(plain_words("x", run, GAUSSIAN, cap))
     figures = [float(figure) / 100 for figure in re.findall(r"at most ([\d.]+)%", together)]
     assert figures == pytest.approx([best_guess(cap), best_guess(run, GAUSSIAN)], abs=1e-3)

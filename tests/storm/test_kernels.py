@@ -77,7 +77,7 @@ def clean(tmp_path_factory) -> Clean:
     make_ledger(folder)
     assert in_child(folder, "model.json") == 0
     with ledger_at(folder) as ledger:
-        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).charges)
+        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).bill().charges)
         return Clean(folder, labels, ledger.balance(DATASET).spent.main)
 
 

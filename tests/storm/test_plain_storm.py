@@ -130,7 +130,7 @@ def clean(tmp_path_factory) -> Clean:
         "asking": ("private_pca", at["done"] - at["private_pca"]),
     }
     with ledger_at(tables / "clean-0") as ledger:
-        charges = ledger.run(DATASET, RELEASE_ID).charges
+        charges = ledger.run(DATASET, RELEASE_ID).bill().charges
         return Clean(tables, tuple(charge.label for charge in charges), ledger.balance(DATASET).spent.main, windows)
 
 

@@ -176,7 +176,7 @@ def clean(tmp_path_factory) -> Clean:
     with ThreadPoolExecutor(AT_ONCE) as workers:
         times = np.mean(list(workers.map(one, range(AT_ONCE))), axis=0)
     with ledger_at(tables / "clean-0") as ledger:
-        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).charges)
+        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).bill().charges)
         return Clean(tables, labels, ledger.balance(DATASET).spent.main, tuple(np.diff(times).tolist()))
 
 

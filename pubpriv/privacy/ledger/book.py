@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.places import canonical as table_name
 from pubpriv.places import sharing
-from pubpriv.privacy.budgets import Amount, Budget, budget_from_json, budget_to_json
-from pubpriv.privacy.events import cap_in, event_from_json, price
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
+from pubpriv.privacy.events import event_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
@@ -31,7 +31,7 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.refusals import Refusal, Refused, written
+from pubpriv.privacy.ledger.refusals import Refusal, Refused
 from pubpriv.privacy.ledger.replay import FAILURES, check_answer
 from pubpriv.privacy.ledger.runs import runs_of
 from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
@@ -197,7 +197,7 @@ class Book:
             run = self._last(_table.c.seq < charged.seq, _table.c.release_id == release_id)
             if before is not None and run is not None and charged.previous_hash == before.digest():
                 moved = apply("charged", told, states_of(before.state)[0], states_of(run.state)[1])
-                due = {"price_run": price(event, allotment), "price_ledger": price(event, registered)}
+                due = {"price_run": allotment.price(event), "price_ledger": registered.price(event)}
                 if state_text(*moved) == charged.state and told == told | due:
                     return
         except FAILURES:
@@ -331,9 +331,9 @@ class Book:
                 f"to change it to {budget.describe()} "
                 "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
             )
-        body = {"budget": budget_to_json(budget), "unit": terms["unit"], "reason": reason}
+        body = {"budget": budget.to_json(), "unit": terms["unit"], "reason": reason}
         with self.explaining(budget):
-            self.append("raised", body | {"cap": cap_in(self.registered, budget)})
+            self.append("raised", body | {"cap": budget.cap_since(self.registered)})
 
     def declare(self, table: TableIdentity) -> None:
         """Record a table with its columns, unless it is known or another dataset's."""
@@ -363,7 +363,7 @@ class Book:
         declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in self.tables) or "no table yet"
         raise SpecMismatch(
             f"dataset {self._dataset!r} does not declare {what}; it declares {declared}. Declare it with "
-            f"`pubpriv budget set {self._dataset} {written(self.terms['budget'])} --ledger {url} "
+            f"`pubpriv budget set {self._dataset} {self.budget.written()} --ledger {url} "
             f"--private {table.uri} --columns {','.join(table.source_columns or self._columns())}`"
         )
 

@@ -5,23 +5,11 @@ Everything is read from the newest states by indexed queries; how many charges t
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 import sqlalchemy as sa
 
-from pubpriv.privacy.budgets import (
-    REPORT_DELTA,
-    Amount,
-    ApproximateDP,
-    Budget,
-    PureDP,
-    amount_text,
-    budget_from_json,
-)
-from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp
-from pubpriv.privacy.events import hold_for
-from pubpriv.privacy.guarantees import guarantee
+from pubpriv.privacy.budgets import Amount, Budget, amount_text, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.records import NOTHING, Record, states_of
@@ -121,17 +109,15 @@ class Outlook:
     @property
     def guarantee(self) -> dict[str, Any]:
         """Of the cap: the formal claim."""
-        return guarantee(self.balance.budget)
+        return self.balance.budget.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
-        """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `as_epsilon`."""
+        """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `Budget.as_epsilon`."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
-        told: dict[str, Any] = {name: as_epsilon(balance.budget, amount) for name, amount in amounts.items()}
-        if isinstance(balance.budget, PureDP):
-            return told
-        told["delta"] = float(report_delta(balance.budget))
-        return told
+        told: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
+        delta = balance.budget.report_delta
+        return told | {"delta": float(delta)} if delta else told
 
     def to_json(self) -> dict[str, Any]:
         """`Balance.to_json`, and the outlook beside it; amounts as floats in the main unit."""
@@ -162,34 +148,12 @@ class Outlook:
         }
 
 
-def report_delta(budget: Budget) -> Fraction:
-    """The delta at which amounts of a ledger are told as epsilon: the cap's own, 1e-6 for zCDP, none for pure."""
-    if isinstance(budget, ApproximateDP):
-        return Fraction(budget.delta)
-    return Fraction(0) if isinstance(budget, PureDP) else REPORT_DELTA
-
-
-def as_epsilon(budget: Budget, amount: Amount) -> float:
-    """The epsilon that `amount` guarantees at `report_delta`, rounded up.
-
-    For a cap or an allotment this is its guarantee. For what is spent it is a figure so far, which is no
-    guarantee for a ledger that goes on (only the cap is): stopping when it looks good is a choice made after
-    seeing answers. Under (epsilon, delta) the whole failure reserve is set aside, whatever is used of it.
-    """
-    main = Fraction(amount.main, UNIT)
-    if isinstance(budget, PureDP):
-        return float(main)
-    if isinstance(budget, ApproximateDP):
-        return epsilon_gaussian(main, Fraction(budget.delta) - Fraction(budget.failure_delta or 0))
-    return epsilon_zcdp(main, REPORT_DELTA)
-
-
 def how_many(allotment: Budget, registered: Budget, cap: Amount, room: Amount) -> int:
     """How many runs with this allotment can be opened in `room`, none of them closed before the next.
 
     Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
     """
-    least, usual = hold_for(allotment, registered, cap, NOTHING), hold_for(allotment, registered, cap, cap)
+    least, usual = allotment.hold_on(registered, cap, NOTHING), allotment.hold_on(registered, cap, cap)
     if not least.fits(room):
         return 0
     fitting = (room.main - least.main) // usual.main + 1
@@ -232,7 +196,7 @@ class Lookout(Book):
 
     def _hint(self, last: LastRun, budget: Budget) -> str:
         state = self.known_state()
-        hold = hold_for(last.allotment, self.registered, state.cap, NOTHING)
+        hold = last.allotment.hold_on(self.registered, state.cap, NOTHING)
         short = "the reserve for failure terms lacks room"
         if hold.main > state.remaining.main:
             short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"

@@ -4,27 +4,13 @@ What a refusal needs is read under the lock (`Refusal`); its text is worked out 
 because an epsilon that fits is a search.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal
-from fractions import Fraction
-from math import log, log1p, sqrt, tanh
-from statistics import NormalDist
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
-from pubpriv.privacy.budgets import (
-    Amount,
-    ApproximateDP,
-    Budget,
-    PureDP,
-    amount_text,
-    budget_from_json,
-    parse_budget,
-)
-from pubpriv.privacy.conversions import epsilon_gaussian
-from pubpriv.privacy.events import hold_for
+from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, amount_text, budget_from_json, parse_budget
 from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunState
-from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
+from pubpriv.privacy.units import DELTA_UNIT, to_text
 
 
 class Refused(Exception):
@@ -138,7 +124,7 @@ def _at_most(budget: Budget, cause: NoRoom) -> str:
 def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
     """The largest allotment of the asked kind that has room, in words; asking for it works."""
     for found in _candidates(asked, ledger, state):
-        if hold_for(found[1], ledger, state.cap, state.remaining).fits(state.remaining):
+        if found[1].hold_on(ledger, state.cap, state.remaining).fits(state.remaining):
             return f"What fits: {found[0]}"
     return "Nothing more fits: close runs that are done (`pubpriv budget recover`), or raise the cap"
 
@@ -146,16 +132,9 @@ def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:
 def _candidates(asked: Budget, ledger: Budget, state: DatasetState) -> Iterator[tuple[str, Budget]]:
     """Texts and the allotments they write, best first."""
     units = _room(state)
-    if units < 1 or (ledger.kind == "pure" and asked.kind != "pure"):
+    if units < 1:
         return
-    writers: dict[str, Callable[[], list[str]]] = {
-        "pure": lambda: _pure(units, ledger),
-        "approx": lambda: _approx(asked, units if ledger.kind == "approx" else 2 * units + 1),
-        "zcdp": list,
-    }
-    texts = writers[asked.kind]()
-    if ledger.kind != "pure":
-        texts.append(f"zcdp:{to_text(units if ledger.kind == 'zcdp' else units // 2)}")
+    texts = [text for kind in (asked, ZeroConcentratedDP(1)) for text in kind.texts_within(units, ledger)]
     for text in texts:
         try:
             yield text, parse_budget(text)
@@ -171,40 +150,6 @@ def _room(state: DatasetState) -> int:
     return min(left.main, ((left.delta + 1) * cap.main - 1) // cap.delta)
 
 
-def _pure(units: int, ledger: Budget) -> list[str]:
-    if isinstance(ledger, PureDP):
-        return [f"pure:{to_text(units)}"]
-    room = units / UNIT
-    if isinstance(ledger, ApproximateDP):
-        tail = NormalDist().cdf(-sqrt(room) / 2)
-        guess = log1p(-tail) - log(tail) if tail > 0 else 0.0
-    else:
-        guess = _inverse_rho(room)
-    return [f"pure:{_down(guess * factor)}" for factor in (1, 0.99999, 0.999)]
-
-
-def _inverse_rho(rho: float) -> float:
-    """The epsilon whose epsilon tanh(epsilon / 2) is rho."""
-    low, high = 0.0, 2.0 + rho + sqrt(2 * rho)
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * tanh(middle / 2) <= rho else (low, middle)
-    return low
-
-
-def _approx(asked: Budget, units: int) -> list[str]:
-    """(epsilon, asked delta) worth at most `units` of mu^2; none where that delta alone is worth more."""
-    assert isinstance(asked, ApproximateDP)
-    delta = repr(float(asked.delta))
-    largest = epsilon_gaussian(Fraction(units, UNIT), Fraction(delta) * 99 / 100)
-    return [f"approx:{_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)] if largest else []
-
-
-def _down(value: float) -> str:
-    """Six digits, never more than `value`."""
-    return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(value)):f}"
-
-
 def _delta_text(cause: NoRoom) -> str:
     """Said only where it is the failure reserve that lacks room."""
     requested, remaining = cause.requested, cause.remaining
@@ -212,9 +157,3 @@ def _delta_text(cause: NoRoom) -> str:
         return ""
     wanted, left = (to_text(amount.delta, DELTA_UNIT) for amount in (requested, remaining))
     return f"; the reserve for failure terms lacks room: requested {wanted}, remaining {left} of delta"
-
-
-def written(budget: Mapping[str, str]) -> str:
-    """A budget's JSON as the command line takes it."""
-    names = {"pure": ("epsilon",), "zcdp": ("rho",), "approx": ("epsilon", "delta")}[budget["kind"]]
-    return f"{budget['kind']}:" + ",".join(f"{float(Fraction(budget[name])):g}" for name in names)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pubpriv.errors import LedgerViolation, PubPrivError
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.events import Event, GaussianEvent, cap_in, event_from_json, hold_for, price
+from pubpriv.privacy.events import Event, GaussianEvent, event_from_json
 from pubpriv.privacy.ledger.names import is_name
 from pubpriv.privacy.ledger.records import (
     DatasetState,
@@ -129,7 +129,7 @@ class _Books:
         self._dataset = dataset
         # runs on a schedule ask the same over and over
         self._asked = lru_cache(_REMEMBERED)(lambda text: asked(json.loads(text)) if asked else None)
-        self._price = lru_cache(_REMEMBERED)(price)
+        self._price = lru_cache(_REMEMBERED)(lambda event, budget: budget.price(event))
         self._recomputed = 0
         self._unknown: dict[str, int] = {}
         self._registered: Budget | None = None
@@ -197,7 +197,7 @@ class _Books:
             return "changes the kind of the budget"
         if body["unit"] != self._unit:
             return "changes the unit of the dataset"
-        return _differs("cap", body, cap_in(self._registered_budget(), budget))
+        return _differs("cap", body, budget.cap_since(self._registered_budget()))
 
     def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
         columns = body["columns"]
@@ -208,7 +208,7 @@ class _Books:
         if not is_name(record.release_id) or record.release_id in self._runs:
             return "opens a run that was opened before, or has no name"
         allotment, state = budget_from_json(body["allotment"]), self._state
-        hold = hold_for(allotment, self._registered_budget(), state.cap, state.remaining)
+        hold = allotment.hold_on(self._registered_budget(), state.cap, state.remaining)
         return _differs("allotted", body, allotment.cap) or _differs("hold", body, hold)
 
     def _start(self, _: Record, body: dict[str, Any]) -> str | None:

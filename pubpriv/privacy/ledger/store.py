@@ -1,37 +1,118 @@
 """The ledger as its users call it: every method is one committed transaction, or nothing happened."""
 
-import json
-import secrets
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.places import canonical
-from pubpriv.privacy.budgets import Amount, Budget, budget_to_json
-from pubpriv.privacy.events import Event, hold_for, price
+from pubpriv.privacy.budgets import Budget, budget_from_json
+from pubpriv.privacy.ledger import bundle, custody
+from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import private_owner
-from pubpriv.privacy.ledger.custody import Custody
-from pubpriv.privacy.ledger.names import check_label, check_name, check_text
-from pubpriv.privacy.ledger.records import charge_key, share_of
-from pubpriv.privacy.ledger.refusals import written
-from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import SizedTable, Standing, TableIdentity
+from pubpriv.privacy.ledger.database import Database, connect
+from pubpriv.privacy.ledger.names import check_name, check_text
+from pubpriv.privacy.ledger.outlook import Outlook, how_many
+from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.run import LedgerRun
+from pubpriv.privacy.ledger.views import Asked, Balance, Run, TableIdentity
 
-LEASE = timedelta(minutes=10)
-"""How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
+WITNESS = "PUBPRIV_LEDGER_WITNESS"
+"""Environment variable that may name an export; see `Ledger.open`."""
 
 
-class Ledger(Custody):
+class Ledger:
     """Append-only books of datasets' budgets; open one with `Ledger.open`."""
+
+    def __init__(self, database: Database) -> None:
+        self._access = Access(database)
+
+    @staticmethod
+    def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
+        """The event and sizes of a stored question: the books alone read questions as data and know of none."""
+        return None
+
+    @classmethod
+    def open(cls, url: str, create: bool = True, witness: str | Path | None = None) -> Self:
+        """The ledger at `url`, migrated forwards if it is older.
+
+        Args:
+            url: `sqlite:///PATH`, or `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` (a database of its own).
+            create: make an empty one if there is none; otherwise that is an error.
+            witness: an export of this ledger (`export`), kept elsewhere; default: the file that
+                `PUBPRIV_LEDGER_WITNESS` names, if it names one. Datasets of which the ledger lacks some of it,
+                because an older copy was restored, open for reading only: what was charged meanwhile would be
+                spent twice. Of the others, the balance is followed from the witness's end before anything is added.
+
+        Raises:
+            InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
+            Unavailable: it cannot be read or written now.
+        """
+        witness = witness or os.environ.get(WITNESS) or None
+        ends = bundle.ends(Path(witness).expanduser()) if witness else {}
+        ledger = cls(connect(url, create))
+        try:
+            ledger._access.look_for_guards()
+            ledger._access.watch(ends, witness)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    @property
+    def url(self) -> str:
+        """Where it is, without a password."""
+        return self._access.url
 
     @property
     def reference(self) -> str:
         """How a task finds this ledger; another process finds the password where `ledger.urls` says."""
         return self.url
 
-    # -- datasets --------------------------------------------------------------------------------------------
+    @property
+    def read_only(self) -> Mapping[str, str]:
+        """Datasets to which nothing can be charged, and why: the ledger lacks records that a witness has.
+
+        Or it lacks triggers that keep it append-only; then no dataset can be charged.
+        """
+        return self._access.read_only
+
+    def check_complete(self) -> None:
+        """Raise why a dataset is open for reading only, if one is.
+
+        Raises:
+            LedgerViolation: the ledger lacks records that its witness has, or triggers.
+        """
+        if self._access.unguarded is not None:
+            raise LedgerViolation(self._access.unguarded)
+        for reason in self.read_only.values():
+            raise LedgerViolation(reason)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._access.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def datasets(self) -> list[str]:
+        """Names of all datasets."""
+        return self._access.datasets()
+
+    def run(self, dataset: str, release_id: str) -> LedgerRun:
+        """The run of `dataset` under `release_id`, whether it was opened yet or not.
+
+        Raises:
+            InvalidInput: a bad name.
+        """
+        return LedgerRun(self._access, self.asked, dataset, release_id)
+
+    # -- what a dataset may spend ----------------------------------------------------------------------------
 
     def register(
         self,
@@ -61,13 +142,13 @@ class Ledger(Custody):
         check_text(unit, "privacy unit")
         if reason:
             check_text(reason, "reason")
-        with self._locked(dataset, create=True, tables=table is not None) as book:
+        with self._access.locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
-                body = {"budget": budget_to_json(budget), "unit": unit, "cap": budget.cap}
+                body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
                 book.append("registered", body)
             else:
                 terms = book.terms
-                if budget_to_json(budget) != terms["budget"] or unit not in (terms["unit"], "one record"):
+                if budget.to_json() != terms["budget"] or unit not in (terms["unit"], "one record"):
                     book.raise_cap(budget, unit, raise_, reason)
             if table is not None:
                 book.declare(table)
@@ -78,11 +159,11 @@ class Ledger(Custody):
         Raises:
             SpecMismatch: a table, or columns, that were not declared, or a table of another dataset.
         """
-        with self._reading(dataset) as book:
+        with self._access.reading(dataset) as book:
             if book.tables:
                 book.check_declared(table, self.url)
                 return
-        with self._locked(dataset, tables=True) as book:
+        with self._access.locked(dataset, tables=True) as book:
             if not book.tables:  # nobody was quicker
                 book.declare(table)
                 return
@@ -99,7 +180,7 @@ class Ledger(Custody):
         Returns:
             Whether the dataset declares any table.
         """
-        with self._reading(dataset) as book:
+        with self._access.reading(dataset) as book:
             book.check_declared(table, self.url, first)
             return bool(book.tables)
 
@@ -112,7 +193,7 @@ class Ledger(Custody):
         Raises:
             InvalidInput: one of them shares a file with a private table, or could.
         """
-        with self._database.transaction(write=False) as connection:
+        with self._access.database.transaction(write=False) as connection:
             for uri in public:
                 found = private_owner(connection, canonical(uri))
                 if found is not None:
@@ -122,206 +203,88 @@ class Ledger(Custody):
                         "and look whether the two were given the wrong way round"
                     )
 
-    def begun(self, dataset: str, release_id: str) -> tuple[str, int] | None:
-        """Name and number of rows of the table that a run began with, if it began and they were written down."""
-        with self._reading(dataset) as book:
-            return book.begun(release_id)
+    # -- what it spent -------------------------------------------------------------------------------------------
 
-    # -- runs ------------------------------------------------------------------------------------------------
+    def balance(self, dataset: str) -> Balance:
+        """What is spent, held and left."""
+        with self._access.reading(dataset) as book:
+            terms, state = book.terms, book.known_state()
+            budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
+            return Balance(dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest())
 
-    def open_run(self, dataset: str, release_id: str, allotment: Budget) -> None:
-        """Hold the whole allotment for a run; the same id again re-enters it.
+    def outlook(self, dataset: str) -> Outlook:
+        """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
+        with self._access.reading(dataset) as book:
+            return book.look()
+
+    def fitting(self, dataset: str, allotment: Budget) -> int:
+        """How many runs with this allotment could be opened now, none of them closed before the next.
 
         Raises:
-            SpecMismatch: the id was opened with another allotment.
-            InvalidInput: the allotment's kind cannot be charged to this ledger.
-            BudgetExceeded: no room; nothing is held.
+            InvalidInput: an allotment of a kind that the dataset's budget does not take.
         """
-        check_name(release_id, "release id")
-        registered = self._registered(dataset)
-        hold_for(allotment, registered)  # refuses kinds; what is slow in it is worked out before the lock
-        with self._locked(dataset) as book:
-            opened = book.find("opened", release_id=release_id)
-            if opened is not None:
-                known = opened.facts()["allotment"]
-                if known != budget_to_json(allotment):
-                    raise SpecMismatch(
-                        f"release id {release_id!r} of dataset {dataset!r} was opened with {written(known)}, "
-                        f"not {written(budget_to_json(allotment))}: use another release id"
-                    )
-                return
+        with self._access.reading(dataset) as book:
             state = book.known_state()
-            hold = hold_for(allotment, registered, state.cap, state.remaining)
-            body = {"allotment": budget_to_json(allotment), "allotted": allotment.cap, "hold": hold}
-            with book.explaining(allotment):
-                book.append("opened", body, release_id)
+            return how_many(allotment, book.registered, state.cap, state.remaining)
 
-    def start(
-        self,
-        dataset: str,
-        release_id: str,
-        method: str,
-        configuration: str,
-        public_sha256: str,
-        share: Amount | None,
-        table: SizedTable | None = None,
-    ) -> Amount:
-        """Bind a run to one configuration of `method` and to its table, and set its share aside; again: the same share.
+    def history(self, dataset: str) -> list[Run]:
+        """All runs of a dataset, oldest first."""
+        with self._access.reading(dataset) as book:
+            return [book.run(str(record.release_id)) for record in book.all("opened")]
 
-        Raises:
-            SpecMismatch: other settings, other public rows, another private table or another number of its rows than
-                the run began with.
-            RunClosed: the run is closed and never began this method.
-            BudgetExceeded: less is left than `share`.
-            InvalidInput: a bad name, or a share of nothing.
-        """
-        check_name(method, "method")
-        allotment = self._allotment(dataset, release_id)
-        with self._locked(dataset) as book:
-            if table is not None:
-                _check_same(book.begun(release_id), table, release_id)
-            for record in book.all("started", release_id=release_id):
-                known = record.facts()
-                if known["method"] != method:
-                    continue
-                same = known["configuration"] == configuration and known["public_sha256"] == public_sha256
-                if not same or (share is not None and known["asked"] != share.to_json()):
-                    raise SpecMismatch(
-                        f"release id {release_id!r} of dataset {dataset!r} ran {method} with other settings "
-                        f"or other public rows ({_difference(known, configuration, public_sha256)}): "
-                        "use another release id"
-                    )
-                return Amount.from_json(known["share"])
-            run = book.run_state(release_id)
-            given = share_of(run, share)
-            body = {
-                "method": method,
-                "configuration": configuration,
-                "public_sha256": public_sha256,
-                "asked": share,
-                "share": given,
-                **({} if table is None else {"table": table.uri, "n_rows": table.n_rows}),
-            }
-            if share is None and not run.closed and given.main < 1:
-                raise BudgetExceeded(
-                    f"nothing is left of the allotment of release id {release_id!r} for {method}",
-                    spent=run.spent,
-                    held=run.allotment - run.spent - run.unassigned,
-                    remaining=run.unassigned,
-                )
-            with book.explaining(allotment, release_id):
-                book.append("started", body, release_id)
-            return given
+    def records(self, dataset: str) -> list[Record]:
+        """All records of a dataset, oldest first."""
+        with self._access.reading(dataset) as book:
+            return book.all()
 
-    def charge(self, dataset: str, release_id: str, label: str, question: Any, event: Event) -> Standing:
-        """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
+    def verify(self, dataset: str, expected_head: str | None = None) -> Summary:
+        """Replay every record and compare chain, balances, prices, and events with the questions they are of.
+
+        Args:
+            dataset: whose records.
+            expected_head: a chain head kept outside the ledger (model files carry one). Without one, records
+                missing at the very end cannot be noticed.
+
+        Returns:
+            What the records come to.
 
         Raises:
-            BudgetExceeded, RunClosed: and nothing was charged.
-            InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
-            LedgerViolation: the charge under this label was not made by this ledger.
+            LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
+                not in the chain.
         """
-        check_label(label)
-        asked = self.asked(question)
-        if asked is not None and asked.event != event:
-            raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
-        key = charge_key(dataset, release_id, label)
-        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + LEASE).isoformat()}
-        allotment, prices = self._priced(dataset, release_id, event)
-        with self._locked(dataset) as book:
-            standing = book.standing(release_id, label)
-            if standing is not None:
-                book.check_paid(release_id, label, allotment, self._registered(dataset))
-                if standing.answer is None:
-                    book.append("attempted", attempt, release_id, key)
-                return replace(standing, attempt=attempt["attempt"])
-            if isinstance(prices, InvalidInput):
-                raise prices
-            body = {"label": label, "question": question, "event": event.to_json(), **attempt, **prices}
-            with book.explaining(allotment, release_id):
-                book.append("charged", body, release_id, key)
-            return Standing(question, None, attempt["attempt"], event)
+        with self._access.reading_rows(dataset) as rows:
+            return replay(dataset, rows, expected_head, self.asked)
 
-    def publish(
-        self, dataset: str, release_id: str, label: str, attempt: str, answer: Mapping[str, list[int]]
-    ) -> dict[str, list[int]]:
-        """Store the answer of a charge unless it has one, and return the one that stands.
+    # -- copies that are kept elsewhere ------------------------------------------------------------------------
+
+    def export(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, bundle.End]:
+        """Write the auditor's bundle of some datasets, or of all; it replaces an older export of the same ledger.
+
+        Returns:
+            Where each chain ends.
 
         Raises:
-            InvalidInput: nothing was charged under this label in this run, or the answer is not of the sizes
-                that were paid for.
-            RunClosed: the run was closed meanwhile and no answer stands: a late draw is dropped.
+            InvalidInput: an unknown dataset, or something else stands at `path`, or an export of more datasets.
+            LedgerViolation: the export at `path` has records that this ledger has not.
+            Unavailable: it cannot be written.
         """
-        check_name(release_id, "release id")
-        check_label(label)
-        with self._locked(dataset) as book:
-            standing = book.standing(release_id, label)
-            if standing is None:
-                raise InvalidInput(
-                    f"nothing was charged under {label!r} in run {release_id!r} of dataset {dataset!r}, "
-                    "so nothing can be published under it"
-                )
-            if standing.answer is not None:
-                return standing.answer
-            key, body = charge_key(dataset, release_id, label), {"attempt": attempt}
-            book.append("published", body | {"answer": _checked(answer, standing, label)}, release_id, key)
-            published = book.find("published", key=key)
-            assert published is not None
-            stored: dict[str, list[int]] = published.facts()["answer"]
-        return stored
+        return custody.export(self._access, path, datasets)
 
-    def note(self, dataset: str, release_id: str, label: str, value: Any) -> Any:
-        """Keep what a step made, unless it is kept, and return what is: post-processing, which costs nothing.
+    def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
+        """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
+        return self._access.lacks(ends)
 
-        A closed run keeps nothing more, and the value comes back as it is.
+    def restore(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, int]:
+        """Append what a bundle has and this ledger lacks: an older copy catches up, an empty ledger is filled.
+
+        Args:
+            path: an export; every record of it is checked first.
+            datasets: which; default: all.
+
+        Returns:
+            How many records were appended, by dataset.
+
+        Raises:
+            InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
-        check_name(release_id, "release id")
-        check_label(label)
-        with self._locked(dataset) as book:
-            known = book.noted(release_id, label)
-            if known is None and not book.run_state(release_id).closed:
-                book.append("noted", {"label": label, "value": value}, release_id)
-            return value if known is None else known
-
-    def close_run(self, dataset: str, release_id: str, reason: str) -> None:
-        """End a run: what it held and did not charge returns. A closed run stays closed."""
-        check_name(release_id, "release id")
-        check_text(reason, "reason")
-        with self._locked(dataset) as book:
-            if not book.run_state(release_id).closed:
-                book.append("closed", {"reason": reason}, release_id)
-
-    def _priced(self, dataset: str, release_id: str, event: Event) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
-        """The run's allotment, and both prices or why there are none: worked out before the lock is taken."""
-        allotment = self._allotment(dataset, release_id)
-        try:
-            return allotment, {
-                "price_run": price(event, allotment),
-                "price_ledger": price(event, self._registered(dataset)),
-            }
-        except InvalidInput as refusal:
-            return allotment, refusal
-
-
-def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: str) -> None:
-    if begun is not None and begun != (table.uri, table.n_rows):
-        raise SpecMismatch(
-            f"release id {release_id!r} began with the table {begun[0]} of {begun[1]} rows, not with {table.uri} of "
-            f"{table.n_rows}: use another release id"
-        )
-
-
-def _checked(answer: Mapping[str, list[int]], standing: Standing, label: str) -> dict[str, list[int]]:
-    try:
-        return check_answer(answer, standing.event)
-    except ValueError as error:
-        why = str(error)
-    raise InvalidInput(f"nothing is published under {label!r}: {why}")
-
-
-def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:
-    old, new = json.loads(known["configuration"]), json.loads(configuration)
-    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    if names:  # first, for other columns are also other public rows
-        return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names)
-    return "another budget" if known["public_sha256"] == public_sha256 else "the public rows differ"
+        return custody.restore(self._access, self.asked, path, datasets)

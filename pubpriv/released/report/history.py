@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import budget_from_json
-from pubpriv.privacy.guarantees import guarantee
 from pubpriv.privacy.ledger.records import Record, states_of
 from pubpriv.privacy.units import UNIT
 
@@ -44,7 +43,7 @@ class History:
     Attributes:
         dataset: its name.
         budget: the cap, in words.
-        guarantee: of the cap, as `privacy.guarantees.guarantee` tells it.
+        guarantee: of the cap, as `Budget.guarantee` tells it.
         currency: epsilon, rho or mu^2.
         cap, spent, held: in the currency.
         runs: all there were.
@@ -76,7 +75,7 @@ def history_of(ledger: "Ledger", dataset: str) -> History:
     return History(
         dataset=dataset,
         budget=balance.budget.describe(),
-        guarantee=guarantee(balance.budget),
+        guarantee=balance.budget.guarantee(),
         currency=balance.budget.currency,
         cap=balance.cap.main / UNIT,
         spent=balance.spent.main / UNIT,

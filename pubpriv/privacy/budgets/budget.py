@@ -1,0 +1,234 @@
+"""What every kind of budget can do; each kind fills in its own part in a module of its own."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from pubpriv.errors import InvalidInput
+from pubpriv.privacy.budgets.amounts import Amount
+from pubpriv.privacy.events import Event, GaussianEvent
+from pubpriv.privacy.units import UNIT, Number, ceil_units, exact, floor_units, to_text
+
+REPORT_DELTA = Fraction(1, 10**6)
+"""delta at which a zCDP guarantee is also told as an epsilon."""
+
+
+class Budget(ABC):
+    """A budget of one kind: what it promises, what an event costs in it, how it is written.
+
+    A kind is a frozen dataclass of exact fractions. All amounts that it gives are rounded against the spender.
+
+    Attributes:
+        kind: its name in files, ledgers and on the command line.
+        currency: what its amounts are of.
+        parameters: fields that are written on the command line, the size of the budget first.
+        gaussian_units: units of the currency that a Gaussian costs for each unit of rho; 0: it has no price here.
+        searched: sizes between which a budget that is large enough is looked for.
+    """
+
+    kind: ClassVar[str]
+    currency: ClassVar[str]
+    parameters: ClassVar[tuple[str, ...]]
+    gaussian_units: ClassVar[int]
+    searched: ClassVar[tuple[float, float]]
+
+    # -- what it promises
+
+    @property
+    @abstractmethod
+    def cap(self) -> Amount:
+        """What may be spent in all, rounded down."""
+
+    @property
+    @abstractmethod
+    def report_delta(self) -> Fraction:
+        """The delta at which amounts are told as epsilon; 0: they are one already."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The promise in a word, as `0.5-zCDP`."""
+
+    @abstractmethod
+    def as_epsilon(self, amount: Amount) -> float:
+        """The epsilon that `amount` guarantees at `report_delta`, rounded up.
+
+        For a cap or an allotment this is its guarantee. For what is spent it is a figure so far, which is no
+        guarantee for a ledger that goes on (only the cap is): stopping when it looks good is a choice made after
+        seeing answers.
+        """
+
+    @abstractmethod
+    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
+        """What the budget promises, in plain numbers and a sentence: the part of a report that people sign.
+
+        Args:
+            events: all charges of a run, where the budget is a run's and they are known.
+        """
+
+    @classmethod
+    @abstractmethod
+    def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:
+        """Bounds on the total variation between what is released of two neighbours, beside that of (epsilon, delta).
+
+        Args:
+            guarantee: as `guarantee` tells it.
+            all_gaussian: all charges under the guarantee are known, and Gaussian.
+        """
+
+    # -- what an event costs in it
+
+    def price(self, event: Event) -> Amount:
+        """What `event` costs in this currency, exact and rounded up; never nothing.
+
+        Raises:
+            InvalidInput: the event has no price here.
+        """
+        return self.price_gaussian(event) if isinstance(event, GaussianEvent) else self.price_pure(event.epsilon)
+
+    def price_gaussian(self, event: GaussianEvent) -> Amount:
+        """The price of Gaussian noise: rho = mu^2 / 2, rounded up to a unit, times `gaussian_units`.
+
+        So mu^2 is rounded up to an *even* number of units: both currencies round at the same points, and `hold_on`
+        needs no reserve.
+
+        Raises:
+            InvalidInput: it has none here.
+        """
+        return Amount(self.gaussian_step() * ceil_units(event.squared_distance / 2))
+
+    def price_pure(self, epsilon: Fraction) -> Amount:
+        """The price of any epsilon-DP mechanism."""
+        return Amount(ceil_units(self.pure_cost(epsilon)))
+
+    @abstractmethod
+    def pure_cost(self, epsilon: Fraction) -> Fraction:
+        """What any epsilon-DP mechanism costs in this currency, not less."""
+
+    @abstractmethod
+    def pure_worth(self, room: float) -> float:
+        """About the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
+
+    @classmethod
+    def gaussian_step(cls) -> int:
+        """`gaussian_units`, where Gaussians have a price.
+
+        Raises:
+            InvalidInput: they have none.
+        """
+        if not cls.gaussian_units:
+            raise InvalidInput(f"Gaussian noise has no price under {cls.kind} DP: use a zcdp or an approx budget")
+        return cls.gaussian_units
+
+    @classmethod
+    def squared_distance(cls, units: int) -> Fraction:
+        """mu^2 that `units` pay for; see `price_gaussian`."""
+        return Fraction(2 * (units // cls.gaussian_step()), UNIT)
+
+    # -- what a run holds of a ledger
+
+    def cap_since(self, registered: "Budget") -> Amount:  # noqa: ARG002 - a kind whose prices depend on it says how
+        """The cap of this budget, raised from the one first registered, in whose terms charges are priced for ever."""
+        return self.cap
+
+    def hold_on(self, ledger: "Budget", cap: Amount | None = None, room: Amount | None = None) -> Amount:  # noqa: ARG002
+        """The whole of this allotment in the ledger's currency, so that whatever fits the allotment fits the hold.
+
+        Runs charge Gaussians only, unless their allotment is pure (`PureDP.hold_on`). A Gaussian costs g r units of
+        a currency, g its `gaussian_units` and r an integer, the same in every currency (`price_gaussian`). With g
+        that of the allotment A and g' that of the ledger, charges within the allotment have sum g r_i <= A, hence
+        sum g' r_i <= g' A / g, an integer, at most floor(g' A / g), which is the hold:
+
+        - the same kind: A.
+        - zcdp (g = 1) on approx (g' = 2): 2 A.
+        - approx on zcdp: floor(A / 2).
+
+        There is no slack, so a run may take the whole of a ledger of the other kind. Failure terms of a Gaussian
+        shrink with its price, so a run reserves the part of the cap's failure reserve that its mu^2 is of the
+        cap's mu^2, rounded down: parts of a whole, rounded down, never sum to more than the whole.
+
+        Args:
+            ledger: the dataset's budget.
+            cap: of the dataset; default: that of `ledger`.
+            room: what is left of it; default: all of it.
+
+        Raises:
+            InvalidInput: an allotment of this kind cannot be charged to this ledger, or rounds down to nothing.
+        """
+        if not ledger.gaussian_units:
+            raise InvalidInput(
+                f"a {self.kind} allotment cannot be charged to a {ledger.kind} ledger: its noise is Gaussian. "
+                "Register the dataset with a zcdp or an approx budget, or give the run a pure allotment"
+            )
+        units = self.cap.main * ledger.gaussian_units // self.gaussian_units
+        if units < 1:
+            raise InvalidInput(f"{self.describe()} is too small to be counted in {ledger.currency}")
+        cap = ledger.cap if cap is None else cap
+        return Amount(units, units * cap.delta // cap.main)
+
+    @abstractmethod
+    def texts_within(self, units: int, ledger: "Budget") -> list[str]:
+        """Allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""
+
+    def largest_within(self, units: int, ledger: "Budget") -> int:
+        """The largest cap of an all-Gaussian allotment whose hold on `ledger` is at most `units` (`hold_on`)."""
+        return ((units + 1) * self.gaussian_units - 1) // ledger.gaussian_units
+
+    # -- how it is written
+
+    def to_json(self) -> dict[str, str]:
+        """Exact, with an explicit tag."""
+        values = {each.name: str(Fraction(getattr(self, each.name))) for each in fields(self)}  # type: ignore[arg-type]
+        return {"kind": self.kind, **values}
+
+    def written(self, size: str | None = None) -> str:
+        """As `parse_budget` reads it, to six digits: `zcdp:0.5`.
+
+        Args:
+            size: another epsilon or rho than its own.
+        """
+        values = [f"{float(getattr(self, name)):g}" for name in self.parameters]
+        return f"{self.kind}:{','.join([size or values[0], *values[1:]])}"
+
+    def resized(self, size: float) -> Self:
+        """The same kind with another epsilon or rho, all else as it is written."""
+        make: Any = type(self)
+        resized: Self = make(f"{size:.12f}", *(getattr(self, name) for name in self.parameters[1:]))
+        return resized
+
+    @abstractmethod
+    def size_worth(self, rho: float) -> float:
+        """About the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
+
+        Raises:
+            InvalidInput: Gaussians have no price here.
+        """
+
+
+def amount_text(budget: Budget, amount: Amount) -> str:
+    """`0.25 rho`, or `0.7 mu^2`, exact."""
+    return f"{to_text(amount.main)} {budget.currency}"
+
+
+def sized(value: Number, name: str) -> Fraction:
+    """An epsilon or a rho of at least one unit.
+
+    Raises:
+        InvalidInput: it is none; see `units.exact`.
+    """
+    size = exact(value, name)
+    if ceil_units(size) > floor_units(size) == 0:
+        raise InvalidInput(f"{name} must be at least {1 / UNIT:g}")
+    return size
+
+
+def short(value: Number) -> str:
+    """Six digits, for people."""
+    return f"{float(Fraction(value)):.6g}"
+
+
+def rounded_down(value: float) -> str:
+    """Six digits, never more than `value`."""
+    return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(value)):f}"

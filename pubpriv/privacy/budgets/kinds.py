@@ -1,0 +1,41 @@
+"""All kinds of budget, and how one is read: the only list of them."""
+
+from typing import Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.privacy.budgets.approx import ApproximateDP
+from pubpriv.privacy.budgets.budget import Budget
+from pubpriv.privacy.budgets.pure import PureDP
+from pubpriv.privacy.budgets.zcdp import ZeroConcentratedDP
+from pubpriv.privacy.units import Number, stored_fraction
+
+KINDS: dict[str, type[Budget]] = {kind.kind: kind for kind in (PureDP, ZeroConcentratedDP, ApproximateDP)}
+
+_SPELLINGS = [f"{kind.kind}:{','.join(kind.parameters).upper()}" for kind in KINDS.values()]
+GRAMMAR = f"{', '.join(_SPELLINGS[:-1])} or {_SPELLINGS[-1]} (for example zcdp:0.5 or approx:1,1e-6)"
+
+
+def parse_budget(text: str) -> Budget:
+    """The budget that `text` writes: `pure:1`, `zcdp:0.5`, `approx:1,1e-6`.
+
+    Raises:
+        InvalidInput: anything else, with the grammar.
+    """
+    name, _, numbers = text.strip().partition(":")
+    values = [part.strip() for part in numbers.split(",")]
+    kind = KINDS.get(name.strip().lower())
+    if kind is None or len(values) != len(kind.parameters) or not all(values):
+        raise InvalidInput(f"a budget is written {GRAMMAR}, not {text!r}")
+    return _made(kind, *values)
+
+
+def budget_from_json(data: dict[str, str]) -> Budget:
+    """What `Budget.to_json` wrote."""
+    values = {name: stored_fraction(value) for name, value in data.items() if name != "kind"}
+    return _made(KINDS[data["kind"]], **values)
+
+
+def _made(kind: Any, *values: Number, **named: Number) -> Budget:
+    """Make a budget of a kind that is only known here."""
+    budget: Budget = kind(*values, **named)
+    return budget

@@ -1,0 +1,98 @@
+"""Pure DP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from pubpriv.privacy.budgets.amounts import Amount
+from pubpriv.privacy.budgets.budget import Budget, rounded_down, short, sized
+from pubpriv.privacy.events import Event
+from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
+
+_SLACK = 4096
+
+
+@dataclass(frozen=True)
+class PureDP(Budget):
+    """epsilon-DP.
+
+    Filter: sums of epsilon under fully adaptive choice (Rogers, Roth, Ullman and Vadhan 2016, theorem 3.6).
+
+    Proof. For a transcript t with answers a_1, ..., a_k, P(t) / Q(t) is the product of
+    P(a_i | before) / Q(a_i | before): choices are made alike on both tables and cancel. Factor i is at most
+    e^epsilon_i, where epsilon_i is fixed by what was before. Their product is at most e^(sum epsilon_i), and the
+    sum is at most epsilon on every transcript. Summing over the transcripts of a set S: P(S) <= e^epsilon Q(S).
+
+    A Gaussian event has no finite epsilon: refused.
+    """
+
+    kind: ClassVar[str] = "pure"
+    currency: ClassVar[str] = "epsilon"
+    parameters: ClassVar[tuple[str, ...]] = ("epsilon",)
+    gaussian_units: ClassVar[int] = 0
+    searched: ClassVar[tuple[float, float]] = (1e-3, 100.0)
+    epsilon: Number
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", sized(self.epsilon, "epsilon"))
+
+    @property
+    def cap(self) -> Amount:
+        """epsilon, rounded down."""
+        return Amount(floor_units(Fraction(self.epsilon)))
+
+    @property
+    def report_delta(self) -> Fraction:
+        """None: amounts are epsilons."""
+        return Fraction(0)
+
+    def describe(self) -> str:
+        """`1-DP (pure)`."""
+        return f"{short(self.epsilon)}-DP (pure)"
+
+    def as_epsilon(self, amount: Amount) -> float:
+        """As it is."""
+        return float(Fraction(amount.main, UNIT))
+
+    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller follows
+        """Tell epsilon."""
+        return {"kind": self.kind, "text": self.describe(), "epsilon": float(self.epsilon)}
+
+    @classmethod
+    def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:  # noqa: ARG003
+        """None: randomised response reaches that of (epsilon, 0)."""
+        return []
+
+    def pure_cost(self, epsilon: Fraction) -> Fraction:
+        """epsilon itself."""
+        return epsilon
+
+    def pure_worth(self, room: float) -> float:
+        """The room itself."""
+        return room
+
+    def hold_on(self, ledger: Budget, cap: Amount | None = None, room: Amount | None = None) -> Amount:
+        """The whole of this allotment in the ledger's currency; see `Budget.hold_on`.
+
+        A pure charge of e costs f(e), f superadditive with f(0) = 0, so sum f(e_i) <= f(sum e_i); but each is
+        rounded up by less than two units, so 4096 units are held beside f(A) where `room` has them. Pure charges
+        that round past the hold are refused before they are made. On a pure ledger f(e) = e, and both round alike.
+        """
+        main = ledger.price_pure(Fraction(self.epsilon)).main
+        if ledger.kind == self.kind:
+            return Amount(main)
+        cap = ledger.cap if cap is None else cap
+        spare = (cap if room is None else room).main - main
+        return Amount(main + max(0, min(_SLACK, spare)))
+
+    def texts_within(self, units: int, ledger: Budget) -> list[str]:
+        """Exact on a pure ledger; on others the inverse of a price, and a little less."""
+        if ledger.kind == self.kind:
+            return [self.written(to_text(units))]
+        guess = ledger.pure_worth(units / UNIT)
+        return [self.written(rounded_down(guess * factor)) for factor in (1, 0.99999, 0.999)]
+
+    def size_worth(self, rho: float) -> float:
+        """Refuse: no epsilon pays for a Gaussian."""
+        return rho / self.gaussian_step()

@@ -1,0 +1,124 @@
+"""Zero-concentrated DP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import erf, expm1, sqrt, tanh
+from typing import Any, ClassVar
+
+from pubpriv.privacy.budgets.amounts import Amount
+from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget, short, sized
+from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, failure_factor, pure_as_rho
+from pubpriv.privacy.events import Event, GaussianEvent
+from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
+
+RESERVE = Fraction(1, 100)
+"""Part of delta that covers discrete Gaussians being told as continuous ones, as in `ApproximateDP`."""
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(Budget):
+    """rho-zCDP.
+
+    Filter: sums of rho under fully adaptive choice (Feldman and Zrnic 2021, theorem 3.1, order by order).
+
+    Proof. Fix an order a > 1. Given what was before, answer i satisfies D_a(P_i || Q_i) <= a rho_i, that is
+    E_Q[(P_i / Q_i)^a | before] <= exp((a - 1) a rho_i), and rho_i is fixed by what was before. Hence
+    (likelihood ratio of the first k answers)^a exp(-(a - 1) a (rho_1 + ... + rho_k)) is a supermartingale under
+    Q that starts at 1. At the end, which comes after finitely many steps, its mean is at most 1; the sum there
+    is at most rho on every transcript, so E_Q[(P / Q)^a] <= exp((a - 1) a rho): D_a(P || Q) <= a rho. The cap
+    does not depend on a, so this holds for all orders at once, which is rho-zCDP; exchange P and Q for the rest.
+
+    Charged are discrete Gaussians at squared_distance / 2, which is exact for them (Canonne, Kamath and Steinke
+    2020: coordinates are independent and their divergences add), and epsilon-DP steps at epsilon tanh(epsilon/2),
+    the largest D_a / a of randomised response, reached as a falls to 1. There are no failure terms: what needs
+    one is no zCDP event.
+    """
+
+    kind: ClassVar[str] = "zcdp"
+    currency: ClassVar[str] = "rho"
+    parameters: ClassVar[tuple[str, ...]] = ("rho",)
+    gaussian_units: ClassVar[int] = 1
+    searched: ClassVar[tuple[float, float]] = (1e-8, 1e4)
+    rho: Number
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", sized(self.rho, "rho"))
+
+    @property
+    def cap(self) -> Amount:
+        """rho, rounded down."""
+        return Amount(floor_units(Fraction(self.rho)))
+
+    @property
+    def report_delta(self) -> Fraction:
+        """1e-6 for every zCDP budget."""
+        return REPORT_DELTA
+
+    def describe(self) -> str:
+        """`0.5-zCDP`."""
+        return f"{short(self.rho)}-zCDP"
+
+    def as_epsilon(self, amount: Amount) -> float:
+        """By Canonne, Kamath and Steinke; see `Budget.as_epsilon`."""
+        return epsilon_zcdp(Fraction(amount.main, UNIT), REPORT_DELTA)
+
+    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
+        """Tell rho, the epsilon that it implies, and where it may be told a smaller epsilon of a run.
+
+        A zCDP budget implies an epsilon at delta = 1e-6, whatever is charged to it (Canonne-Kamath-Steinke). Of a run
+        whose charges are known and all Gaussian a smaller one is told beside it: they sum to mu^2 <= 2 rho, which is
+        converted exactly (Balle-Wang) at 99% of that delta. The rest covers 2 (1 + e^epsilon) times the total
+        variation between discrete and continuous noise; where it does not, the figure is left out.
+        """
+        rho, delta = Fraction(self.rho), float(REPORT_DELTA)
+        implied = epsilon_zcdp(rho, REPORT_DELTA)
+        text = f"{self.describe()}, which implies ({implied:.4g}, {delta:g})-DP"
+        numbers = {"rho": float(rho), "delta": delta, "epsilon": implied}
+        exact = _all_gaussian(rho, events)
+        if exact is not None:
+            numbers["epsilon_all_gaussian"] = exact
+            text += f"; all noise being Gaussian, ({exact:.4g}, {delta:g})-DP"
+        return {"kind": self.kind, "text": text, **numbers}
+
+    @classmethod
+    def variation_bounds(cls, guarantee: Mapping[str, Any], all_gaussian: bool) -> list[float]:
+        """Bound it by the Kullback-Leibler divergence, which is at most rho.
+
+        These are sqrt(rho / 2) (Pinsker) and sqrt(1 - e^-rho) (Bretagnolle and Huber). Where all noise is Gaussian it
+        is mu-GDP with mu^2 = 2 rho, up to delta: 2 Phi(mu / 2) - 1 + 2 delta.
+        """
+        rho = float(guarantee["rho"])
+        bounds = [sqrt(rho / 2), sqrt(-expm1(-rho))]
+        if all_gaussian and "epsilon_all_gaussian" in guarantee:
+            bounds.append(erf(sqrt(2 * rho / 8)) + 2 * float(guarantee["delta"]))
+        return bounds
+
+    def pure_cost(self, epsilon: Fraction) -> Fraction:
+        """epsilon tanh(epsilon / 2)."""
+        return pure_as_rho(epsilon)
+
+    def pure_worth(self, room: float) -> float:
+        """The epsilon whose epsilon tanh(epsilon / 2) is the room, by bisection."""
+        low, high = 0.0, 2.0 + room + sqrt(2 * room)
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if middle * tanh(middle / 2) <= room else (low, middle)
+        return low
+
+    def texts_within(self, units: int, ledger: Budget) -> list[str]:
+        """Exact."""
+        return [self.written(to_text(self.largest_within(units, ledger)))] if ledger.gaussian_units else []
+
+    def size_worth(self, rho: float) -> float:
+        """rho itself."""
+        return rho
+
+
+def _all_gaussian(rho: Fraction, events: Sequence[Event]) -> float | None:
+    gaussians = [event for event in events if isinstance(event, GaussianEvent)]
+    if not gaussians or len(gaussians) < len(events):
+        return None
+    epsilon = epsilon_gaussian(2 * rho, REPORT_DELTA * (1 - RESERVE))
+    apart = sum((event.total_variation() for event in gaussians), Fraction(0))
+    return epsilon if failure_factor(Fraction(epsilon)) * apart <= RESERVE * REPORT_DELTA else None

@@ -1,0 +1,277 @@
+"""One run in a ledger: a dataset and a release id, from its first hold to its close."""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.privacy.budgets import Amount, Budget
+from pubpriv.privacy.events import Event
+from pubpriv.privacy.ledger.access import Access
+from pubpriv.privacy.ledger.names import check_label, check_name, check_text
+from pubpriv.privacy.ledger.outlook import Work
+from pubpriv.privacy.ledger.records import charge_key, share_of
+from pubpriv.privacy.ledger.replay import check_answer
+from pubpriv.privacy.ledger.views import Asked, Run, SizedTable, Standing
+
+LEASE = timedelta(minutes=10)
+"""How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
+
+
+class LedgerRun:
+    """A run of one dataset, under its release id; every method is one committed transaction, or nothing happened.
+
+    Args:
+        access: to the ledger.
+        asked: makes the event of a stored question again; None where it does not know the question.
+        dataset: its name.
+        release_id: of the run.
+
+    Raises:
+        InvalidInput: a bad name.
+    """
+
+    def __init__(self, access: Access, asked: Callable[[Any], Asked | None], dataset: str, release_id: str) -> None:
+        check_name(dataset, "dataset")
+        check_name(release_id, "release id")
+        self.dataset, self.release_id = dataset, release_id
+        self._access, self._asked = access, asked
+
+    @cached_property
+    def allotment(self) -> Budget:
+        """The budget that the run was opened with, which never changes."""
+        with self._access.reading(self.dataset) as book:
+            return book.allotment(self.release_id)
+
+    # -- what can be read ------------------------------------------------------------------------------------
+
+    def bill(self) -> Run:
+        """Its state and its charges."""
+        with self._access.reading(self.dataset) as book:
+            return book.run(self.release_id)
+
+    def begun(self) -> tuple[str, int] | None:
+        """Name and number of rows of the table that it began with, if it began and they were written down."""
+        with self._access.reading(self.dataset) as book:
+            return book.begun(self.release_id)
+
+    def find(self, label: str) -> Standing | None:
+        """The charge under this label, with its answer if there is one; None if nothing was charged.
+
+        Raises:
+            InvalidInput: a dataset or a run that is not there, or no label.
+            LedgerViolation: what stands there was not charged by this ledger.
+        """
+        check_label(label)
+        terms = self.allotment, self._access.registered(self.dataset)
+        with self._access.reading(self.dataset) as book:
+            standing = book.standing(self.release_id, label)
+            if standing is not None:
+                book.check_paid(self.release_id, label, *terms)
+            return standing
+
+    def notes(self) -> dict[str, Any]:
+        """What its steps made, by label, as it was noted first."""
+        with self._access.reading(self.dataset) as book:
+            book.opened(self.release_id)
+            return book.notes(self.release_id)
+
+    def at_work(self) -> tuple[Work, ...]:
+        """Attempts, while it is open, whose lease is running: somebody may be at work at them."""
+        with self._access.reading(self.dataset) as book:
+            closed = book.run_state(self.release_id).closed
+            return () if closed else tuple(work for work in book.work(self.release_id) if work.running)
+
+    # -- from its hold to its close ---------------------------------------------------------------------------
+
+    def open(self, allotment: Budget) -> None:
+        """Hold the whole allotment; the same id again re-enters the run.
+
+        Raises:
+            SpecMismatch: the id was opened with another allotment.
+            InvalidInput: the allotment's kind cannot be charged to this ledger.
+            BudgetExceeded: no room; nothing is held.
+        """
+        registered = self._access.registered(self.dataset)
+        allotment.hold_on(registered)  # refuses kinds; what is slow in it is worked out before the lock
+        with self._access.locked(self.dataset) as book:
+            if book.find("opened", release_id=self.release_id) is not None:
+                known = book.allotment(self.release_id)
+                if known != allotment:
+                    raise SpecMismatch(
+                        f"release id {self.release_id!r} of dataset {self.dataset!r} was opened with "
+                        f"{known.written()}, not {allotment.written()}: use another release id"
+                    )
+                return
+            state = book.known_state()
+            hold = allotment.hold_on(registered, state.cap, state.remaining)
+            body = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
+            with book.explaining(allotment):
+                book.append("opened", body, self.release_id)
+
+    def start(
+        self,
+        method: str,
+        configuration: str,
+        public_sha256: str,
+        share: Amount | None,
+        table: SizedTable | None = None,
+    ) -> Amount:
+        """Bind a run to one configuration of `method` and to its table, and set its share aside; again: the same share.
+
+        Raises:
+            SpecMismatch: other settings, other public rows, another private table or another number of its rows than
+                the run began with.
+            RunClosed: the run is closed and never began this method.
+            BudgetExceeded: less is left than `share`.
+            InvalidInput: a bad name, or a share of nothing.
+        """
+        check_name(method, "method")
+        allotment = self.allotment
+        with self._access.locked(self.dataset) as book:
+            if table is not None:
+                _check_same(book.begun(self.release_id), table, self.release_id)
+            for record in book.all("started", release_id=self.release_id):
+                known = record.facts()
+                if known["method"] != method:
+                    continue
+                same = known["configuration"] == configuration and known["public_sha256"] == public_sha256
+                if not same or (share is not None and known["asked"] != share.to_json()):
+                    raise SpecMismatch(
+                        f"release id {self.release_id!r} of dataset {self.dataset!r} ran {method} with other settings "
+                        f"or other public rows ({_difference(known, configuration, public_sha256)}): "
+                        "use another release id"
+                    )
+                return Amount.from_json(known["share"])
+            run = book.run_state(self.release_id)
+            given = share_of(run, share)
+            body = {
+                "method": method,
+                "configuration": configuration,
+                "public_sha256": public_sha256,
+                "asked": share,
+                "share": given,
+                **({} if table is None else {"table": table.uri, "n_rows": table.n_rows}),
+            }
+            if share is None and not run.closed and given.main < 1:
+                raise BudgetExceeded(
+                    f"nothing is left of the allotment of release id {self.release_id!r} for {method}",
+                    spent=run.spent,
+                    held=run.allotment - run.spent - run.unassigned,
+                    remaining=run.unassigned,
+                )
+            with book.explaining(allotment, self.release_id):
+                book.append("started", body, self.release_id)
+            return given
+
+    def charge(self, label: str, question: Any, event: Event) -> Standing:
+        """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
+
+        Raises:
+            BudgetExceeded, RunClosed: and nothing was charged.
+            InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
+            LedgerViolation: the charge under this label was not made by this ledger.
+        """
+        check_label(label)
+        asked = self._asked(question)
+        if asked is not None and asked.event != event:
+            raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
+        key = charge_key(self.dataset, self.release_id, label)
+        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + LEASE).isoformat()}
+        allotment, prices = self._priced(event)
+        with self._access.locked(self.dataset) as book:
+            standing = book.standing(self.release_id, label)
+            if standing is not None:
+                book.check_paid(self.release_id, label, allotment, self._access.registered(self.dataset))
+                if standing.answer is None:
+                    book.append("attempted", attempt, self.release_id, key)
+                return replace(standing, attempt=attempt["attempt"])
+            if isinstance(prices, InvalidInput):
+                raise prices
+            body = {"label": label, "question": question, "event": event.to_json(), **attempt, **prices}
+            with book.explaining(allotment, self.release_id):
+                book.append("charged", body, self.release_id, key)
+            return Standing(question, None, attempt["attempt"], event)
+
+    def publish(self, label: str, attempt: str, answer: Mapping[str, list[int]]) -> dict[str, list[int]]:
+        """Store the answer of a charge unless it has one, and return the one that stands.
+
+        Raises:
+            InvalidInput: nothing was charged under this label in this run, or the answer is not of the sizes
+                that were paid for.
+            RunClosed: the run was closed meanwhile and no answer stands: a late draw is dropped.
+        """
+        check_label(label)
+        with self._access.locked(self.dataset) as book:
+            standing = book.standing(self.release_id, label)
+            if standing is None:
+                raise InvalidInput(
+                    f"nothing was charged under {label!r} in run {self.release_id!r} of dataset {self.dataset!r}, "
+                    "so nothing can be published under it"
+                )
+            if standing.answer is not None:
+                return standing.answer
+            key, body = charge_key(self.dataset, self.release_id, label), {"attempt": attempt}
+            book.append("published", body | {"answer": _checked(answer, standing, label)}, self.release_id, key)
+            published = book.find("published", key=key)
+            assert published is not None
+            stored: dict[str, list[int]] = published.facts()["answer"]
+        return stored
+
+    def note(self, label: str, value: Any) -> Any:
+        """Keep what a step made, unless it is kept, and return what is: post-processing, which costs nothing.
+
+        A closed run keeps nothing more, and the value comes back as it is.
+        """
+        check_label(label)
+        with self._access.locked(self.dataset) as book:
+            known = book.noted(self.release_id, label)
+            if known is None and not book.run_state(self.release_id).closed:
+                book.append("noted", {"label": label, "value": value}, self.release_id)
+            return value if known is None else known
+
+    def close(self, reason: str) -> None:
+        """End it: what it held and did not charge returns. A closed run stays closed."""
+        check_text(reason, "reason")
+        with self._access.locked(self.dataset) as book:
+            if not book.run_state(self.release_id).closed:
+                book.append("closed", {"reason": reason}, self.release_id)
+
+    def _priced(self, event: Event) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
+        """The run's allotment, and both prices or why there are none: worked out before the lock is taken."""
+        allotment = self.allotment
+        try:
+            return allotment, {
+                "price_run": allotment.price(event),
+                "price_ledger": self._access.registered(self.dataset).price(event),
+            }
+        except InvalidInput as refusal:
+            return allotment, refusal
+
+
+def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: str) -> None:
+    if begun is not None and begun != (table.uri, table.n_rows):
+        raise SpecMismatch(
+            f"release id {release_id!r} began with the table {begun[0]} of {begun[1]} rows, not with {table.uri} of "
+            f"{table.n_rows}: use another release id"
+        )
+
+
+def _checked(answer: Mapping[str, list[int]], standing: Standing, label: str) -> dict[str, list[int]]:
+    try:
+        return check_answer(answer, standing.event)
+    except ValueError as error:
+        why = str(error)
+    raise InvalidInput(f"nothing is published under {label!r}: {why}")
+
+
+def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -> str:
+    old, new = json.loads(known["configuration"]), json.loads(configuration)
+    names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    if names:  # first, for other columns are also other public rows
+        return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names)
+    return "another budget" if known["public_sha256"] == public_sha256 else "the public rows differ"
