@@ -36,8 +36,8 @@ def two_runs(served: Served):
 
 def steps(text: str) -> dict[str, str]:
     """Titles of task runs in the list of a flow run, without numbers and suffixes that some have, and their states."""
-    found = re.findall(r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?\n(?:public|private)\n(\w+)$", text, flags=re.MULTILINE)
-    return dict(found)
+    title, more = r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?", r"\n(?:public|private)\n(\w+)$"
+    return dict(re.findall(title + more, text, flags=re.MULTILINE))
 
 
 def only_ours(requests: list[str], served: Served) -> bool:
