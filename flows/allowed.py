@@ -47,7 +47,7 @@ class Allowed:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> "Allowed":
-        """From a file's content."""
+        """Read what a file names from its content."""
         releases = [release for release in data.get("releases") or () if isinstance(release, dict)]
         files = [data.get("public"), *((release.get("settings") or {}).get("covariance") for release in releases)]
         dask = (data.get("dask"), os.environ.get(cluster.VARIABLE))

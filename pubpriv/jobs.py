@@ -125,10 +125,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     """`admit` with an open ledger: public files first, for a private one must not pass for them."""
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
-    shared = sharing(private)
-    for public in job.public_files():
-        if shared(canonical(public)):
-            raise InvalidInput(f"the public table {public} is part of the private table: rows cannot be both")
+    _refuse_shared(private, *job.public_files())
     columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
     if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
@@ -213,8 +210,8 @@ def check_public_file(path: str, ledger: str | None, private: str | None = None)
     Raises:
         InvalidInput: they share files, or could, or it shares some with a private table that the ledger knows.
     """
-    if private is not None and sharing(canonical(private))(canonical(path)):
-        raise InvalidInput(f"the public table {path} is part of the private table: rows cannot be both")
+    if private is not None:
+        _refuse_shared(canonical(private), path)
     url = ledger or os.environ.get(VARIABLE)
     if not url:
         return
@@ -223,3 +220,11 @@ def check_public_file(path: str, ledger: str | None, private: str | None = None)
         return  # it will be made
     with Ledger.open(url, create=False) as books:
         books.refuse_private(path)
+
+
+def _refuse_shared(private: str, *public: str) -> None:
+    """Refuse public files of which one could be a file of the private table of this canonical name."""
+    shared = sharing(private)
+    for path in public:
+        if shared(canonical(path)):
+            raise InvalidInput(f"the public table {path} is part of the private table: rows cannot be both")
