@@ -11,8 +11,8 @@ from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.data.balls import Balls
 from pubpriv.data.regions import View
-from pubpriv.mixture.bks.estimate import start_clusters
-from pubpriv.steps import Place, Step
+from pubpriv.estimators.mixture.bks.estimate import start_clusters
+from pubpriv.estimators.steps import Place, Step
 
 CLEAN = 0.98
 """A run is clean if the group of every component holds at least this share of its rows."""

@@ -11,8 +11,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.randhie import COLUMNS, UNITS, split
-from pubpriv.mixture.public_model import public_model
-from pubpriv.mixture.scaling import FLOOR, precondition
+from pubpriv.estimators.mixture.public_model import public_model
+from pubpriv.estimators.mixture.scaling import FLOOR, precondition
 
 K = 4
 BUDGET = "approx:4,1e-6"

@@ -14,7 +14,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.gaussian import MeanSetting
-from pubpriv.gaussian.reference_mean import TAIL, tail_bound
+from pubpriv.estimators.mean.reference import TAIL, tail_bound
 
 D = 50
 BUDGET = "zcdp:0.5"

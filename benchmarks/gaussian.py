@@ -12,7 +12,7 @@ import numpy as np
 import pubpriv as pp
 from benchmarks import learner
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.mean import METHODS
+from pubpriv.estimators.mean.pipeline import METHODS
 
 PARTS = ("all", "mean", "covariance")
 

@@ -12,8 +12,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, matched, oracle
-from pubpriv.distances import dist_gmm, dist_param
 from pubpriv.errors import InvalidInput
+from pubpriv.released.distances import dist_gmm, dist_param
 
 ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
 WORKERS = 2

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
-from pubpriv.pricing import event_of
+from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
 from pubpriv.privacy.ledger.records import (
@@ -68,7 +68,7 @@ def bench(charges: int, runs: int, repeats: int = 3) -> dict[str, Any]:
 
 def _seconds(*arguments: str) -> float:
     start = time.perf_counter()
-    command = [sys.executable, "-c", "from cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from pubpriv.cli.main import main; main()", *arguments]
     subprocess.run(command, check=True, capture_output=True)
     return time.perf_counter() - start
 

@@ -22,7 +22,7 @@ LIBRARIES = "import numpy, scipy.special, pyarrow.parquet, sqlalchemy, opendp.me
 CLUSTERING = f"{LIBRARIES}, sklearn.cluster, sklearn.mixture"
 N = 20_000
 COLUMNS = ("x0", "x1", "x2")
-_PROGRAM = "from cli.main import main; main()"
+_PROGRAM = "from pubpriv.cli.main import main; main()"
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ _HOMES = {
     "Ledger": "pubpriv.ledger",
     "MeanEstimate": "pubpriv.released.kinds",
     "MixtureEstimate": "pubpriv.released.kinds",
-    "PrivateGaussianMixture": "pubpriv.mixture.estimator",
+    "PrivateGaussianMixture": "pubpriv.estimators.mixture.scikit",
     "PrivateTable": "pubpriv.data.tables",
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
-    "estimate_gaussian": "pubpriv.gaussian.pipeline",
-    "estimate_mean": "pubpriv.gaussian.mean",
-    "estimate_mixture": "pubpriv.mixture.pipeline",
+    "estimate_gaussian": "pubpriv.estimators.gaussian.pipeline",
+    "estimate_mean": "pubpriv.estimators.mean.pipeline",
+    "estimate_mixture": "pubpriv.estimators.mixture.pipeline",
     "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
@@ -28,11 +28,11 @@ _HOMES = {
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PrivateTable, PublicTable
-    from pubpriv.gaussian.mean import estimate_mean
-    from pubpriv.gaussian.pipeline import estimate_gaussian
+    from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+    from pubpriv.estimators.mean.pipeline import estimate_mean
+    from pubpriv.estimators.mixture.pipeline import estimate_mixture
+    from pubpriv.estimators.mixture.scikit import PrivateGaussianMixture
     from pubpriv.ledger import Ledger
-    from pubpriv.mixture.estimator import PrivateGaussianMixture
-    from pubpriv.mixture.pipeline import estimate_mixture
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
     from pubpriv.released.kinds import GaussianEstimate, MeanEstimate, MixtureEstimate, load
 

@@ -26,7 +26,7 @@ from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, RunClosed, SpecMismatch
-from pubpriv.pricing import UNREADABLE, event_of, sizes_of
+from pubpriv.ledger import UNREADABLE, event_of, sizes_of
 from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.views import Standing

@@ -19,7 +19,7 @@ import pandas as pd
 from pubpriv import curator
 from pubpriv.data import scan
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -32,7 +32,12 @@ _LIBRARIES = (
     "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
 )
 processes.set_forkserver_preload(
-    ["pubpriv.jobs", "pubpriv.mixture.pipeline", "pubpriv.privacy.ledger.store", *_LIBRARIES.split()]
+    [
+        "pubpriv.estimators.jobs",
+        "pubpriv.estimators.mixture.pipeline",
+        "pubpriv.privacy.ledger.store",
+        *_LIBRARIES.split(),
+    ]
 )
 
 DATASET, RELEASE_ID = "visits", "r1"

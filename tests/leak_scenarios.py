@@ -12,10 +12,10 @@ import warnings
 from pathlib import Path
 
 import pubpriv.curator
-from flows.runtime import running
 from pubpriv.data.tables import PrivateTable
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
+from pubpriv.flows.runtime import running
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -65,8 +65,8 @@ def main() -> None:
         ledger.register("damaged", budget=parse_budget("zcdp:3"))
         ledger.register("words", budget=parse_budget("zcdp:3"))
     with running(f"sqlite:///{folder / 'out' / 'ledger.db'}", verbose=True):
-        from flows.estimate import estimate_mixture
-        from flows.parameters import parameters_of
+        from pubpriv.flows.estimate import estimate_mixture
+        from pubpriv.flows.parameters import parameters_of
 
         if len(sys.argv) > 2:
             leak(folder)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from pubpriv.steps import Place, Runner, Step, plain
+from pubpriv.estimators.steps import Place, Runner, Step, plain
 
 
 def instead(replaced: Step[..., Any], function: Callable[..., Any]) -> Runner:

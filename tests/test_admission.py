@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pubpriv as pp
-from cli.main import app
+from pubpriv.cli.main import app
 from pubpriv.curator import RunHandle
 from pubpriv.data import tables
 from pubpriv.data.columns import parse_columns
@@ -23,7 +23,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, PrivateStepFailed, SpecMismatch
 from pubpriv.estimators import ESTIMATORS as REGISTRY
 from pubpriv.estimators import MEAN
-from pubpriv.jobs import Job, admit, check_job, check_public_file, run_job
+from pubpriv.estimators.jobs import Job, admit, check_job, check_public_file, run_job
 
 HALF = pp.ZeroConcentratedDP(0.5)
 COUNTS = Counts(Everything(), 1 << 30)
@@ -86,7 +86,7 @@ def no_reading(*_):
 @pytest.mark.parametrize("kind", REGISTRY, ids=lambda each: each.name)
 def test_no_job_reads_private_rows_as_public(kind, public, world, monkeypatch):
     """Of this dataset or another's, by whatever name: refused before a step is called, with the dataset's name."""
-    monkeypatch.setattr("pubpriv.jobs.plain", no_reading)
+    monkeypatch.setattr("pubpriv.estimators.jobs.plain", no_reading)
     job = job_of(kind, world, public)
     for attempt in (admit, check_job, lambda job: run_job(job, runner=no_reading)):
         with pytest.raises(InvalidInput, match=r"private table of dataset '(visits|salaries)'") as refused:
@@ -128,7 +128,7 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
 @pytest.mark.parametrize("out", ["visits/new.parquet", "visits/deeper/new.json", "link/new.parquet"])
 def test_no_model_is_written_among_private_files(out, world):
     """It would be read as rows; also by way of a link, and for the output tree."""
-    from cli.fit_common import check_outside
+    from pubpriv.cli.fit_common import check_outside
 
     if not (world / "link").exists():
         (world / "link").symlink_to(world / "visits")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from pubpriv.distances import bottleneck_matching, dist_gmm, dist_param, total_variation
 from pubpriv.errors import InvalidInput
+from pubpriv.released.distances import bottleneck_matching, dist_gmm, dist_param, total_variation
 from pubpriv.released.law import Mixture
 
 

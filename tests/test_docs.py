@@ -33,7 +33,7 @@ def commands(text: str, program: str = "pubpriv") -> list[str]:
 
 def wrong_command(line: str) -> str | None:
     """What is wrong with a command line: a name that is none, or an option that its command does not take."""
-    from cli.main import app
+    from pubpriv.cli.main import app
 
     here, words = get_command(app), shlex.split(line, comments=True)[1:]
     while words and hasattr(here, "commands") and not words[0].startswith("-"):

@@ -7,7 +7,7 @@ import pytest
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, MIXTURE, estimator_named
-from pubpriv.settings import setting, settings_of
+from pubpriv.estimators.settings import setting, settings_of
 
 EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.name)
 
@@ -15,11 +15,11 @@ EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.na
 @EACH
 def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     """Commands, a flow and a form by its name, a model class by what it makes, and a driver that audits replay."""
-    from cli import fit, plan
-    from deployments import render
-    from flows import estimate
-    from flows.parameters import form_of
     from pubpriv.audit.recording import drivers
+    from pubpriv.cli import fit, plan
+    from pubpriv.deployments import render
+    from pubpriv.flows import estimate
+    from pubpriv.flows.parameters import form_of
     from pubpriv.released.kinds import KINDS
 
     for app in (fit.app, plan.app):
@@ -49,8 +49,8 @@ def test_a_new_setting_is_a_field_and_nothing_else(monkeypatch):
     from pydantic import ValidationError
     from typer.testing import CliRunner
 
-    from cli.derived import settings_from, with_settings
-    from flows.parameters import form_of
+    from pubpriv.cli.derived import settings_from, with_settings
+    from pubpriv.flows.parameters import form_of
 
     seen = []
     app = typer.Typer()
@@ -70,7 +70,7 @@ def test_a_new_setting_is_a_field_and_nothing_else(monkeypatch):
 
 def test_options_that_exclude_each_other_are_refused():
     """As the setting says; one of them alone is taken, and what was not given stays at its default."""
-    from cli.derived import settings_from
+    from pubpriv.cli.derived import settings_from
 
     with pytest.raises(InvalidInput, match="--components says how many there are"):
         settings_from(MIXTURE, {"n_components": 3, "max_components": 4})
@@ -79,7 +79,7 @@ def test_options_that_exclude_each_other_are_refused():
 
 def test_checks_of_an_estimator_take_its_settings():
     """Files that settings name are inputs of the job: a model must not overwrite them."""
-    from pubpriv.jobs import Job
+    from pubpriv.estimators.jobs import Job
 
     common = ("t.parquet", "p.csv", None, "zcdp:1", "visits", "sqlite:///l.db", "r1")
     job = Job.of(estimator_named("mean"), *common, covariance="sigma.csv")

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deployments import processes
-from flows import periods
-from flows.runtime import python_environment
+from pubpriv.deployments import processes
+from pubpriv.flows import periods
+from pubpriv.flows.runtime import python_environment
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -56,7 +56,7 @@ def program(*words):
 
 def test_the_traps_work(folder):
     """What `python -m` does by itself: the folder's own files come first."""
-    subprocess.run([sys.executable, "-m", "flows.ephemeral"], capture_output=True, check=False)
+    subprocess.run([sys.executable, "-m", "pubpriv.flows.ephemeral"], capture_output=True, check=False)
     assert "flows" in trapped(folder)
 
 
@@ -76,7 +76,7 @@ def test_a_run_through_prefect_imports_nothing_of_the_folder(folder):
     assert trapped(folder) == set()
 
 
-CHILD = "import flows.periods, numpy, socket; print('child of', flows.periods.__file__)"
+CHILD = "import pubpriv.flows.periods, numpy, socket; print('child of', pubpriv.flows.periods.__file__)"
 GRANDCHILD = f'import subprocess, sys; subprocess.run([sys.executable, "-c", {CHILD!r}])'
 
 

@@ -23,7 +23,7 @@ from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import InvalidInput, PrivateStepFailed
-from pubpriv.pricing import event_of
+from pubpriv.ledger import event_of
 
 D, SD = 3, 1 << 40
 PLANE = Frame((0.0,) * D)

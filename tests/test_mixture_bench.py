@@ -129,7 +129,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_options_are_refused_before_any_run(case):
     """In words, at once."""
-    from cli.main import app
+    from pubpriv.cli.main import app
 
     options, message = BAD[case]
     done = CliRunner().invoke(app, ["bench", "mixture", *options])

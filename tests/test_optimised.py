@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pubpriv.mixture.plan import STARTS
-from pubpriv.mixture.public_model import START_SETTINGS
+from pubpriv.estimators.mixture.plan import STARTS
+from pubpriv.estimators.mixture.public_model import START_SETTINGS
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ("pubpriv", "schemas", "tasks", "flows", "cli", "deployments")

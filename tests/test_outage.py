@@ -12,7 +12,7 @@ import pytest
 from stores import PASSWORD, running_postgres
 
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -36,7 +36,7 @@ class World:
 
     def command(self, model: str) -> list[str]:
         """The command line of a plain run."""
-        main = "from cli.main import main; main()"
+        main = "from pubpriv.cli.main import main; main()"
         tables = ["--private", f"{self.folder}/private.parquet", "--public", f"{self.folder}/public.parquet"]
         run = ["--dataset", DATASET, "--release-id", RELEASE_ID, "--budget", ALLOTMENT, "--components", "2"]
         files = ["--ledger", self.url, "--out", f"{self.folder}/{model}", "--plain"]
@@ -107,7 +107,7 @@ def test_no_password_is_printed(server, world):
     """Through `budget show` and a whole run, what is printed and written tells where, and never the password."""
     done = world.fit("model.json")
     assert done.returncode == 0, done.stderr
-    main = "from cli.main import main; main()"
+    main = "from pubpriv.cli.main import main; main()"
     texts = [done.stdout, done.stderr, (world.folder / "model.json").read_text()]
     for arguments in (["budget", "show", DATASET], ["budget", "show", "nobody"], ["ledger", "verify"]):
         command = [sys.executable, "-c", main, *arguments, "--ledger", world.url]

@@ -7,11 +7,11 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.forecast import GaussianCase
-from pubpriv.gaussian.mean_forecast import MeanCase
-from pubpriv.mixture.forecast import MixtureCase
-from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.planning import make_plan
+from pubpriv.estimators.gaussian.forecast import GaussianCase
+from pubpriv.estimators.mean.forecast import MeanCase
+from pubpriv.estimators.mixture.forecast import MixtureCase
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.planning import make_plan
 
 HALF = pp.parse_budget("zcdp:0.5")
 

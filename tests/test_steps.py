@@ -7,9 +7,9 @@ import pytest
 from runners import instead
 
 import pubpriv as pp
-from pubpriv.mixture.public_model import fit, public_model
-from pubpriv.plans import Ask
-from pubpriv.steps import Execution, Step, step
+from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import Execution, Step, step
 
 QUICK = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 

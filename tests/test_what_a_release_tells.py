@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import binom
 
 import pubpriv as pp
-from flows import deployed
 from pubpriv.curator import new_release_id
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
+from pubpriv.flows import deployed
 from pubpriv.privacy.ledger import book, run
 from pubpriv.released.files import store_release
 from pubpriv.released.report import history_of, page
@@ -128,7 +128,7 @@ def head_of(folder, token=None):
 
 
 def counts_event():
-    from pubpriv.pricing import event_of
+    from pubpriv.ledger import event_of
 
     return event_of(counts("0.1"))
 

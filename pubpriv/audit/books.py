@@ -24,8 +24,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts, Question
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError
-from pubpriv.ledger import Ledger
-from pubpriv.pricing import event_of
+from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger as Books

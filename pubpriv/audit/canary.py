@@ -22,7 +22,7 @@ from pubpriv.data.questions import Bisection, Counts, Question
 from pubpriv.data.questions.base import Totals, Values
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.scan import scan
-from pubpriv.pricing import event_of
+from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 from pubpriv.privacy.units import UNIT

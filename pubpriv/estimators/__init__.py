@@ -1,9 +1,9 @@
 """All estimators: the one list that commands, flows, forms, deployment files, plans and tests go through."""
 
 from pubpriv.estimators.estimator import Estimator
-from pubpriv.estimators.gaussian import GAUSSIAN
-from pubpriv.estimators.mean import MEAN
-from pubpriv.estimators.mixture import MIXTURE
+from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+from pubpriv.estimators.mean.declaration import MEAN
+from pubpriv.estimators.mixture.declaration import MIXTURE
 
 __all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator", "estimator_named"]
 

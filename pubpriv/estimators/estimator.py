@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pubpriv.settings import Settings
+from pubpriv.estimators.settings import Settings
 
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.forecasts import Case, Size
+    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
     from pubpriv.released.estimate import Estimate
-    from pubpriv.steps import Runner
 
 
 def _no_advice(settings: Any, public: PublicTable) -> tuple[str, ...]:

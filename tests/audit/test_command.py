@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from cli.audit import AT_WORK
-from cli.main import main
 from pubpriv.audit import prices, run, sensitivity
 from pubpriv.audit.finding import Finding
+from pubpriv.cli.audit import AT_WORK
+from pubpriv.cli.main import main
 from pubpriv.privacy import events
 from pubpriv.privacy.budgets import approx
 
@@ -107,9 +107,8 @@ def test_findings_are_watched_as_they_come(short):
 
 def test_help_loads_nothing_heavy():
     """`pubpriv --help` names the command without loading what it needs."""
-    code = (
-        "import sys; from cli.main import app; print([m for m in ('numpy', 'pubpriv.audit.run') if m in sys.modules])"
-    )
+    heavy = "('numpy', 'pubpriv.audit.run')"
+    code = f"import sys; from pubpriv.cli.main import app; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -120,7 +119,7 @@ def test_a_whole_fast_audit_ends_within_a_minute():
 
     It takes half of that; where the machine had other things to do, it may try once more.
     """
-    command = [sys.executable, "-c", "from cli.main import main; main()", "audit", "--fast", "--json"]
+    command = [sys.executable, "-c", "from pubpriv.cli.main import main; main()", "audit", "--fast", "--json"]
     took = []
     while not took or (len(took) < 2 and took[0] >= 60):
         began = time.monotonic()

@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.mixture import pipeline, routes
+from pubpriv.estimators.mixture import pipeline, routes
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key

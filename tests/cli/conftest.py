@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_world import URL, Told, fit_arguments, two_groups
 
-from cli.main import main
+from pubpriv.cli.main import main
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 

@@ -16,7 +16,7 @@ from cli_world import URL, fit_arguments, two_groups
 from pubpriv import load
 from pubpriv.privacy.ledger import Ledger
 
-PUBPRIV = [sys.executable, "-c", "from cli.main import main; main()"]
+PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]
 
 
 # --- budget ------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_help_loads_nothing_heavy():
     The quickest start counts: three are enough where nothing else is at work, and a busy machine gets some more.
     """
     code = (
-        "import sys\nsys.argv = ['pubpriv', '--help']\nfrom cli.main import main\n"
+        "import sys\nsys.argv = ['pubpriv', '--help']\nfrom pubpriv.cli.main import main\n"
         "try: main()\nfinally: print(*sys.modules, file=sys.stderr)"
     )
     took = []

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from cli_world import fit_arguments, two_groups
 
-from cli.fit_common import through_prefect
 from pubpriv import load
+from pubpriv.cli.fit_common import through_prefect
 
 PLAN = ["plan", "mixture", "--rows", 2000, "--public-rows", 30, "--dims", 3, "--budget", "zcdp:0.5"]
 

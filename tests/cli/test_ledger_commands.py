@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from cli import main
-from cli.console import fail
+from pubpriv.cli import main
+from pubpriv.cli.console import fail
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger

@@ -389,7 +389,7 @@ def test_verbose_tells_charges_and_no_private_duration(program, folder):
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch, by):
     """Every line of standard error is an object with known facts; charges add up; standard output is the path."""
-    from pubpriv.logs import EVENTS
+    from pubpriv.cli.logs import EVENTS
 
     monkeypatch.setenv("PUBPRIV_LOG", "json" if by == "environment" else "")
     flags = ["--log-json"] if by == "option" else []
@@ -446,7 +446,7 @@ def test_a_voice_has_to_be_chosen(program, folder, monkeypatch, flags, variable,
 
 def test_the_vocabulary_is_closed():
     """An unknown event, a fact too many or too few is a mistake that a test sees."""
-    from pubpriv.logs import tell
+    from pubpriv.cli.logs import tell
 
     for event, facts in (("ended", {}), ("step_started", {"step": "x"}), ("step_started", {"rows": 3})):
         with pytest.raises(TypeError):

@@ -25,7 +25,7 @@ NEVER = {
 """No plain fit of Parquet tables needs them."""
 
 PROGRAM = (
-    "import sys\nfrom cli.main import main\n"
+    "import sys\nfrom pubpriv.cli.main import main\n"
     "try: main()\nfinally: sys.stderr.write('loaded: ' + ' '.join(sys.modules) + '\\n')"
 )
 
@@ -73,7 +73,8 @@ def test_help_loads_no_command():
     found = loaded(PROGRAM, "--help")
     assert "typer" in found
     assert not found & (HEAVY | {"pydantic"})
-    assert {name for name in found if name.startswith("cli.")} == {"cli.main", "cli.console", "cli.on_demand"}
+    ours = {name.removeprefix("pubpriv.cli.") for name in found if name.startswith("pubpriv.cli.")}
+    assert ours == {"main", "console", "on_demand"}
 
 
 def test_a_command_loads_no_other(folder):
@@ -81,12 +82,12 @@ def test_a_command_loads_no_other(folder):
     found = loaded(PROGRAM, "budget", "show", "visits", "--ledger", f"sqlite:///{folder}/ledger.db")
     assert "sqlalchemy" in found
     assert not found & (HEAVY - {"sqlalchemy", "rich", "mpmath"})
-    assert not {"cli.fit", "cli.bench", "cli.operate", "cli.plots"} & found
+    assert not {"pubpriv.cli.fit", "pubpriv.cli.bench", "pubpriv.cli.operate", "pubpriv.cli.plots"} & found
 
 
 def test_what_serve_needs_before_it_has_set_an_environment_loads_no_prefect():
     """Prefect reads its environment when it is imported, so the server's address would come too late."""
-    code = "import sys\nimport cli.operate, deployments.examples, deployments.serving\n"
+    code = "import sys\nimport pubpriv.cli.operate, pubpriv.deployments.examples, pubpriv.deployments.serving\n"
     assert "prefect" not in loaded(code + "sys.stderr.write('loaded: ' + ' '.join(sys.modules))")
 
 
@@ -95,7 +96,7 @@ def test_a_plain_fit_loads_what_it_uses(folder, words):
     """No table library beside Arrow, no orchestrator, no schemas, no clustering."""
     found = fit_of(folder, *words.split())
     assert "opendp" in found
-    assert not found & (NEVER | {"sklearn", "pubpriv.released.report", "pubpriv.mixture.pipeline"})
+    assert not found & (NEVER | {"sklearn", "pubpriv.released.report", "pubpriv.estimators.mixture.pipeline"})
 
 
 def test_a_plain_mixture_loads_clustering_and_no_schemas(folder):

@@ -24,7 +24,7 @@ from pubpriv.data.scan import scan, scan_chunk
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import MEAN
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.timeout(120)

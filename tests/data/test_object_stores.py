@@ -21,7 +21,7 @@ from pubpriv.data.stores import content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.estimators import MEAN
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger
 
@@ -183,7 +183,7 @@ CREDENTIALS = {
 @pytest.mark.parametrize("name", CREDENTIALS)
 def test_credentials_in_a_url_are_refused_and_not_repeated(name):
     """By every door through which a URL comes in: it would be kept and shown."""
-    from flows.parameters import form_of
+    from pubpriv.flows.parameters import form_of
 
     uri = CREDENTIALS[name]
     form = {"budget": "zcdp:1", "dataset": "v", "ledger": "sqlite:///l.db"}

@@ -17,7 +17,7 @@ from pubpriv.data.regions import Everything, View, Workspace
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import Chunk
 from pubpriv.errors import InvalidInput
-from pubpriv.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.plan import GRAM_SHARES
 
 COLUMNS = ["a", "log1p(b)"]
 

@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deployments.files import read
-from flows.allowed import check_audit_allowed
-from flows.deployed import job_of
-from flows.parameters import form_of
 from pubpriv.data.tables import PrivateTable
+from pubpriv.deployments.files import read
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators import ESTIMATORS, MEAN
-from pubpriv.jobs import run_job
+from pubpriv.estimators.jobs import run_job
+from pubpriv.flows.allowed import check_audit_allowed
+from pubpriv.flows.deployed import job_of
+from pubpriv.flows.parameters import form_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 
@@ -103,7 +103,7 @@ def test_everything_else_is_refused_before_anything_is_opened(name, worker, monk
         ledger.register("visits", ZeroConcentratedDP(10**6))
     monkeypatch.setenv("OTHER_LEDGER", f"sqlite:///{worker}/mine.db")
     monkeypatch.setattr("pubpriv.data.tables._public_columns", None)
-    monkeypatch.setattr("pubpriv.jobs.Ledger", None)
+    monkeypatch.setattr("pubpriv.estimators.jobs.Ledger", None)
     wanted = {field: value.format(worker) for field, value in HOSTILE[name].items()}
     with pytest.raises(InvalidInput, match="PUBPRIV_ALLOW"):
         job_of(parameters(worker, **wanted))

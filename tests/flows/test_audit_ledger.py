@@ -14,7 +14,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Everything
 from pubpriv.errors import LedgerViolation
 from pubpriv.estimators import MEAN
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
@@ -42,7 +42,7 @@ def world(tmp_path, monkeypatch, prefect_server):
 
 def audited(**parameters):
     """The final state of a run, and the rows of its table."""
-    from flows.audit_ledger import AuditParameters, audit_ledger
+    from pubpriv.flows.audit_ledger import AuditParameters, audit_ledger
 
     state = audit_ledger(AuditParameters(**parameters), return_state=True)
     return state, _rows(state.state_details.flow_run_id)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from deployments.backfill import moment, plan
+from pubpriv.deployments.backfill import moment, plan
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from cli.main import main
-from deployments.budgets import standings
-from deployments.files import read
-from deployments.model import Dataset
+from pubpriv.cli.main import main
+from pubpriv.deployments.budgets import standings
+from pubpriv.deployments.files import read
+from pubpriv.deployments.model import Dataset
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -113,7 +113,7 @@ def test_dry_run_prints_what_prefect_deploy_reads(monkeypatch, capsys, told, tmp
     """A prefect.yaml on standard output, and nothing else anywhere."""
     code, out, err = command(monkeypatch, capsys, "deploy", tmp_path / "visits.yaml", "--dry-run")
     assert (code, err) == (0, "")
-    assert "entrypoint: flows.estimate.estimate_mean" in out
+    assert "entrypoint: pubpriv.flows.estimate.estimate_mean" in out
     assert "period: month" in out
     assert not (tmp_path / "ledger.db").exists()
 

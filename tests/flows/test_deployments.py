@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from deployments.examples import EXAMPLES
-from deployments.files import read, read_all
-from deployments.model import Dataset
-from deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
-from deployments.render import FLOWS, prefect_yaml, render
+from pubpriv.deployments.examples import EXAMPLES
+from pubpriv.deployments.files import read, read_all
+from pubpriv.deployments.model import Dataset
+from pubpriv.deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
+from pubpriv.deployments.render import FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 
@@ -52,8 +52,8 @@ def flows_of_the_project() -> set[str]:
         for node in ast.parse(path.read_text()).body:
             decorators = getattr(node, "decorator_list", [])
             if any(isinstance(each, ast.Call) and getattr(each.func, "id", "") == "safe_flow" for each in decorators):
-                found.add(f"flows.{path.stem}.{node.name}")
-    return found | {f"flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
+                found.add(f"pubpriv.flows.{path.stem}.{node.name}")
+    return found | {f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS}
 
 
 def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
@@ -278,7 +278,7 @@ def test_no_server_is_an_error_with_a_way_out(monkeypatch):
 @pytest.mark.parametrize("value", ["true", "1", "True", "on"])
 def test_serve_refuses_debug_mode(monkeypatch, value):
     """Prefect would write what every task returns to its log table; nothing is started."""
-    from deployments import serving
+    from pubpriv.deployments import serving
 
     monkeypatch.setenv("PREFECT_DEBUG_MODE", value)
     with pytest.raises(InvalidInput, match="PREFECT_DEBUG_MODE is on"):
@@ -289,7 +289,7 @@ def test_serve_refuses_debug_mode(monkeypatch, value):
 
 def test_serve_takes_nobody_elses_server_or_database(tmp_path):
     """What the environment says of another Prefect is left behind; loopback, offline and strict is what stays."""
-    from deployments import serving
+    from pubpriv.deployments import serving
 
     others = {
         "PREFECT_SERVER_DATABASE_CONNECTION_URL": "postgresql+asyncpg://production/prefect",

@@ -8,9 +8,9 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.estimators import GAUSSIAN, MEAN
-from pubpriv.jobs import Job, run_job
+from pubpriv.estimators.jobs import Job, run_job
+from pubpriv.estimators.steps import plain
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.steps import plain
 
 NUMBERS = {"mean": ("mean",), "unknown": ("mean",), "gaussian": ("mean", "covariance")}
 """What is released, by job; `unknown` is a mean whose covariance is learnt."""
@@ -24,7 +24,7 @@ def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
 
 def test_every_form_asks_for_its_job():
     """No setting of a job is missing from its form."""
-    from flows.parameters import parameters_of
+    from pubpriv.flows.parameters import parameters_of
 
     common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
     jobs = (
@@ -48,8 +48,8 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_path, name):
     """In simulation a flow's estimate is the plain driver's, bit for bit, whatever steps the settings take."""
-    from tasks.guard import safe_flow
-    from tasks.runner import PrefectRunner
+    from pubpriv.tasks.boundary import safe_flow
+    from pubpriv.tasks.runner import PrefectRunner
 
     long_tailed, awkward, settings, runs, rests = CASES[name]
     private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
@@ -106,8 +106,8 @@ def jobs(tmp_path_factory):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(prefect_server, jobs, name):
     """Its numbers come back without Prefect at no cost; artifacts list every charge and every column."""
-    from flows.estimate import FLOWS
-    from flows.parameters import parameters_of
+    from pubpriv.flows.estimate import FLOWS
+    from pubpriv.flows.parameters import parameters_of
 
     kind = jobs[name].estimator.name
     state = FLOWS[kind](parameters_of(jobs[name]), return_state=True)

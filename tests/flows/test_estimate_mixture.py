@@ -14,11 +14,11 @@ import pytest
 from pubpriv.curator import Curator
 from pubpriv.errors import SpecMismatch
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job, run_job
-from pubpriv.mixture import pipeline
+from pubpriv.estimators.jobs import Job, run_job
+from pubpriv.estimators.mixture import pipeline
+from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.steps import plain as plain_runner
 
 pytestmark = pytest.mark.prefect
 
@@ -63,8 +63,8 @@ CASES = {
 @pytest.mark.parametrize("regime", CASES)
 def test_plain_and_prefect_bundles_give_the_same_bits(tmp_path, regime):
     """In simulation a flow's estimate is the plain driver's, bit for bit, in every regime."""
-    from tasks.guard import safe_flow
-    from tasks.runner import PrefectRunner
+    from pubpriv.tasks.boundary import safe_flow
+    from pubpriv.tasks.runner import PrefectRunner
 
     d, distance, m, asked, settings = CASES[regime]
     private, public = groups(1500, 1, d, distance), groups(m, 2, d, distance)
@@ -161,8 +161,8 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, prefect_server) -> World:
     """Two releases of one private table through the flow, of which the second can reuse public results."""
-    from flows.estimate import estimate_mixture
-    from flows.parameters import parameters_of
+    from pubpriv.flows.estimate import estimate_mixture
+    from pubpriv.flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("world")
     for name, n in (("private", 1500), ("public", 12)):

@@ -3,10 +3,10 @@
 import pytest
 
 import pubpriv as pp
-from cli.demo import demo
-from deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
+from pubpriv.cli.demo import demo
+from pubpriv.deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
 from pubpriv.errors import InvalidInput
-from pubpriv.steps import plain
+from pubpriv.estimators.steps import plain
 
 
 def test_the_machines_show_private_pca_and_a_partition():

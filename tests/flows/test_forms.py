@@ -4,7 +4,7 @@ import pytest
 from prefect.utilities.callables import parameter_schema
 from prefect.utilities.schema_tools.validation import ValidationError, validate
 
-from flows.estimate import estimate_mixture
+from pubpriv.flows.estimate import estimate_mixture
 
 FORM = {
     "private": "/tables/private.parquet",

@@ -9,7 +9,7 @@ from leaks import needles, search
 from stores import PASSWORD
 
 from pubpriv.estimators import MIXTURE
-from pubpriv.jobs import Job
+from pubpriv.estimators.jobs import Job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.urls import without_password
@@ -30,7 +30,7 @@ def job(postgres, tmp_path):
 
 def test_a_password_in_a_parameter_is_refused(job):
     """The form does not take it, and its message does not show it."""
-    from flows.parameters import parameters_of
+    from pubpriv.flows.parameters import parameters_of
 
     with pytest.raises(ValueError, match="PUBPRIV_LEDGER") as refused:
         parameters_of(job(str))
@@ -41,8 +41,8 @@ def test_a_password_in_a_parameter_is_refused(job):
 @pytest.mark.prefect
 def test_a_run_leaves_no_password_with_prefect(job, prefect_server, capfd):
     """A whole run on PostgreSQL: database, logs, results and console hold the URL and not the password."""
-    from flows.estimate import estimate_mixture
-    from flows.parameters import parameters_of
+    from pubpriv.flows.estimate import estimate_mixture
+    from pubpriv.flows.parameters import parameters_of
 
     wanted = job(without_password)
     estimate = estimate_mixture(parameters_of(wanted))

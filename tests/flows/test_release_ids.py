@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flows.periods import CALENDAR, Period, release_id_for
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
+from pubpriv.flows.periods import CALENDAR, Period, release_id_for
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -92,7 +92,7 @@ def test_every_time_of_a_cron_schedule_has_a_period_of_its_own_across_clock_chan
     """Over the night with 23 hours and the night with 25 no two runs share an id, by Prefect's own arithmetic."""
     from prefect.client.schemas.schedules import CronSchedule
 
-    from deployments.schedules import period_of, times
+    from pubpriv.deployments.schedules import period_of, times
 
     rule = CronSchedule(cron=cron, timezone=BERLIN)
     period = period_of(rule)
@@ -145,9 +145,9 @@ def test_the_finest_period_is_the_last_that_is_tried():
 @pytest.fixture
 def deployed(prefect_server, tmp_path, monkeypatch):
     """A dataset on a ledger, and its daily deployment on the session's server."""
-    from deployments.files import read
-    from deployments.register import identity, register, server
-    from deployments.render import render
+    from pubpriv.deployments.files import read
+    from pubpriv.deployments.register import identity, register, server
+    from pubpriv.deployments.render import render
 
     for name, n in (("private", 900), ("public", 8)):
         rows = np.random.default_rng(n).standard_normal((n, 2))
@@ -173,9 +173,9 @@ def at_work(client, deployment, run):
     """The final state of a deployed run, which this process does as a worker's would."""
     from prefect.flow_engine import run_flow_sync
 
-    from flows.estimate import estimate_mean
-    from flows.parameters import form_of
     from pubpriv.estimators import MEAN
+    from pubpriv.flows.estimate import estimate_mean
+    from pubpriv.flows.parameters import form_of
 
     return run_flow_sync(
         estimate_mean,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.runtime import prefect_home, running
+from pubpriv.flows.runtime import prefect_home, running
 
 
 def test_prefect_lives_beside_the_ledger(tmp_path, monkeypatch):
@@ -35,9 +35,9 @@ def test_a_given_api_is_left_alone(tmp_path, monkeypatch):
 
 COMMAND = """
 import sys
-from flows.runtime import running
+from pubpriv.flows.runtime import running
 with running(sys.argv[1]):
-    from tasks.guard import public_task, safe_flow
+    from pubpriv.tasks.boundary import public_task, safe_flow
     add = public_task(name="add")(lambda x: x + 1)
     @safe_flow(name="sum")
     def total(n: int) -> int:

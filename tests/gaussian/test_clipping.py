@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pubpriv.gaussian.clipping import (
+from pubpriv.estimators.gaussian.clipping import (
     best_mean_radius,
     best_moment_radius,
     curvature,

@@ -15,14 +15,14 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.gaussian import pipeline
-from pubpriv.gaussian.errors import predicted_errors
-from pubpriv.gaussian.learner import Measured, pool, typical_radius
-from pubpriv.gaussian.plan import final_theta, joint_question, make_plan, needed
-from pubpriv.gaussian.preconditioner import precondition
-from pubpriv.plans import Ask
+from pubpriv.estimators.gaussian import pipeline
+from pubpriv.estimators.gaussian.errors import predicted_errors
+from pubpriv.estimators.gaussian.learner import Measured, pool, typical_radius
+from pubpriv.estimators.gaussian.plan import final_theta, joint_question, make_plan, needed
+from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import Purse
-from pubpriv.steps import plain as plain_runner
 
 HALF = pp.ZeroConcentratedDP(0.5)
 estimate_gaussian = partial(pipeline.estimate_gaussian, target="gaussian")

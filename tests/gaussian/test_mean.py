@@ -13,7 +13,7 @@ import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.gaussian.mean_plan import make_plan
+from pubpriv.estimators.mean.plan import make_plan
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from pubpriv.gaussian import clipping
-from pubpriv.gaussian.minimum import bounded_minimum
+from pubpriv.estimators.gaussian import clipping
+from pubpriv.estimators.gaussian.minimum import bounded_minimum
 
 FUNCTIONS = {
     "parabola": lambda x, a: (x - a) ** 2,

@@ -10,11 +10,11 @@ from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measure
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.auto import table_plan
-from pubpriv.gaussian.awkward import examine
-from pubpriv.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
-from pubpriv.gaussian.ranks import Whole
-from pubpriv.plans import Ask
+from pubpriv.estimators.gaussian.auto import table_plan
+from pubpriv.estimators.gaussian.degenerate_columns import examine
+from pubpriv.estimators.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
+from pubpriv.estimators.gaussian.ranks import Whole
+from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

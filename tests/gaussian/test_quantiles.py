@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from scipy.stats import chi, chi2, f
 
-from pubpriv.gaussian.clipping import length_quantile
-from pubpriv.gaussian.learner import typical_radius
-from pubpriv.mixture.linear import clip_radius
+from pubpriv.estimators.gaussian.clipping import length_quantile
+from pubpriv.estimators.gaussian.learner import typical_radius
+from pubpriv.estimators.mixture.linear import clip_radius
 
 DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
 

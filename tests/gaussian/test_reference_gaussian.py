@@ -9,9 +9,9 @@ import pubpriv as pp
 from benchmarks.learner import Setting, world
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.gaussian.pipeline import estimate_gaussian
-from pubpriv.gaussian.reference_gaussian import Ball, bound, covariance_round, mean_round, reference_plan, tail_radius
-from pubpriv.plans import Ask
+from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+from pubpriv.estimators.gaussian.reference import Ball, bound, covariance_round, mean_round, reference_plan, tail_radius
+from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

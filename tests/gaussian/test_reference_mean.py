@@ -8,7 +8,7 @@ from scipy.stats import trim_mean
 
 import pubpriv as pp
 from benchmarks.figure1 import CURVES, bench
-from pubpriv.gaussian.reference_mean import coinpress_shares, tail_bound
+from pubpriv.estimators.mean.reference import coinpress_shares, tail_bound
 
 HALF = pp.ZeroConcentratedDP(0.5)
 

@@ -4,8 +4,8 @@ import numpy as np
 from runners import instead
 
 import pubpriv as pp
-from pubpriv.mixture.public_model import fit, public_model
-from pubpriv.mixture.scaling import FLOOR
+from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.scaling import FLOOR
 
 
 def blobs(gap, k=2, d=10, n=4000, m=40, seed=0):

@@ -7,7 +7,7 @@ import pytest
 from bks_world import QUICK, blobs, run, watched
 
 from pubpriv.errors import InvalidInput
-from pubpriv.mixture.bks.plan import make_plan
+from pubpriv.estimators.mixture.bks.plan import make_plan
 from pubpriv.privacy.budgets import Purse, parse_budget
 
 METHODS = ("bks-scarce", "bks-ample")

@@ -8,9 +8,9 @@ from bks_world import blobs, run, watched
 from pubpriv.curator import Curator
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.tables import PublicTable
-from pubpriv.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.steps import plain
 from pubpriv.privacy.budgets import parse_budget
-from pubpriv.steps import plain
 
 METHODS = ("bks-scarce", "bks-ample")
 
@@ -18,7 +18,7 @@ METHODS = ("bks-scarce", "bks-ample")
 @pytest.mark.parametrize("method", METHODS)
 def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
     """Every argument and value of a step is admitted at the boundary, and its JSON gives it back bit for bit."""
-    from tasks.guard import check_crossing
+    from pubpriv.tasks.boundary import check_crossing
 
     runner, seen = watched()
     public, private, _ = blobs(12.0, d=6, n=1500)
@@ -37,8 +37,8 @@ def test_what_steps_take_and_give_crosses_to_a_task_and_to_the_ledger(method):
 @pytest.mark.timeout(1800)
 def test_plain_and_prefect_runs_agree(tmp_path):
     """In simulation a flow's estimates are the plain driver's, bit for bit: answers, diagnostics and charges too."""
-    from tasks.guard import safe_flow
-    from tasks.runner import PrefectRunner
+    from pubpriv.tasks.boundary import safe_flow
+    from pubpriv.tasks.runner import PrefectRunner
 
     public, private, _ = blobs(12.0, d=6, n=1500)
 

@@ -16,17 +16,17 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
-from pubpriv.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
-from pubpriv.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.mixture.bks.plan import count_sd, make_plan
-from pubpriv.mixture.bks.private import private_query
-from pubpriv.mixture.bks.queries import Split, grown, search
-from pubpriv.mixture.bks.requirement import requirement
-from pubpriv.mixture.bks.supercluster import _radius, supercluster
-from pubpriv.mixture.bks.tree import Level, Tree
-from pubpriv.mixture.components import Round
-from pubpriv.mixture.scaling import precondition
-from pubpriv.plans import Ask
+from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
+from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
+from pubpriv.estimators.mixture.bks.plan import count_sd, make_plan
+from pubpriv.estimators.mixture.bks.private import private_query
+from pubpriv.estimators.mixture.bks.queries import Split, grown, search
+from pubpriv.estimators.mixture.bks.requirement import requirement
+from pubpriv.estimators.mixture.bks.supercluster import _radius, supercluster
+from pubpriv.estimators.mixture.bks.tree import Level, Tree
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 

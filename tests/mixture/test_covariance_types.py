@@ -5,11 +5,11 @@ import pytest
 from runners import instead
 
 import pubpriv as pp
-from pubpriv.mixture.components import Round
-from pubpriv.mixture.plan import make_plan, spectral_noise
-from pubpriv.mixture.public_model import fit, public_model
-from pubpriv.mixture.scaling import Scaling
-from pubpriv.mixture.shapes import choose_shape, shaped
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.plan import make_plan, spectral_noise
+from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.shapes import choose_shape, shaped
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pubpriv.mixture.components import Round
-from pubpriv.mixture.errors import standard_errors
-from pubpriv.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.errors import standard_errors
+from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
 COUNTS = np.array([5000.0, 2500.0, 1500.0, 1000.0])

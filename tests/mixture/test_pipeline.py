@@ -15,8 +15,8 @@ from runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, oracle
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.mixture.plan import make_plan
-from pubpriv.mixture.public_model import public_model
+from pubpriv.estimators.mixture.plan import make_plan
+from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.kinds import MixtureEstimate
 

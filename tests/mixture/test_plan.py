@@ -7,7 +7,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.mixture.plan import make_plan
+from pubpriv.estimators.mixture.plan import make_plan
 from pubpriv.privacy.budgets import Purse
 
 ROWS = np.random.default_rng(0).normal(size=(2000, 3))

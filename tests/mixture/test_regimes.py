@@ -6,12 +6,12 @@ from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
-from pubpriv.mixture.forecast import MixtureCase
-from pubpriv.mixture.plan import UNTRUSTED, make_plan
-from pubpriv.mixture.public_model import fit, public_model
-from pubpriv.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
-from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.planning import make_plan as plan_of
+from pubpriv.estimators.mixture.forecast import MixtureCase
+from pubpriv.estimators.mixture.plan import UNTRUSTED, make_plan
+from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -84,7 +84,7 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
     public, private = drawn(40, 10.0)
     curator = pp.Curator.simulation(private, HALF, 1)
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("pubpriv.mixture.regimes.PLENTY", 1e9)
+        earlier.setattr("pubpriv.estimators.mixture.regimes.PLENTY", 1e9)
         first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     assert again.mixture == first.mixture

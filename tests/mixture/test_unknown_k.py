@@ -12,15 +12,15 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import BINS, PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.mixture.plan import make_plan, searched
-from pubpriv.mixture.public_model import fit, public_model
-from pubpriv.mixture.regimes import searching
-from pubpriv.mixture.routes import Scene, search
-from pubpriv.mixture.scaling import precondition
-from pubpriv.mixture.settings import MixtureSettings
-from pubpriv.mixture.supercluster import supercluster
-from pubpriv.mixture.unknown import apart
-from pubpriv.steps import Execution
+from pubpriv.estimators.mixture.plan import make_plan, searched
+from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.regimes import searching
+from pubpriv.estimators.mixture.routes import Scene, search
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.supercluster import supercluster
+from pubpriv.estimators.mixture.unknown import apart
+from pubpriv.estimators.steps import Execution
 
 HALF = pp.ZeroConcentratedDP(0.5)
 CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from served import PATIENCE, Served
 from waiting import eventually
 
-from deployments.processes import descendants
+from pubpriv.deployments.processes import descendants
 from pubpriv.privacy.ledger import Ledger
 
 ROWS = 400_000

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-PUBPRIV = [sys.executable, "-c", "from cli.main import main; main()"]
+PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]
 PATIENCE = 150
 """Seconds that something may take which takes five."""
 

@@ -14,7 +14,7 @@ import pytest
 from served import PATIENCE, PUBPRIV, Served, clean_environment, serving
 from stores import PASSWORD
 
-from deployments import processes
+from pubpriv.deployments import processes
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 

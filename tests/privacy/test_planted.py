@@ -17,7 +17,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.pricing import event_of
+from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger as Books

@@ -14,7 +14,7 @@ from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.released.files import numbers_table, store_release
 from pubpriv.released.tree import output_root, release_files, safe_name
-from schemas.released import validate_numbers
+from pubpriv.schemas.released import validate_numbers
 
 NAMES = [
     "../x", "..", ".", "/etc/passwd", "a/b", "a\\b", ".hidden", "latest", "ä ö", "a%2Fb", "con:aux", "x\x00y", "\u202e",

@@ -6,8 +6,8 @@ import pytest
 
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
-from schemas.private import validate_private_declaration
-from schemas.public import validate_public
+from pubpriv.schemas.private import validate_private_declaration
+from pubpriv.schemas.public import validate_public
 
 GOOD = {
     "whole": {"a": [1.0, 2.0], "b": [3, 4]},

@@ -4,7 +4,7 @@ import pytest
 
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
-from schemas.private import validate_private_declaration
+from pubpriv.schemas.private import validate_private_declaration
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from schemas.public import validate_public
+from pubpriv.schemas.public import validate_public
 
 
 def test_a_sound_table_passes():

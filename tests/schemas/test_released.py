@@ -5,7 +5,7 @@ from releases import common, errors
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
-from schemas.released import released_table, validate_released
+from pubpriv.schemas.released import released_table, validate_released
 
 WEIGHTS, MEANS, COLUMNS = np.array([0.7, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]]), ["age", "cost"]
 

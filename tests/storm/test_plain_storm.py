@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, processes, register, run
 
-from pubpriv.steps import Runner, watcher
+from pubpriv.estimators.steps import Runner, watcher
 
 KILLS = 200
 STORMS = 250

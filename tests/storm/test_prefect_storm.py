@@ -73,7 +73,7 @@ class Flow:
         self.said: list[str] = []
         self.started: set[tuple[int, str]] = set()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from cli.main import main; main()", "fit", "mixture", "--prefect", *words],
+            [sys.executable, "-c", "from pubpriv.cli.main import main; main()", "fit", "mixture", "--prefect", *words],
             env={**settings, "PYTHONPATH": os.pathsep.join(["", *sys.path])},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

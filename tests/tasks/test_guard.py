@@ -23,7 +23,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubP
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.law import Mixture
-from tasks.guard import (
+from pubpriv.tasks.boundary import (
     FLOW_FAILED,
     ByContent,
     CrossingError,
@@ -230,7 +230,7 @@ def test_global_settings_do_not_undo_it(in_new_process, monkeypatch):
     monkeypatch.setenv("PREFECT_TASKS_DEFAULT_RETRIES", "3")
     monkeypatch.setenv("PREFECT_FLOWS_DEFAULT_RETRIES", "3")
     told = in_new_process(
-        "from tasks.guard import *\n"
+        "from pubpriv.tasks.boundary import *\n"
         "t, p, f = (how(name='step')(lambda x: x) for how in (private_task, public_task, safe_flow))\n"
         "print(t.persist_result, t.retries, t.log_prints, p.persist_result, p.retries, p.refresh_cache,\n"
         "      f.persist_result, f.retries, f.log_prints)"
@@ -294,7 +294,7 @@ def test_keys_tell_values_types_and_names_apart():
 
 def test_the_code_counts(monkeypatch):
     before = key(a=1)
-    monkeypatch.setattr("tasks.guard.code_fingerprint", lambda: "other code")
+    monkeypatch.setattr("pubpriv.tasks.boundary.code_fingerprint", lambda: "other code")
     assert key(a=1) != before
     assert len(code_fingerprint()) == 64
 

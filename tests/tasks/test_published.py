@@ -16,7 +16,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.estimators import MEAN
-from pubpriv.jobs import Job
+from pubpriv.estimators.jobs import Job
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.prefect
@@ -38,9 +38,9 @@ class Flown:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, prefect_server):
     """Runs r1 and r2 of one dataset, r3 for which there is no room, and the folder of all files."""
-    from flows.automations import ensure_automations
-    from flows.estimate import estimate_mean
-    from flows.parameters import parameters_of
+    from pubpriv.flows.automations import ensure_automations
+    from pubpriv.flows.estimate import estimate_mean
+    from pubpriv.flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("published")
     for name, n in (("private", 1500), ("public", 8)):
@@ -137,7 +137,7 @@ def test_the_last_task_keeps_the_release(world):
 
 def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     """The release that a flow kept, replayed without Prefect into an empty folder: same files, same content."""
-    from cli.fit_common import run
+    from pubpriv.cli.fit_common import run
 
     folder, _ = world
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
@@ -161,7 +161,7 @@ def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
 def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatch, root, release_id):
     """A name that makes no file, a folder that cannot be made: refused before the ledger is opened."""
     from pubpriv.errors import InvalidInput
-    from tasks.publish import refusals_told
+    from pubpriv.tasks.publish import refusals_told
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
@@ -206,8 +206,8 @@ def test_automations_are_registered_once(prefect_server):
     """A second registration changes nothing, another set of deployments changes one automation."""
     from prefect.client.orchestration import get_client
 
-    from flows.automations import ensure_automations
-    from flows.estimate import estimate_mean
+    from pubpriv.flows.automations import ensure_automations
+    from pubpriv.flows.estimate import estimate_mean
 
     identity = _deployment(estimate_mean)
     name = "pubpriv: pause once when its budget is used up"
@@ -224,9 +224,9 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     from pubpriv.data import progress
     from pubpriv.data.questions import Counts
     from pubpriv.data.regions import Everything
-    from pubpriv.steps import ONLY, step
-    from tasks.guard import safe_flow
-    from tasks.runner import PrefectRunner
+    from pubpriv.estimators.steps import ONLY, step
+    from pubpriv.tasks.boundary import safe_flow
+    from pubpriv.tasks.runner import PrefectRunner
 
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.001)
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
@@ -267,8 +267,8 @@ def test_a_run_that_gives_no_sign_of_life_has_crashed(prefect_server):
     from prefect.events import emit_event
     from prefect.states import Running
 
-    from flows.automations import ensure_automations
-    from flows.estimate import estimate_mean
+    from pubpriv.flows.automations import ensure_automations
+    from pubpriv.flows.estimate import estimate_mean
 
     ensure_automations("silent", [], heartbeat_seconds=4)
     tags = {"ours": "pubpriv", "theirs": "other"}

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from prefect.cache_policies import NO_CACHE
 
-import pubpriv.gaussian
-import pubpriv.mixture
+import pubpriv.estimators.gaussian
+import pubpriv.estimators.mixture
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.ingest import ingest_private, ingest_public
-from pubpriv.steps import ONLY, Place, Step, step
-from tasks.guard import ByContent, safe_flow
-from tasks.runner import PrefectRunner, task_of
-from tasks.validate import VALIDATION
+from pubpriv.estimators.ingest import ingest_private, ingest_public
+from pubpriv.estimators.steps import ONLY, Place, Step, step
+from pubpriv.tasks.boundary import ByContent, safe_flow
+from pubpriv.tasks.runner import PrefectRunner, task_of
+from pubpriv.tasks.validate import VALIDATION
 
 
 def declared() -> set[Step]:
     """Every step that estimators and jobs have."""
     found = {ingest_public, ingest_private, VALIDATION.public, VALIDATION.private}
-    for package in (pubpriv.gaussian, pubpriv.mixture):
+    for package in (pubpriv.estimators.gaussian, pubpriv.estimators.mixture):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             found |= {each for each in vars(import_module(module.name)).values() if isinstance(each, Step)}
     return found

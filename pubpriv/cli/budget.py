@@ -1,0 +1,247 @@
+"""`pubpriv budget`: give a dataset its budget, look at it, explain it, end runs that were left open."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pubpriv.cli.console import note, out, table
+from pubpriv.cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
+from pubpriv.errors import InvalidInput
+
+app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, report, recover.")
+
+Dataset = Annotated[str, typer.Argument(help="Name of the dataset.")]
+
+
+@app.command(name="set")
+def set_(
+    dataset: Dataset,
+    budget: Annotated[str, typer.Argument(help="The cap: pure:EPS, zcdp:RHO or approx:EPS,DELTA.")],
+    ledger: LedgerOption = None,
+    private: Annotated[str | None, typer.Option(help="Private Parquet table of this dataset.")] = None,
+    columns: ColumnsOption = None,
+    unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
+    raise_: Annotated[bool, typer.Option("--raise", help="Raise the cap of a known dataset.")] = False,
+    reason: Annotated[str | None, typer.Option(help="Why the cap is raised; kept in the ledger.")] = None,
+) -> None:
+    """Register a dataset with a cap that all its releases share, for ever.
+
+    With --private and --columns the table is declared too; otherwise the first fit binds its table.
+    """
+    from pubpriv.data.columns import split_columns
+    from pubpriv.data.tables import PrivateTable
+    from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.ledger import Ledger
+
+    cap = parse_budget(budget)
+    url = ledger_url(ledger)
+    if (private is None) != (columns is None):
+        raise InvalidInput("declare a table with both --private and --columns, or with neither")
+    declared = PrivateTable.open(private, split_columns(columns)) if private and columns else None
+    with Ledger.open(url) as books:
+        books.register(dataset, budget=cap, table=declared, unit=unit, raise_=raise_, reason=reason)
+    note(f"dataset {dataset} has a budget of {cap.describe()}" + (f" and the table {declared.uri}" if declared else ""))
+
+
+@app.command()
+def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """What is spent, held and left, what one more run costs, and who is at work.
+
+    The formal promise is the guarantee of the cap. What is spent is told as an epsilon so far.
+    """
+    from pubpriv.privacy.ledger import Ledger
+
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        outlook = books.outlook(dataset)
+    if as_json:
+        out(json.dumps(outlook.to_json(), indent=1))
+        return
+    show_balance(outlook)
+    show_runs(outlook)
+
+
+def show_balance(outlook: Any) -> None:
+    """Cap, spent, held and remaining in the ledger's unit and as an epsilon."""
+    from pubpriv.privacy.wording import declared
+
+    balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
+    columns = ["", balance.budget.currency]
+    columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
+    rows = []
+    for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
+        row = [title, told["exact"][name]]
+        row += [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
+        rows.append(row)
+    table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    out(f"unit: {declared(balance.unit)}")
+    out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
+
+
+def show_runs(outlook: Any) -> None:
+    """What one more run costs, who spent most, and which runs are open."""
+    from pubpriv.privacy.budgets import amount_text
+
+    budget, last = outlook.balance.budget, outlook.last
+    if last is None:
+        out("no run was opened yet")
+        return
+    charged = amount_text(budget, last.charged)
+    out(
+        f"last run {last.release_id} ({last.allotment.describe()}, opened {last.opened_at[:19]} by {last.user}): "
+        f"held {amount_text(budget, last.hold)}, charged {charged}{'' if last.closed else ' so far'}"
+    )
+    if outlook.fitting:
+        out(f"one more run like it costs as much: {outlook.fitting} more fit in what remains")
+    else:
+        out(f"one more run like it does not fit: {outlook.hint}")
+    most = "; ".join(f"{run.release_id} by {run.user}: {amount_text(budget, run.spent)}" for run in outlook.spenders)
+    people = "; ".join(f"{user}: {amount_text(budget, spent)}" for user, spent in outlook.people)
+    among = f", among the newest {outlook.compared} of {outlook.runs} runs" if outlook.compared < outlook.runs else ""
+    out(f"spent most{among}: {most} (by who opened the runs: {people})")
+    hidden = len(outlook.balance.open_runs) - len(outlook.open_runs)
+    if hidden:
+        out(f"{hidden} older runs are open too: --json names them")
+    for run in outlook.open_runs:
+        show_open_run(outlook.balance, run)
+
+
+def show_open_run(balance: Any, run: Any) -> None:
+    """What an open run holds, who opened it, what it works at, and the line that ends it."""
+    from pubpriv.privacy.budgets import amount_text
+
+    held, line = amount_text(balance.budget, run.held), f"pubpriv budget recover {run.release_id}"
+    out(
+        f"open run {run.release_id} holds {held} since {run.since[:19]}, opened by {run.user}@{run.host}; "
+        f"end it with `{line} --dataset {balance.dataset}`"
+    )
+    for work in run.work:
+        who = f"since {work.since[:19]}, by {work.user}@{work.host}"
+        if work.running:
+            out(f"  at work at {work.label} {who}: wait for it before you end the run")
+        else:
+            out(
+                f"  not answered: {work.label}, paid for and tried {who}; its time ran out at "
+                f"{work.lease_until[:19]}. The same release id again answers it at no further cost"
+            )
+
+
+@app.command()
+def history(
+    dataset: Dataset,
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what was spent and held over time, .png or .svg.", show_default=False)
+    ] = None,
+) -> None:
+    """Every run and every charge, oldest first."""
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.ledger.runs import runs_of
+
+    if plot is not None:
+        from pubpriv.cli.plots import check_plot, draw
+
+        check_plot(plot)
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        records, budget = books.records(dataset), books.balance(dataset).budget
+    runs = runs_of(records)
+    if as_json:
+        rows = [dict(zip(CHARGE, row, strict=True)) for row in charges(runs)]
+        out(json.dumps(rows, indent=1))
+    else:
+        show_charges(dataset, runs)
+    if plot is not None:
+        draw(plot, dataset, budget, records)
+        note(f"drawn: {plot}")
+
+
+CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
+
+
+def charges(runs: list[Any]) -> list[list[str]]:
+    """Every charge of some runs as text, in the order of `CHARGE`; costs in the ledger's unit."""
+    from pubpriv.privacy.units import to_text
+
+    return [
+        [
+            run.release_id,
+            charge.label,
+            charge.question,
+            to_text(charge.price_ledger.main),
+            charge.at[:19],
+            charge.user,
+            "answered" if charge.answered else "not answered",
+        ]
+        for run in runs
+        for charge in run.charges
+    ]
+
+
+def show_charges(dataset: str, runs: list[Any]) -> None:
+    """A table of charges, and a line a run with what it spent and what all runs so far did."""
+    from pubpriv.privacy.units import to_text
+
+    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], charges(runs))
+    total = 0
+    for run in runs:
+        total += run.state.charged.main
+        out(
+            f"run {run.release_id}: {run.allotment.describe()}, {len(run.charges)} charges, "
+            f"{'closed' if run.state.closed else 'open'}; spent {to_text(run.state.charged.main)}, "
+            f"with all runs before it {to_text(total)}"
+        )
+
+
+@app.command()
+def report(
+    release_id: Annotated[str, typer.Argument(help="The run.")],
+    dataset: Annotated[str, typer.Option(help="Its dataset.")],
+    ledger: LedgerOption = None,
+    delta: Annotated[
+        str | None, typer.Option(help="Of the PLD figure; else the allotment's, or 1e-6.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The privacy statement of a run: its guarantees, its charges, and a figure for the steps it took."""
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.report import run_statement
+    from pubpriv.privacy.wording import guarantee_lines
+
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        run, balance = books.run(dataset, release_id).bill(), books.balance(dataset)
+    told = run_statement(balance, run, delta)
+    if as_json:
+        out(json.dumps(told, indent=1))
+        return
+    for line in guarantee_lines(dataset, told["unit"], told["cap"]["text"], release_id, told["allotment"]["text"]):
+        out(line)
+    rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in told["charges"]]
+    table(f"{release_id}: charges", ["label", "question", "cost", "at (UTC)", "by"], rows)
+    out(f"{'spent' if told['closed'] else 'spent so far, the run is open'}: {told['spent']}")
+    out(told["pld"]["text"])
+
+
+@app.command()
+def recover(
+    release_id: Annotated[str, typer.Argument(help="The run that was left open.")],
+    dataset: Annotated[str, typer.Option(help="Its dataset.")],
+    ledger: LedgerOption = None,
+    reason: Annotated[str, typer.Option(help="Kept in the ledger.")] = "recovered by hand",
+) -> None:
+    """End a run: what it held and did not charge returns to the dataset. Charges never do.
+
+    A run that is still at work stops at its next charge with exit code 2, and what it draws meanwhile is dropped.
+    """
+    from pubpriv.privacy.ledger import Ledger
+
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        work = books.run(dataset, release_id).at_work()
+        books.run(dataset, release_id).close(reason)
+    for under_way in work:
+        note(
+            f"warning: {under_way.user}@{under_way.host} was at work at {under_way.label} since "
+            f"{under_way.since[:19]}: if it still runs, it stops at its next charge, and what it draws is dropped"
+        )
+    note(f"run {release_id} of dataset {dataset} is closed; its answers can still be replayed")

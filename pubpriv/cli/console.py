@@ -1,0 +1,100 @@
+"""How the command line speaks: results on standard output, progress and errors on standard error."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from pubpriv.errors import PubPrivError
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
+def out(text: str = "") -> None:
+    """A line of a result."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+manner: ContextVar[str] = ContextVar("manner", default="text")
+"""How `note` and `fail` speak: `text`, `quiet` (errors alone) or `json` (one object a line)."""
+
+
+def note(text: str) -> None:
+    """A line for the person at the keyboard; for whoever keeps logs, an event."""
+    if manner.get() == "json":
+        level = "warning" if text.startswith("warning:") else "info"
+        _line(json.dumps({"level": level, "event": "note", "message": text}))
+    elif manner.get() == "text":
+        _line(text)
+
+
+def _line(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A table on standard output; numbers are expected as text."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    # names are other people's text: as `Text` their brackets are no markup
+    grid = Table(title=Text(title, style="table.title"), title_justify="left")
+    for number, column in enumerate(columns):
+        grid.add_column(Text(column), justify="left" if number == 0 else "right", overflow="fold")
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    width = None if sys.stdout.isatty() else 160
+    Console(file=sys.stdout, width=width, highlight=False).print(grid)
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """A spinner that names the step at work; a line per step where there is no terminal.
+
+    It tells names, never durations: how long a private step takes may depend on rows.
+    """
+    from rich.console import Console
+
+    from pubpriv.estimators.steps import Place, Runner, Step, watcher
+
+    console = Console(stderr=True, highlight=False)
+
+    def around(runner: Runner) -> Runner:
+        def told(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+            if spinner is not None:
+                spinner.update(f"{step.at(place)} ...")
+            else:
+                note(f"  {step.at(place)}")
+            return runner(step, place, *args, **kwargs)
+
+        return told
+
+    token = watcher.set(around)
+    try:
+        with console.status("starting ...") if console.is_terminal else nullcontext() as spinner:
+            yield
+    finally:
+        watcher.reset(token)
+
+
+def fail(error: BaseException) -> int:
+    """Print an error as one line, whatever else is told, and return the exit code."""
+    if isinstance(error, PubPrivError):
+        text, code = f"error: {' '.join(str(error).split())}", error.exit_code  # one line, also of a library's text
+    elif isinstance(error, KeyboardInterrupt):
+        text, code = "interrupted: answers that were paid for are kept", INTERRUPTED
+    else:
+        name = type(error).__name__
+        text, code = f"error: a defect in pubpriv ({name}); nothing private is in this line. Please report it", 1
+    if manner.get() == "json":
+        message = text.removeprefix("error: ")
+        told = {"level": "error", "event": "failed", "error": type(error).__name__, "message": message}
+        text = json.dumps(told | {"exit_code": code})
+    _line(text)
+    return code

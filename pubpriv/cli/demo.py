@@ -1,0 +1,118 @@
+"""`pubpriv demo`: the main job on open data, from two tables to a released model and a ledger."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pubpriv.cli.budget import show_charges
+from pubpriv.cli.console import note, out
+from pubpriv.cli.estimates import show
+from pubpriv.cli.fit_common import run
+from pubpriv.errors import InvalidInput
+
+OUTPUT = Path("demo-output")
+RELEASE_ID = "demo"
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Example:
+    """What a demo releases.
+
+    Attributes:
+        dataset: its name in the ledger.
+        title: of its tables, in file names.
+        unit: what one record stands for.
+        columns: of the tables.
+        budget: of the run.
+        components: k.
+        private, public, held_out: tables.
+        open: why numbers that are not private may be shown.
+    """
+
+    dataset: str
+    title: str
+    unit: str
+    columns: tuple[str, ...]
+    budget: str
+    components: int
+    private: Any
+    public: Any
+    held_out: Any
+    open: str
+
+
+def demo(
+    unit: Annotated[str, typer.Option(help="What is protected: person or person-year.")] = "person",
+    separated: Annotated[
+        bool, typer.Option("--separated", help="Made-up machines instead, in states that lie far apart.")
+    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Run without Prefect.")] = False,
+) -> None:
+    """Release a mixture of the RAND Health Insurance Experiment at (4, 1e-6)-DP, under demo-output/.
+
+    Its groups of people overlap. Those of --separated do not: there the run asks for private principal components and
+    partitions the table, and releases it under 0.5-zCDP. Run it twice: the second time every answer is replayed from
+    the ledger and nothing is spent.
+    """
+    from benchmarks.demo import compare
+    from pubpriv.data.tables import PrivateTable
+    from pubpriv.estimators import MIXTURE
+    from pubpriv.estimators.jobs import Job
+    from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.tree import check_tree
+
+    if separated and unit != "person":
+        raise InvalidInput("--unit is of the people of the RAND experiment: leave it out with --separated")
+    example = _machines() if separated else _people(unit)
+    check_tree(example.dataset, RELEASE_ID)
+    folder = OUTPUT.resolve()
+    folder.mkdir(exist_ok=True)
+    private, public = folder / f"private-{example.title}.parquet", folder / f"public-{example.title}.parquet"
+    example.private.to_parquet(private)
+    example.public.to_parquet(public)
+    url = f"sqlite:///{folder / 'ledger.db'}"
+    with Ledger.open(url) as ledger:
+        table = PrivateTable.open(private, list(example.columns))
+        ledger.register(example.dataset, budget=parse_budget(example.budget), table=table, unit=example.unit)
+        before = ledger.balance(example.dataset).state.spent.main
+    note(f"{table.n_rows} private rows, {len(example.public)} public ones; unit: {example.unit}")
+    common = str(private), str(public), example.columns, example.budget, example.dataset, url, RELEASE_ID
+    estimate = run(Job.of(MIXTURE, *common, n_components=example.components), flown=not plain)
+    model = folder / f"model-{example.title}.json"
+    estimate.save(model)
+    show(estimate)
+    found = compare(estimate, example.public, example.private, example.held_out, SEED)
+    out(f"mean held-out log-likelihood per row, in nats (shown because {example.open}):")
+    out(f"  public sample alone     {found.public_only:8.3f}")
+    out(f"  released, private       {found.released:8.3f}")
+    out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
+    with Ledger.open(url) as ledger:
+        balance = ledger.balance(example.dataset)
+        runs = ledger.history(example.dataset)
+    show_charges(example.dataset, runs)
+    out(f"model: {model.relative_to(Path.cwd())}")
+    spent = balance.state.spent.main - before
+    currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
+    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
+    note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{OUTPUT / 'ledger.db'}")
+
+
+def _people(unit: str) -> Example:
+    from benchmarks.demo import BUDGET, K
+    from benchmarks.randhie import COLUMNS, UNITS, split
+
+    parts = split(SEED, unit)
+    tables = parts.private, parts.public, parts.held_out
+    return Example(f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, K, *tables, "this data set is open")
+
+
+def _machines() -> Example:
+    from pubpriv.deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
+
+    tables = machine_minutes(MINUTES, 1), machine_minutes(BENCH_MINUTES, 2), machine_minutes(MINUTES, 3)
+    unit, budget = "one minute of one machine", "zcdp:0.5"
+    return Example("machines", "machines", unit, MACHINES, budget, len(STATES), *tables, "this data set is made up")

@@ -1,0 +1,95 @@
+"""Options of commands, made from the settings of an estimator."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators import Estimator
+from pubpriv.estimators.settings import Setting, Settings, settings_of
+
+
+def option_of(setting: Setting) -> str:
+    """The option of a setting, as it is typed."""
+    return "--" + setting.name.replace("_", "-")
+
+
+def with_settings(command: Callable[..., None], estimator: Estimator, planned: bool = False) -> Callable[..., None]:
+    """`command`, in which an option for each setting stands in the place of `**given`.
+
+    Args:
+        command: takes the options that were given by their setting's field; those that were not are None.
+        estimator: whose settings.
+        planned: those alone that change a plan.
+    """
+    own = [each for each in settings_of(estimator.settings) if each.about.planned or not planned]
+
+    def derived(**options: Any) -> None:
+        command(**options)
+
+    before = inspect.signature(command, eval_str=True).parameters.values()
+    named, empty = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    common = [each.replace(kind=named) for each in before if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [inspect.Parameter(each.field, named, default=None, annotation=_annotation(each)) for each in own]
+    required = [each for each in common if each.default is empty]
+    parameters = [*required, *options, *(each for each in common if each.default is not empty)]
+    derived.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    derived.__annotations__ = {each.name: each.annotation for each in parameters}
+    derived.__name__ = estimator.name
+    return derived
+
+
+def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
+    """Settings from the options that were given; the others are at their defaults.
+
+    Raises:
+        InvalidInput: two options that exclude each other, or values that make no sense.
+    """
+    values: dict[str, Any] = {}
+    for each in settings_of(estimator.settings):
+        value = given.get(each.field)
+        if value is None:
+            continue
+        if each.about.instead_of and given.get(each.about.instead_of) is not None:
+            raise InvalidInput(each.about.because)
+        values[each.field] = by_column(option_of(each), value) if _is_mapping(each) else value
+    return estimator.settings(**values)
+
+
+def by_column_options(estimator: Estimator, given: Mapping[str, Any]) -> list[str]:
+    """The options among those given that name columns."""
+    return [option_of(each) for each in settings_of(estimator.settings) if _is_mapping(each) and given.get(each.field)]
+
+
+def by_column(option: str, given: list[str]) -> dict[str, float]:
+    """Numbers by column, from `COLUMN=VALUE` texts."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, sign, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            sign = ""
+        if not sign or not name.strip():
+            raise InvalidInput(f"{option} takes COLUMN=VALUE, for example {option} capital_gain=7000, not {text!r}")
+        if name.strip() in found:
+            raise InvalidInput(f"{option} names the column {name.strip()} twice")
+        found[name.strip()] = number
+    return found
+
+
+def _is_mapping(setting: Setting) -> bool:
+    return isinstance(get_origin(setting.type), type) and issubclass(get_origin(setting.type), Mapping)
+
+
+def _annotation(setting: Setting) -> Any:
+    told = "" if setting.default is None or setting.default == {} else f" [default: {setting.default}]"
+    kind = next(each for each in (*get_args(setting.type), setting.type) if isinstance(each, type))
+    text = f"{setting.about.help}.{told}"
+    if kind is bool:
+        text = f"{setting.about.help}."
+    elif _is_mapping(setting):
+        kind, text = list[str], f"COLUMN=VALUE. {setting.about.help}; may be repeated."
+    return Annotated[kind | None, typer.Option(option_of(setting), help=text, show_default=False)]

@@ -1,0 +1,70 @@
+"""What the console shows of a release: its privacy statement, and its numbers with their standard errors."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pubpriv.cli.console import note, out, table
+
+if TYPE_CHECKING:
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.released.numbers import Number
+
+SOURCES = ("of sampling", "of privacy")
+
+
+def show(estimate: "Estimate") -> None:
+    """Print the privacy statement and the estimates with their standard errors, in the data's own units."""
+    from pubpriv.privacy.wording import declared
+
+    privacy, numbers = estimate.privacy, estimate.numbers()
+    out(f"privacy: {privacy['guarantee']['text']}")
+    unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
+    out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
+    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
+    if estimate.n_components is None:
+        _show_columns(numbers)
+    else:
+        _show_components(numbers, estimate.columns)
+    for warning in estimate.diagnostics.get("warnings", []):
+        note(f"warning: {warning}")
+
+
+def show_weights(estimate: "Estimate") -> None:
+    """Print the weights of a mixture with both parts of their standard errors."""
+    from pubpriv.released.numbers import of_quantity
+
+    weights = of_quantity(estimate.numbers(), "weight")
+    rows = [[str(weight.component), *_cells(weight, ".4f")] for weight in weights]
+    table("released weights: estimate ± standard error", ["", "weight", *SOURCES], rows)
+
+
+def _show_columns(numbers: "Sequence[Number]") -> None:
+    """A row for each column: its mean and, where covariances were released, its standard deviation."""
+    from pubpriv.released.numbers import of_quantity
+
+    means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
+    rows = [[str(mean.column), *_cells(mean, ".6g")] for mean in means]
+    if not deviations:
+        table("released mean: estimate ± standard error", ["", "mean", *SOURCES], rows)
+        return
+    rows = [[*row, *_cells(deviation, ".4g")] for row, deviation in zip(rows, deviations, strict=True)]
+    title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
+    table(title, ["", "mean", *SOURCES, "sd", *SOURCES], rows)
+
+
+def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
+    """A row for each component: its weight, and of each column its mean and standard deviation."""
+    from pubpriv.released.numbers import by_component, of_quantity
+
+    rows = []
+    for component, part in by_component(numbers).items():
+        weight = "".join(f"{number.value:.3f}" for number in of_quantity(part, "weight"))
+        pairs = zip(of_quantity(part, "mean"), of_quantity(part, "sd"), strict=True)
+        cells = [f"{mean.value:.4g} ±{mean.error:.2g}\n(sd {sd.value:.3g})" for mean, sd in pairs]
+        rows.append([str(component), weight, *cells])
+    table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
+
+
+def _cells(number: "Number", digits: str) -> list[str]:
+    """A number with its error, then the error's two parts."""
+    return [f"{number.value:{digits}} ±{number.error:.2g}", f"±{number.sampling:.2g}", f"±{number.privacy:.2g}"]

@@ -1,0 +1,223 @@
+"""`pubpriv deploy`, `pubpriv serve` and `pubpriv backfill`: scheduled releases on a Prefect server."""
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pubpriv.cli.console import note, out, table
+from pubpriv.errors import BudgetExceeded, InvalidInput
+
+HOME = Path("pubpriv-home")
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(help="YAML files, or folders of them; default: the examples.", show_default=False),
+]
+
+
+def deploy(
+    files: Files = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what `prefect deploy` would read.")] = False,
+    set_budget: Annotated[
+        bool, typer.Option("--set-budget", help="Register datasets that the ledger does not know, with their caps.")
+    ] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that the files name no more.")] = False,
+) -> None:
+    """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
+
+    Makes the work pool, a slot for each dataset, so that its runs take turns, and the automation that pauses a
+    dataset's deployments when its budget is exhausted. Budgets are checked, and set only with --set-budget.
+    """
+    from pubpriv.deployments.examples import EXAMPLES
+    from pubpriv.deployments.files import read_all
+    from pubpriv.deployments.render import prefect_yaml, render
+
+    if prune and not files:
+        raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
+    paths = files or [EXAMPLES]
+    if dry_run:
+        out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())
+        return
+    from pubpriv.deployments.register import register, server
+
+    told = read_all(paths)
+    wanted = render(told)
+    _budgets(told, set_budget)
+    with server() as client:
+        outcomes = register(client, wanted, whole=any(path.is_dir() for path in paths), prune=prune)
+    for outcome in outcomes:
+        out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
+    if all(outcome.result == "unchanged" for outcome in outcomes):
+        note("nothing to change")
+
+
+def _budgets(told: Any, set_budget: bool) -> None:
+    from pubpriv.deployments.budgets import standings
+
+    for standing in standings(told, set_budget):
+        (out if standing.right else note)(f"dataset {standing.dataset}: {standing.finding}")
+        for release, forecast in standing.forecasts.items():
+            out(f"  {release}: {forecast}")
+
+
+def serve(
+    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0: any that is free.", min=0, max=65535)] = 4200,
+    home: Annotated[Path, typer.Option(help="Folder of all files: databases, ledger, models, logs.")] = HOME,
+    datasets: Annotated[
+        Path | None, typer.Option(help="Folder of your own deployment files.", show_default=False)
+    ] = None,
+    no_examples: Annotated[bool, typer.Option("--no-examples", help="Without the example datasets.")] = False,
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Written when everything is up: addresses and processes, as JSON.")
+    ] = None,
+) -> None:
+    """Everything on one machine, to look at: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
+
+    Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
+    folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
+    """
+    from pubpriv.deployments import serving
+    from pubpriv.deployments.examples import EXAMPLES
+
+    if no_examples and datasets is None:
+        raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
+    serving.check(port)
+    port = port or serving.free_port()
+    folder = home.expanduser().resolve()
+    _prepare(folder)
+    own = os.environ.get("PUBPRIV_LEDGER") if no_examples else None  # examples have no business in other ledgers
+    ledger = own or f"sqlite:///{folder / 'ledger.db'}"
+    output = Path((own and os.environ.get("PUBPRIV_OUTPUT")) or folder / "released").expanduser().resolve()
+    files = [*([] if no_examples else [EXAMPLES]), *([datasets] if datasets else [])]
+    environment = serving.settings(folder, port, ledger, output, files)
+    everything = serving.clean(os.environ) | environment
+    os.environ.clear()  # before Prefect is imported, which reads it then
+    os.environ.update(everything)
+    note(f"starting in {folder} ...")
+    prepare = partial(_prepared, folder, datasets, examples=not no_examples, set_budget=own is None)
+    with serving.serving(folder, port, environment, prepare) as served:
+        out(f"UI:     {served.ui}")
+        out(f"API:    export PREFECT_API_URL={served.api}")
+        out(f"ledger: export PUBPRIV_LEDGER={served.ledger}")
+        out(f"logs:   {folder / 'server.log'}, {folder / 'worker.log'}")
+        note("ready; Ctrl-C ends the server, the worker and their runs")
+        if ready_file is not None:
+            served.write(ready_file)
+        serving.wait_until_told(served.fault)
+        note("ending ...")
+
+
+def _prepared(
+    folder: Path, datasets: Path | None, *, examples: bool, set_budget: bool
+) -> tuple[str, Callable[[], None]]:
+    """What is to be deployed: its work pool, and the function that registers and shows it."""
+    from pubpriv.deployments.examples import EXAMPLES
+    from pubpriv.deployments.files import read_all
+    from pubpriv.deployments.render import render
+
+    told = read_all([*([EXAMPLES] if examples else []), *([datasets] if datasets else [])])
+    wanted = render(told)
+    pools = sorted({each.pool for each in wanted})
+    if len(pools) > 1:
+        raise InvalidInput(f"one worker serves one pool, and the files name {', '.join(pools)}: give all the same")
+    if examples:
+        from pubpriv.deployments.examples import make
+
+        make(folder / "data")
+
+    def register_all() -> None:
+        from pubpriv.deployments.register import register, server
+
+        _budgets(told, set_budget)
+        with server() as client:
+            for outcome in register(client, wanted):
+                if outcome.result != "unchanged":
+                    out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
+        _show_next(wanted)
+
+    return pools[0], register_all
+
+
+def _prepare(folder: Path) -> None:
+    """A home folder that nobody else reads."""
+    refused = None
+    try:
+        (folder / "prefect").mkdir(parents=True, exist_ok=True)
+        (folder / "data").mkdir(exist_ok=True)
+        folder.chmod(0o700)
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise InvalidInput(f"--home {folder} cannot be made ({refused}): name a folder that this user may write to")
+
+
+def _show_next(wanted: Any) -> None:
+    from datetime import UTC, datetime
+
+    from pubpriv.deployments.schedules import times
+    from pubpriv.flows.periods import Period, release_id_for
+
+    rows = []
+    for each in wanted:
+        due = times(each.schedule.prefect(), 1) if each.schedule and each.schedule.active else []
+        when = f"{due[0]:%Y-%m-%d %H:%M %Z}" if due else "by hand"
+        series = each.parameters["parameters"].get("series")
+        period = Period.parse(each.period) if each.period else None
+        at = due[0] if due else datetime.now(UTC)
+        rows.append([each.full_name, when, release_id_for(at, period, series) if period else ""])
+    table("what runs next", ["deployment", "due", "release id"], rows)
+
+
+def backfill(
+    name: Annotated[str, typer.Argument(help="Deployment, for example sensors-mean.")],
+    from_: Annotated[str, typer.Option("--from", help="First day or time, for example 2026-11-01.")],
+    to: Annotated[str, typer.Option("--to", help="Last day or time.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Run the periods of a schedule that have no release: each is a release of its own, and has its price.
+
+    Periods that have a release are left alone. The private table is read as it is today.
+    """
+    from pubpriv.deployments.backfill import plan, trigger
+    from pubpriv.deployments.register import identity, server
+
+    with server() as client:
+        deployment = identity(client, name)
+        if deployment is None:
+            raise InvalidInput(f"`pubpriv deploy` made no deployment {name} on this server: look at its deployments")
+        found = plan(deployment, from_, to)
+        if not found.missing:
+            note(f"nothing is missing: each of {found.present} periods has a release")
+            return
+        _show_missing(found)
+        if found.paid > found.fitting:
+            raise BudgetExceeded(
+                f"{found.paid} releases would have to be paid for, and the budget of {found.dataset} has room for "
+                f"{found.fitting}: choose a shorter time, or raise the cap with `pubpriv budget set --raise`"
+            )
+        if not yes and not sys.stdin.isatty():
+            raise InvalidInput("nobody is there to ask: say --yes to run these releases")
+        if not yes and not typer.confirm(f"run {len(found.missing)} releases?", err=True):
+            note("nothing was run")
+            return
+        for run in trigger(client, deployment, found.missing):
+            out(f"run {run} is due now")
+
+
+def _show_missing(found: Any) -> None:
+    rows = [
+        [
+            each.release_id,
+            f"{each.due:%Y-%m-%d %H:%M %Z}",
+            "paid already" if each.release_id in found.resumed else found.told(found.each),
+        ]
+        for each in found.missing
+    ]
+    table(f"{found.deployment.name}: periods without a release", ["release id", "was due", "price"], rows)
+    total, left = found.told(found.each, found.paid), found.told(found.remaining)
+    out(f"in sum {total} of the {left} that {found.dataset} has left")

@@ -1,0 +1,234 @@
+"""What is done with a release once it is there: look at it, report it, compare it, draw rows from it.
+
+All of it is post-processing of released numbers, so none of it costs privacy, and none needs a ledger.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pubpriv.cli.console import note, out, table
+from pubpriv.cli.estimates import show as show_estimate
+from pubpriv.cli.estimates import show_weights
+from pubpriv.cli.options import JsonOption, ledger_url
+from pubpriv.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from pubpriv.released.compare import Difference, Drift
+    from pubpriv.released.estimate import Estimate
+    from pubpriv.released.report import History
+
+MOST_DIFFERENCES = 25
+"""Of more numbers, `compare` lists those that differ most."""
+
+Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", show_default=False)]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+
+
+def show(model: Model, as_json: JsonOption = False) -> None:
+    """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
+    from pubpriv.released.report.words import headline, is_simulation, opening
+
+    estimate = _loaded(model)
+    if as_json:
+        out(json.dumps(estimate.to_json(), indent=1))
+        return
+    out(headline(estimate))
+    out(opening(estimate))
+    if is_simulation(estimate):
+        note("warning: this is a simulation, and not private")
+    if not estimate.converged:
+        note("warning: the estimate did not converge: do not use its numbers")
+    if estimate.n_components is not None:
+        show_weights(estimate)
+    show_estimate(estimate)
+
+
+def report(
+    model: Model,
+    public: Annotated[
+        str | None, typer.Option(help="The public rows of the release, drawn beneath it.", show_default=False)
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="Ledger URL, for the budget's history; or PUBPRIV_LEDGER.", show_default=False),
+    ] = None,
+    out_: Annotated[
+        Path | None, typer.Option("--out", help="The page; default: beside the model, .html.", show_default=False)
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.jobs import check_public_file
+    from pubpriv.released.report import write_report
+    from pubpriv.released.report.words import is_simulation
+
+    estimate = _loaded(model)
+    file = model.with_suffix(".html") if out_ is None else out_
+    _check_target(file, [model, *([] if public is None else [Path(public)])], overwrite)
+    if public is not None:
+        check_public_file(public, ledger)
+    rows = None if public is None else PublicTable.open(public, estimate.columns)
+    history = None if is_simulation(estimate) else _history(estimate, ledger)
+    _written(lambda: write_report(estimate, file, rows, history), file)
+    note(f"report written to {file}")
+
+
+def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
+    """The budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
+    if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
+        return None
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.report import history_of
+
+    dataset = estimate.provenance["dataset"]
+    with Ledger.open(ledger_url(ledger), create=False) as books:
+        if ledger is None and dataset not in books.datasets():
+            note(f"no budget history: the ledger in PUBPRIV_LEDGER does not know the dataset {dataset}")
+            return None
+        return history_of(books, dataset)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="Model file, the earlier.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Model file, the later.", show_default=False)],
+    every: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ most.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what changed from one release to another, and what of it noise alone explains.
+
+    A number changed if its difference is beyond what privacy noise and sampling make of one unchanged law, at a
+    level of 5% for all numbers together (Bonferroni).
+    """
+    from pubpriv.released.compare import compare as drift_of
+    from pubpriv.released.report.words import of_whom
+
+    one, other = _loaded(first), _loaded(second)
+    drift = drift_of(one, other)
+    if as_json:
+        out(json.dumps({"first": _named(one), "second": _named(other), **_finite(drift.to_json())}, indent=1))
+        return
+    out(f"from {of_whom(one)} to {of_whom(other)}: {drift.kind} of {', '.join(drift.columns)}")
+    _show_drift(drift, every)
+    for text in drift.notes:
+        note(f"note: {text}")
+
+
+def _show_drift(drift: "Drift", every: bool) -> None:
+    from pubpriv.released.compare import CHANGED, NOISE, SAMPLING
+
+    if drift.pairs:
+        matched = ", ".join(f"{pair.first} with {pair.second} ({pair.distance:.2g} sd apart)" for pair in drift.pairs)
+        out(f"components matched: {matched}")
+    for which, alone in (("first", drift.only_first), ("second", drift.only_second)):
+        if alone:
+            out(f"components of the {which} alone: {', '.join(map(str, alone))}")
+    ranked = sorted(drift.differences, key=lambda told: -abs(told.errors))
+    shown = drift.differences if every else ranked[:MOST_DIFFERENCES]
+    rows = [
+        [
+            _name(told),
+            f"{told.first:.5g}",
+            f"{told.second:.5g}",
+            f"{told.difference:+.3g}",
+            f"{told.noises:+.1f}",
+            f"{told.errors:+.1f}",
+            told.verdict,
+        ]
+        for told in shown
+    ]
+    left_out = (
+        "" if len(rows) == len(drift.differences) else f", the {len(rows)} of {len(drift.differences)} that differ most"
+    )
+    heads = ["", "first", "second", "difference", "in sd of noise", "in sd of all", ""]
+    table(f"numbers compared{left_out}", heads, rows)
+    out(
+        f"of {len(drift.differences)} numbers {drift.counted(CHANGED)} changed; noise alone explains "
+        f"{drift.counted(NOISE)}, noise and sampling {drift.counted(SAMPLING)} more. Threshold: "
+        f"{drift.threshold:.2f} sd, so that chance alone finds a change in at most 5% of comparisons (Bonferroni)"
+    )
+
+
+def _name(told: "Difference") -> str:
+    of = " and ".join(name for name in (told.column, told.other_column) if name is not None)
+    where = "" if told.component is None else f"component {told.component}: "
+    return f"{where}{told.quantity}{f' of {of}' if of else ''}"
+
+
+def _named(estimate: "Estimate") -> dict[str, Any]:
+    return {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
+
+
+def _finite(data: Any) -> Any:
+    """The same data with null for infinities, which JSON has not."""
+    if isinstance(data, dict):
+        return {name: _finite(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and abs(data) == float("inf") else data
+
+
+def sample(
+    model: Model,
+    rows: Annotated[int, typer.Option(min=1, help="How many rows.", show_default=False)],
+    out_: Annotated[Path, typer.Option("--out", help="Where to, .csv or .parquet.", show_default=False)],
+    seed: Annotated[int | None, typer.Option(min=0, help="For the same rows again.", show_default=False)] = None,
+    original_units: Annotated[
+        bool, typer.Option("--original-units", help="Take log1p(x) and log(x) back, to columns called x.")
+    ] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
+
+    Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
+    """
+    from pubpriv.released.report.words import is_simulation, of_whom
+    from pubpriv.released.sample import write_sample
+
+    estimate = _loaded(model)
+    _check_target(out_, [model], overwrite)
+    write_sample(estimate, rows, out_, seed, original_units)
+    if is_simulation(estimate):
+        note("warning: the model is a simulation, and not private; neither are rows drawn from it")
+    if not estimate.converged:
+        note("warning: the model did not converge: its rows are not like the data")
+    note(
+        f"{rows:,} synthetic rows written to {out_}: drawn from {of_whom(estimate)}, which is post-processing and free"
+    )
+
+
+def _loaded(model: Path) -> "Estimate":
+    """The release in a model file, whole."""
+    from pubpriv.released.kinds import load
+    from pubpriv.released.report.inputs import check_whole
+
+    estimate = load(model)
+    check_whole(estimate)
+    return estimate
+
+
+def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
+    """A file may be written there."""
+    if path.is_dir():
+        raise InvalidInput(f"--out {path} is a folder: name a file")
+    if path.resolve() in {file.expanduser().resolve() for file in inputs}:
+        raise InvalidInput(f"--out {path} is an input of this command: choose another file")
+    if path.exists() and not overwrite:
+        raise InvalidInput(f"{path} exists: choose another --out, or say --overwrite")
+    if not path.absolute().parent.is_dir():
+        raise InvalidInput(f"the folder of --out {path} does not exist: make it first")
+
+
+def _written(write: Callable[[], object], path: Path) -> None:
+    refused = None
+    try:
+        write()
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(f"{path} cannot be written ({refused}): choose another place")

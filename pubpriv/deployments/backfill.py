@@ -1,0 +1,148 @@
+"""Periods that a schedule named and no run covered: found, priced, and run one by one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pubpriv.deployments.schedules import times
+from pubpriv.errors import InvalidInput
+from pubpriv.flows.parameters import ledger_at
+from pubpriv.flows.periods import Period, release_id_for
+from pubpriv.privacy.budgets import Amount, Budget, amount_text, parse_budget
+from pubpriv.privacy.ledger import Ledger
+
+MOST = 1000
+"""Periods in one call: what Prefect's schedules tell at once."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A period without a release: its release id, and when its run was due."""
+
+    release_id: str
+    due: datetime
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a backfill would do and cost, in the ledger's units.
+
+    Attributes:
+        deployment: as Prefect has it.
+        dataset: its name in the ledger.
+        missing: periods without a release, oldest first.
+        resumed: those among them whose run was opened and not closed: their hold stands already.
+        present: how many periods have one.
+        budget: the cap, which says what unit the amounts are in.
+        each: price of one release.
+        remaining: what the dataset has left.
+        fitting: how many more releases fit.
+    """
+
+    deployment: Any
+    dataset: str
+    missing: tuple[Missing, ...]
+    resumed: tuple[str, ...]
+    present: int
+    budget: Budget
+    each: Amount
+    remaining: Amount
+    fitting: int
+
+    @property
+    def paid(self) -> int:
+        """How many of the missing releases would be paid for; those that are open have their money."""
+        return len(self.missing) - len(self.resumed)
+
+    def told(self, amount: Amount, times_: int = 1) -> str:
+        """An amount, several times, for a person."""
+        return amount_text(self.budget, Amount(amount.main * times_, amount.delta * times_))
+
+
+def moment(text: str, zone: str, end: bool = False) -> datetime:
+    """A day or a time, in the zone of the schedule if it names none.
+
+    Args:
+        text: `2026-11-21`, or `2026-11-21T02:15`, optionally with an offset.
+        zone: of the schedule.
+        end: a day means its end.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None:
+        raise InvalidInput(f"a period begins and ends on a day such as 2026-11-21 or at 2026-11-21T02:15, not {text!r}")
+    if end and "T" not in text and " " not in text:
+        found = datetime.combine(found.date(), time.max)
+    return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
+
+
+def plan(deployment: Any, begin: str, end: str) -> Plan:
+    """What a backfill from `begin` to `end` would do.
+
+    Args:
+        deployment: as `register.identity` finds it.
+        begin: of the time that is looked at; see `moment`.
+        end: of it; it counts.
+
+    Raises:
+        InvalidInput: no schedule, no period, a time to come, too many periods, or a ledger that is not known here.
+    """
+    form = dict(deployment.parameters.get("parameters", {}))
+    if not deployment.schedules or not form.get("period") or "budget" not in form:
+        raise InvalidInput(f"{deployment.name} has no schedule whose periods could be missing")
+    rule = deployment.schedules[0].schedule
+    zone = rule.timezone or "UTC"
+    first, last = moment(begin, zone), min(moment(end, zone, end=True), datetime.now(UTC))
+    if first > last:
+        raise InvalidInput(f"from {begin} to {end} is no time that has passed: --from must lie before --to and now")
+    due = times(rule, start=first.astimezone(UTC), end=last.astimezone(UTC))
+    if len(due) >= MOST:
+        raise InvalidInput(f"there are {MOST} periods or more from {begin} to {end}: backfill a part at a time")
+    wanted: dict[str, datetime] = {}
+    for at in due:
+        wanted.setdefault(release_id_for(at, Period.parse(form["period"]), form.get("series")), at)
+    return _priced(deployment, form, wanted)
+
+
+def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> Plan:
+    from pubpriv.privacy.ledger.outlook import how_many
+
+    dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
+    with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
+        balance = ledger.balance(dataset)
+        states = {run.release_id: run.state.closed for run in ledger.history(dataset) if run.release_id in wanted}
+    missing = tuple(Missing(name, at) for name, at in wanted.items() if not states.get(name, False))
+    return Plan(
+        deployment=deployment,
+        dataset=dataset,
+        missing=missing,
+        resumed=tuple(each.release_id for each in missing if each.release_id in states),
+        present=len(wanted) - len(missing),
+        budget=balance.budget,
+        each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),
+        remaining=balance.remaining,
+        fitting=how_many(allotment, balance.budget, balance.cap, balance.remaining),
+    )
+
+
+def trigger(client: Any, deployment: Any, missing: Sequence[Missing]) -> list[str]:
+    """One run for each period, all due now; their dataset's slot lets them take turns.
+
+    Returns:
+        Names of the runs.
+    """
+    names = []
+    for each in missing:
+        form = {**deployment.parameters["parameters"], "release_id": each.release_id}
+        run = client.create_flow_run_from_deployment(
+            deployment.id, parameters={"parameters": form}, name=f"backfill-{each.release_id}"
+        )
+        names.append(run.name)
+    return names

@@ -1,0 +1,134 @@
+"""What deploying asks of the ledger: is each dataset registered with its cap and its table, and how long does it pay.
+
+A run on a worker binds no table, so that the first who starts one does not decide what is private: it is declared here.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv.data.columns import parse_columns
+from pubpriv.data.tables import PublicTable
+from pubpriv.deployments.model import Audit, Dataset, Release
+from pubpriv.deployments.schedules import times
+from pubpriv.errors import InvalidInput, PubPrivError
+from pubpriv.estimators.jobs import check_public_file
+from pubpriv.places import canonical
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.outlook import how_many
+from pubpriv.privacy.ledger.urls import without_password
+from pubpriv.privacy.ledger.views import NamedTable
+
+MOST_TIMES = 1000
+"""So far ahead the end of a budget is looked for; Prefect's schedules give no more at once."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the ledger says of a dataset.
+
+    Attributes:
+        dataset: its name.
+        right: registered with this cap, and its table declared.
+        finding: for a person; with the line to run, if something is to do.
+        forecasts: for each release how long the budget pays, by its name.
+    """
+
+    dataset: str
+    right: bool
+    finding: str
+    forecasts: dict[str, str]
+
+
+def standings(told: Iterable[Dataset | Audit], set_budget: bool = False) -> list[Standing]:
+    """The ledger's word on every dataset.
+
+    Args:
+        told: checked files.
+        set_budget: register those that are not, and declare their tables.
+
+    Raises:
+        InvalidInput: a public table that shares files with a private one.
+        SpecMismatch: a private table of another dataset.
+    """
+    return [_standing(each, set_budget) for each in told if isinstance(each, Dataset)]
+
+
+def _standing(dataset: Dataset, set_budget: bool) -> Standing:
+    url, cap = os.environ.get(dataset.ledger), parse_budget(dataset.cap)
+    if not url:
+        return Standing(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
+    shown = without_password(url)
+    balance = _balance(dataset, url)
+    if balance is None and set_budget:
+        with Ledger.open(url) as ledger:
+            ledger.register(dataset.dataset, budget=cap, unit=dataset.unit)
+        balance = _balance(dataset, url)
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
+    if balance is None:
+        finding = f"not registered, so its runs would be refused; run `{line}`, or deploy with --set-budget"
+        return Standing(dataset.dataset, False, finding, {})
+    if balance.budget.to_json() != cap.to_json():
+        finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
+        finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
+        return Standing(dataset.dataset, False, finding, _forecasts(dataset, balance))
+    undeclared = _undeclared(dataset, balance, url, set_budget)
+    finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
+    return Standing(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
+
+
+def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
+    """Why the private table is not declared, and what to do; nothing if it is."""
+    private = canonical(dataset.private)
+    check_public_file(dataset.public, url, dataset.private)
+    columns, why = _columns(dataset)
+    known = next((table for table in balance.tables if table["uri"] == private), None)
+    if known is not None and set(columns) <= set(known["columns"]):
+        return ""
+    if declare and columns:
+        with Ledger.open(url, create=False) as ledger:
+            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns))
+        return ""
+    names = ",".join(columns) or "NAMES"
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --private {dataset.private} --columns {names}"
+    return (
+        f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
+        f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
+    )
+
+
+def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
+    """Columns of the file that runs read; none, and why, where only a public table that is not here would tell."""
+    names = dataset.columns
+    if names is None:
+        try:
+            names = PublicTable.open(dataset.public).columns
+        except PubPrivError:
+            return (), f" (the file names no columns, and the public table {dataset.public} cannot be read here)"
+    return tuple(sorted({column.source for column in parse_columns(names)})), ""
+
+
+def _balance(dataset: Dataset, url: str) -> Any:
+    """None where there is no ledger yet, or no such dataset in it."""
+    try:
+        with Ledger.open(url, create=False) as ledger:
+            return ledger.balance(dataset.dataset) if dataset.dataset in ledger.datasets() else None
+    except InvalidInput:
+        return None
+
+
+def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
+    alone = ", if no other release spends" if len(dataset.releases) > 1 else ""
+    return {release.name: f"{_until(release, balance)}{alone}" for release in dataset.releases}
+
+
+def _until(release: Release, balance: Any) -> str:
+    """For how many releases the budget pays, and until when that is."""
+    fits = how_many(parse_budget(release.allotment), balance.budget, balance.cap, balance.remaining)
+    told = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
+    if not fits or release.schedule is None or not release.schedule.active or fits > MOST_TIMES:
+        return told
+    due = times(release.schedule.prefect(), fits)
+    return f"{told}, until {due[-1]:%Y-%m-%d %H:%M}" if len(due) == fits else told

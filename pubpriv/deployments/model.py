@@ -1,0 +1,281 @@
+"""What a file of `deployments/datasets` may say: a dataset with its releases, or an audit of a ledger."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS, estimator_named
+from pubpriv.flows.audit_ledger import AuditParameters
+from pubpriv.flows.parameters import NAME, Parameters, form_of
+from pubpriv.flows.periods import Period
+from pubpriv.privacy.budgets import parse_budget
+
+_COMMON = frozenset(Parameters.model_fields)
+_PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
+
+_RULES = {
+    "cron": 'write minute, hour, day, month and weekday, for example "15 2 * * *"',
+    "interval": "write seconds",
+    "rrule": 'write an iCalendar rule, for example "FREQ=DAILY;BYHOUR=2;BYMINUTE=15;BYSECOND=0"',
+}
+
+SHORT_NAME, VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
+PATTERNS = {
+    NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
+    SHORT_NAME: "write up to 40 small letters, digits and dashes",
+    VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
+}
+"""What a pattern asks for, in words."""
+
+ShortName = Annotated[str, Field(pattern=SHORT_NAME)]
+Variable = Annotated[str, Field(pattern=VARIABLE)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Schedule(_Part):
+    """When runs are due: exactly one of `cron`, `interval` and `rrule`.
+
+    Attributes:
+        cron: five fields, as cron reads them.
+        interval: seconds between runs, 60 or more.
+        rrule: an iCalendar rule, for example `FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0`.
+        timezone: in which they are meant.
+        anchor: with `interval`: when one run is due; default: the first of 2026, midnight.
+        active: false: no run is made, but the deployment can be run by hand.
+    """
+
+    cron: str | None = None
+    interval: int | None = Field(default=None, ge=60, le=366 * 86_400)
+    rrule: str | None = None
+    timezone: str = "UTC"
+    anchor: datetime | None = None
+    active: bool = True
+
+    @field_validator("timezone")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return Period.parse(f"day {name}").zone
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        given = [name for name in ("cron", "interval", "rrule") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give exactly one of cron, interval and rrule, not {', '.join(given) or 'none'}")
+        if self.anchor is not None and self.interval is None:
+            raise ValueError("an anchor goes with an interval only")
+        try:
+            self.prefect()
+        except (ValidationError, ValueError) as error:
+            text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        else:
+            return self
+        raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
+
+    def prefect(self) -> Any:
+        """As Prefect writes it."""
+        from prefect.client.schemas import schedules
+
+        if self.cron is not None:
+            return schedules.CronSchedule(cron=self.cron, timezone=self.timezone)
+        if self.rrule is not None:
+            return schedules.RRuleSchedule(rrule=self.rrule, timezone=self.timezone)
+        anchor = self.anchor or datetime(2026, 1, 1)
+        if anchor.tzinfo is None:
+            anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
+        assert self.interval is not None  # one of the three is given, as `_one` sees to
+        return schedules.IntervalSchedule(
+            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
+        )
+
+    def told(self) -> str:
+        """For a person."""
+        rule = self.cron or self.rrule or f"every {self.interval} s"
+        return f"{rule} {self.timezone}" + ("" if self.active else " (not active)")
+
+
+class Concurrency(_Part):
+    """How many deployed runs may look at the dataset at once, and how long one waits for another."""
+
+    runs: int = Field(default=1, ge=1, le=100)
+    wait_seconds: float = Field(default=600, ge=1, le=86_400)
+
+
+class Release(_Part):
+    """One series of releases: an estimator, what a run may spend, and when.
+
+    Attributes:
+        name: of the series: in the deployment's name, and before the period in release ids.
+        estimator: name of one of `pubpriv.estimators`.
+        allotment: of one run.
+        settings: of the estimator, as its form in the UI has them.
+        schedule: None: runs are started by hand.
+        period: what one release covers; default: as the schedule says. A coarser one than the schedule's lets
+            several runs share a release, of which the first pays.
+        description: for the UI.
+    """
+
+    name: ShortName
+    estimator: Literal[tuple(estimator.name for estimator in ESTIMATORS)]  # type: ignore[valid-type]
+    allotment: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    schedule: Schedule | None = None
+    period: str | None = None
+    description: str | None = None
+
+    @field_validator("allotment")
+    @classmethod
+    def _is_budget(cls, text: str) -> str:
+        parse_budget(text)
+        return text
+
+    @field_validator("period")
+    @classmethod
+    def _is_period(cls, text: str | None) -> str | None:
+        return None if text is None else str(Period.parse(text))
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> Self:
+        allowed = sorted(set(form_of(estimator_named(self.estimator)).model_fields) - _COMMON)
+        odd = sorted(set(self.settings) - set(allowed))
+        if odd:
+            raise ValueError(f"settings of {self.estimator} are {', '.join(allowed)}, not {', '.join(odd)}")
+        return self
+
+
+class Dataset(_Part):
+    """A dataset, where it is, what it may give away in all, and its releases.
+
+    Attributes:
+        dataset: its name in the ledger.
+        unit: what one record stands for.
+        cap: budget of the dataset, for all releases together and for ever.
+        ledger: environment variable that holds the ledger's URL where runs are at work.
+        private, public: tables.
+        columns: of both; default: the numeric columns of the public table.
+        output: folder of released models and reports; PUBPRIV_OUTPUT of the runs.
+        dask: scheduler whose workers read the private table; PUBPRIV_DASK of the runs, or none.
+        pool: work pool.
+        concurrency: of all its deployments together.
+        releases: one or more.
+        description: for people.
+    """
+
+    dataset: str = Field(pattern=NAME)
+    unit: str = Field(min_length=1)
+    cap: str
+    ledger: Variable = "PUBPRIV_LEDGER"
+    private: str
+    public: str
+    columns: tuple[str, ...] | None = None
+    output: str | None = None
+    dask: str | None = None
+    pool: str = "pubpriv"
+    concurrency: Concurrency = Concurrency()
+    releases: tuple[Release, ...]
+    description: str | None = None
+
+    _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
+
+    @field_validator("cap")
+    @classmethod
+    def _is_budget(cls, text: str) -> str:
+        parse_budget(text)
+        return text
+
+    @field_validator("private", "public", "output")
+    @classmethod
+    def _is_place(cls, place: str | None) -> str | None:
+        return None if place is None else refuse_relative(place)
+
+    @model_validator(mode="after")
+    def _releases_fit(self) -> Self:
+        names = [release.name for release in self.releases]
+        if not names:
+            raise ValueError("give at least one release")
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each release needs a name of its own: {', '.join(twice)} is there twice")
+        cap = parse_budget(self.cap)
+        for release in self.releases:
+            allotment = release.allotment
+            if not parse_budget(allotment).hold_on(cap).fits(cap.cap):
+                raise ValueError(f"release {release.name}: the allotment {allotment} exceeds the cap {self.cap}")
+            self._forms[release.name] = self._form(release)
+        return self
+
+    def _form(self, release: Release) -> Parameters:
+        try:
+            return form_of(estimator_named(release.estimator))(
+                private=self.private,
+                public=self.public,
+                columns=self.columns,
+                budget=release.allotment,
+                dataset=self.dataset,
+                ledger=self.ledger,
+                dask=self.dask,
+                period=release.period,
+                series=release.name,
+                **release.settings,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
+
+    def form(self, release: str) -> Parameters:
+        """Parameters of a release's flow, but for a period that follows from the schedule."""
+        return self._forms[release]
+
+
+class Audit(_Part):
+    """An audit of a ledger: `audit-ledger` on a schedule.
+
+    Attributes:
+        audit: name of the deployment.
+        ledger: environment variable that holds the ledger's URL where runs are at work.
+        datasets: which; default: all.
+        newest: how many models of each dataset are compared with the ledger.
+        output: folder of released models; PUBPRIV_OUTPUT of the runs.
+        pool: work pool.
+        schedule: None: runs are started by hand.
+        description: for people.
+    """
+
+    audit: ShortName
+    ledger: Variable = "PUBPRIV_LEDGER"
+    datasets: tuple[str, ...] = ()
+    newest: int = Field(default=20, ge=0, le=10_000)
+    output: str | None = None
+    pool: str = "pubpriv"
+    schedule: Schedule | None = None
+    description: str | None = None
+
+    @field_validator("output")
+    @classmethod
+    def _is_place(cls, place: str | None) -> str | None:
+        return None if place is None else refuse_relative(place)
+
+    def form(self) -> AuditParameters:
+        """Parameters of the flow."""
+        return AuditParameters(ledger=self.ledger, datasets=self.datasets, newest=self.newest)
+
+
+def refuse_relative(place: str) -> str:
+    """A path from the root, or a URL.
+
+    Raises:
+        InvalidInput: a run is at work in a folder of its own, where a relative path leads nowhere.
+    """
+    if not _PLACE.match(place):
+        raise InvalidInput(
+            "a path must begin with / or ~/, or be a URL, for runs are at work in folders of their own; "
+            "${NAME} stands for an environment variable of `pubpriv deploy`"
+        )
+    return place

@@ -1,0 +1,49 @@
+"""When a schedule fires, by the scheduler's own arithmetic, and what its releases are therefore called."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.flows.periods import CALENDAR, Period
+
+LOOKED_AT = 400
+"""So many times of a schedule are looked at to find what its period is."""
+
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_YEARS = timedelta(days=6 * 366)
+
+
+def times(schedule: Any, n: int | None = None, start: datetime | None = None, end: datetime | None = None) -> list[Any]:
+    """Times at which a Prefect schedule fires, as its scheduler finds them.
+
+    Args:
+        schedule: a `CronSchedule`, `IntervalSchedule` or `RRuleSchedule` of Prefect's client.
+        n: how many at most.
+        start: the first may be then; default: now.
+        end: the last may be then.
+    """
+    from prefect.server.schemas import schedules as server
+
+    same = getattr(server, type(schedule).__name__)(**schedule.model_dump())
+    return list(asyncio.run(same.get_dates(n=n, start=start, end=end)))
+
+
+def period_of(schedule: Any) -> Period:
+    """What one release of a schedule covers: the coarsest period in which it never fires twice.
+
+    Raises:
+        InvalidInput: the schedule never fires.
+    """
+    zone = getattr(schedule, "timezone", None) or "UTC"
+    if hasattr(schedule, "interval"):
+        anchor = datetime.fromtimestamp(int(schedule.anchor_date.timestamp()), UTC)
+        return Period("every", zone, int(schedule.interval.total_seconds()), anchor)
+    found = times(schedule, LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+    if not found:
+        raise InvalidInput("the schedule does not fire in six years")
+    for unit in CALENDAR:
+        period = Period(unit, zone if unit not in ("hour", "minute") else "UTC")
+        if len({period.name(time) for time in found}) == len(found):
+            break
+    return period

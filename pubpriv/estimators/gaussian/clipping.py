@@ -1,0 +1,219 @@
+"""Exact constants of clipped Gaussians: what clipping to a radius does to means, second moments and their noise.
+
+psi_r(w) = w min(1, r / |w|). Everything here is a formula in public numbers (d, r, n, rho); nothing sees rows.
+
+Derivations: for w ~ N(delta, I), Stein's lemma gives d E[psi_r] / d delta = E[<psi_r(w), w>] / d at delta = 0;
+for w ~ N(0, I + A) the score in A is (w'Aw - tr A) / 2, and only E[min(|w|^2, r^2) |w|^2] is needed. Radial
+moments are chi-square tails: E[|w|^2j; |w| <= r] = d (d + 2) ... (d + 2j - 2) F_(d+2j)(r^2).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pubpriv.estimators.gaussian.minimum import bounded_minimum
+
+
+@dataclass(frozen=True)
+class MeanConstants:
+    """Of the mean of psi_r(w), w ~ N(delta, I_d), at small delta.
+
+    Attributes:
+        slope: kappa, E psi_r = kappa delta + O(delta^3).
+        variance: v, of one coordinate of psi_r at delta = 0.
+    """
+
+    slope: float
+    variance: float
+
+
+@dataclass(frozen=True)
+class MomentConstants:
+    """Of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
+
+    Attributes:
+        level: c0, a diagonal entry of E S at A = 0.
+        shape: ks, the slope in the traceless part A0.
+        trace: kt, the slope in tr A / d.
+        shape_variance: vs, of <S, E> for a traceless E of Frobenius norm 1.
+        trace_variance: vt, of <S, I / sqrt d>.
+    """
+
+    level: float
+    shape: float
+    trace: float
+    shape_variance: float
+    trace_variance: float
+
+
+@cache
+def mean_constants(d: int, radius: float) -> MeanConstants:
+    """kappa and v for clip radius `radius` in R^d."""
+    slope, variance = mean_curves(d, np.array([radius]))
+    return MeanConstants(float(slope[0]), float(variance[0]))
+
+
+def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(kappa, v) for many clip radii (count,)."""
+    from scipy.special import gammainc, gammaincc
+
+    half = radii * radii / 2
+    slope = gammainc(d / 2, half)
+    if d > 1:
+        inverse = math.exp(math.lgamma((d - 1) / 2) - math.lgamma(d / 2)) / math.sqrt(2)
+        slope = slope + radii * (1 - 1 / d) * inverse * gammaincc((d - 1) / 2, half)
+    return slope, gammainc(d / 2 + 1, half) + 2 * half / d * gammaincc(d / 2, half)
+
+
+def response(d: int, radius: float, distances: np.ndarray) -> np.ndarray:
+    """|E psi_r(w)| for w ~ N(delta, I_d) with |delta| in `distances` (count,), by quadrature to about 1%.
+
+    Over z along delta (evenly, since psi has a kink there), and over the length of z across it.
+    """
+    along = np.linspace(-6, 6, 97)
+    weights = np.exp(-along * along / 2)
+    across = _squared_lengths(d - 1, 48) if d > 1 else np.zeros(1)
+    moved = distances[:, None] + along
+    norms = np.sqrt(moved[:, :, None] ** 2 + across)
+    kept = np.minimum(1.0, radius / np.maximum(norms, 1e-300)).mean(axis=2)
+    return np.asarray((moved * kept) @ weights / weights.sum())
+
+
+def curvature(d: int, radius: float, spread: float) -> float:
+    """What a straight line misses: the variance, per coordinate, of E[psi_r(w) | delta] around kappa' delta.
+
+    w = delta + z with z ~ N(0, I_d), delta ~ N(0, spread^2 I_d), and kappa' = kappa(r / sqrt(1 + spread^2)), which is
+    the best line by Stein's lemma.
+
+    Args:
+        d: columns.
+        radius: r.
+        spread: standard deviation of one coordinate of delta.
+    """
+    away = spread * np.sqrt(_squared_lengths(d, 32))
+    image = response(d, radius, away)
+    slope = (image @ away) / (away @ away)
+    return float(np.mean((image - slope * away) ** 2)) / d
+
+
+def length_quantile(d: int, share: float) -> float:
+    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
+    from scipy.special import gammaincinv
+
+    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
+
+
+def _squared_lengths(freedom: int, count: int) -> np.ndarray:
+    """Evenly likely values of chi^2."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(2 * gammaincinv(freedom / 2, (np.arange(count) + 0.5) / count))
+
+
+@cache
+def moment_constants(d: int, radius: float) -> MomentConstants:
+    """c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
+    r2 = radius * radius
+    level = _inside(d + 2, r2) + r2 / d * _outside(d, r2)
+    square = d * (d + 2) * _inside(d + 4, r2) + r2 * r2 * _outside(d, r2)  # E min(|w|^2, r^2)^2
+    return MomentConstants(
+        level=level,
+        shape=_inside(d + 4, r2) + r2 * _outside(d + 2, r2) / (d + 2),
+        trace=_inside(d + 2, r2),
+        shape_variance=2 * square / (d * (d + 2)),
+        trace_variance=square / d - d * level * level,
+    )
+
+
+def best_mean_radius(n: int, d: int, rho: float) -> float:
+    """The radius of least error of a debiased mean of n clipped records, released at `rho` (zCDP, replace-one).
+
+    Minimises (v / n + 4 r^2 / (2 rho n^2)) / kappa^2.
+    """
+
+    def error(log_radius: float) -> float:
+        radius = math.exp(log_radius)
+        c = mean_constants(d, radius)
+        return (c.variance / n + 4 * radius * radius / (2 * rho * n * n)) / (c.slope * c.slope)
+
+    return _least(error, d, 0.05)
+
+
+def best_moment_radius(n: int, d: int, rho: float) -> float:
+    """The radius of least Frobenius error of a debiased second moment of n clipped records, released at `rho`.
+
+    Minimises (D - 1) (vs / n + sg^2) / ks^2 + (vt / n + sg^2) / kt^2 with D = d (d + 1) / 2 and
+    sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis.
+    """
+    size = d * (d + 1) / 2
+
+    def error(log_radius: float) -> float:
+        radius = math.exp(log_radius)
+        c = moment_constants(d, radius)
+        noise = radius**4 / (n * n * rho)
+        trace = (c.trace_variance / n + noise) / max(c.trace, 1e-9) ** 2
+        return (size - 1) * (c.shape_variance / n + noise) / (c.shape * c.shape) + trace
+
+    return _least(error, d, 0.3)
+
+
+def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: int = 25) -> np.ndarray:
+    """Variances lambda (d,) of N(0, diag lambda) whose records, clipped to `radius`, have second moments `clipped`.
+
+    Solves E[lambda_i z_i^2 min(1, r^2 / sum_j lambda_j z_j^2)] = clipped_i by `rounds` steps of a fixed point, on
+    fixed normals that are calibrated to be exact at lambda = 1.
+
+    Args:
+        clipped: (d,) second moments; those below `floor` are raised to it. Their sum cannot reach radius^2, so
+            they are scaled down to 0.98 radius^2 where it does.
+        radius: r.
+        floor: least second moment, positive.
+        rounds: steps.
+    """
+    target = np.maximum(np.asarray(clipped, dtype=float), floor)
+    target = target * min(1.0, 0.98 * radius * radius / target.sum())
+    squares = _squared_normals(len(target))
+    at_one = np.minimum(1.0, radius * radius / squares.sum(axis=1)) @ squares / len(squares)
+    target = target * at_one / moment_constants(len(target), radius).level
+    found = target.copy()
+    for _ in range(rounds):
+        shrink = np.minimum(1.0, radius * radius / (squares @ found))
+        image = found * (shrink @ squares) / len(squares)
+        found = found * np.clip(target / image, 0.5, 2.0)
+    return np.asarray(found)
+
+
+def median_norm_squared(variances: np.ndarray) -> float:
+    """Median of sum_j lambda_j z_j^2 for standard normal z, on the same fixed normals."""
+    return float(np.median(_squared_normals(len(variances)) @ variances))
+
+
+@cache
+def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
+    """(count, d) squares of fixed normals, each column with mean 1."""
+    squares: np.ndarray = np.random.default_rng(7).standard_normal((count, d)) ** 2
+    squares /= squares.mean(axis=0)
+    squares.flags.writeable = False
+    return squares
+
+
+def _least(error: Callable[[float], float], d: int, start: float) -> float:
+    root = math.sqrt(d)
+    return math.exp(bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
+
+
+def _inside(freedom: int, squared: float) -> float:
+    """P(chi^2 <= squared)."""
+    from scipy.special import gammainc
+
+    return float(gammainc(freedom / 2, squared / 2))
+
+
+def _outside(freedom: int, squared: float) -> float:
+    """P(chi^2 > squared)."""
+    from scipy.special import gammaincc
+
+    return float(gammaincc(freedom / 2, squared / 2))

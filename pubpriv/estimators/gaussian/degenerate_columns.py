@@ -1,0 +1,278 @@
+"""Columns whose scale the public rows cannot tell: found in the public rows, and given a scale of their own.
+
+A rare indicator, a column of zeros with a huge tail, a constant, a combination of other columns: in some sixty public
+rows their spread is nothing, or an accident, and rounds that look at the middle of the records would stretch them
+without end. So they are kept out of the whitening. Each gets one coordinate, z = weights . (x - center) / scale, with
+a scale that the user gives or that a private quantile of |z| finds, and is measured with all others in the last
+release.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Bisection
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.gaussian.preconditioner import (
+    DEGENERATE,
+    RESOLUTION,
+    TRUSTED,
+    Preconditioner,
+    check_rows,
+    precondition,
+)
+from pubpriv.estimators.gaussian.ranks import Whole, high_rank
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import step
+
+MOSTLY = 0.75
+"""A column is awkward if this share of the public rows has one and the same value in it."""
+
+CLEARLY = 100.0
+"""A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
+
+WIDE, SCALE_STEPS = 1e6, 7
+"""A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
+
+SMALL = 1e-3
+"""A scale below this part of a spread that the public rows show is noise's doing."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Awkward:
+    """One awkward column: z = weights . (x - center), before it is divided by its scale.
+
+    Attributes:
+        index: of the column.
+        weights: (d,); 1 for the column, and minus the combination of other columns that it is in the public rows.
+        unit: a size to look around, in the table's units.
+        spread: whether `unit` is a spread that was seen in the public rows.
+        scale: given by the user, or None: to be learnt.
+        reason: for the user.
+    """
+
+    index: int
+    weights: tuple[float, ...]
+    unit: float
+    spread: bool
+    scale: float | None
+    reason: str
+
+
+@public_value
+@dataclass(frozen=True)
+class Layout:
+    """Which columns are whitened by the learner, and which have a scale of their own.
+
+    Attributes:
+        columns: names of all.
+        center: (d,) origin of all coordinates: public means, and the commonest value of a column that is mostly one.
+        regular: indices of whitened columns.
+        awkward: the others.
+    """
+
+    columns: tuple[str, ...]
+    center: tuple[float, ...]
+    regular: tuple[int, ...]
+    awkward: tuple[Awkward, ...]
+
+    @property
+    def dimension(self) -> int:
+        """d, all columns."""
+        return len(self.columns)
+
+    @property
+    def learnt(self) -> tuple[Awkward, ...]:
+        """Awkward columns whose scale costs a question."""
+        return tuple(column for column in self.awkward if column.scale is None)
+
+    def frame(self, preconditioner: Preconditioner) -> Frame:
+        """The public whitening of the regular columns, as a map of all d columns to theirs.
+
+        Args:
+            preconditioner: of the regular columns, in order.
+        """
+        center, whitening, _ = preconditioner.arrays
+        if not self.awkward:
+            return Frame.of(center, whitening)
+        matrix = np.zeros((len(self.regular), self.dimension))
+        matrix[:, list(self.regular)] = whitening
+        return Frame.of(np.array(self.center), matrix)
+
+    def whitened(self, public: PublicTable) -> PublicTable:
+        """The regular columns of the public rows."""
+        return public.select([public.columns[index] for index in self.regular]) if self.awkward else public
+
+    def notes(self) -> list[str]:
+        """What a reader should know."""
+        return [f"column {self.columns[column.index]} {column.reason}" for column in self.awkward]
+
+
+@public_value
+@dataclass(frozen=True)
+class Scale:
+    """What is known of the size of an awkward column.
+
+    Attributes:
+        value: what z is divided by, in the table's units.
+        seen: False if hardly any private row differs from the public rows' value or combination.
+    """
+
+    value: float
+    seen: bool
+
+
+Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
+"""By column: a mapping, or pairs, which may cross the boundary of a task."""
+
+
+@step(title="look for awkward columns")
+def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
+    """Tell awkward columns from others by the public rows alone.
+
+    Args:
+        public: (m, d) rows.
+        scale: typical deviations that the user knows, by column, in the table's units; those columns keep them.
+
+    Raises:
+        InvalidInput: too few public rows, or a scale for no column or of no size.
+    """
+    given = checked_scale(public.columns, scale)
+    rows = public.rows
+    m, d = rows.shape
+    check_rows(m, d)
+    with np.errstate(all="ignore"):
+        center, found = rows.mean(axis=0), dict[int, Awkward]()
+        squares = np.square(rows - center).sum(axis=0)
+        if not (squares * m < np.finfo(np.float64).max).all():
+            raise InvalidInput("the public values are too large for a covariance: use other units")
+        for index, name in enumerate(public.columns):
+            own = _alone(index, rows[:, index], d, given.get(name))
+            if own is not None:
+                found[index], center[index] = own
+        for column in _combined(rows, [index for index in range(d) if index not in found]):
+            found[column.index] = column
+    regular = tuple(index for index in range(d) if index not in found)
+    awkward = tuple(found[index] for index in sorted(found))
+    layout = Layout(public.columns, tuple(center.tolist()), regular, awkward)
+    if regular:
+        precondition(layout.whitened(public))  # what it refuses is refused before a run begins
+    return layout
+
+
+def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, float]:
+    """The user's scales as numbers.
+
+    Raises:
+        InvalidInput: a name that is no column, or a value that is not positive and finite.
+    """
+    given = dict(scale or {})
+    unknown = [str(name) for name in given if name not in columns]
+    if unknown:
+        raise InvalidInput(f"scale names {', '.join(unknown)}, but the columns are {', '.join(columns)}")
+    try:
+        numbers = {name: float(value) for name, value in given.items()}
+    except (TypeError, ValueError):
+        numbers = {"": math.nan}
+    if not all(0 < value < math.inf for value in numbers.values()):
+        raise InvalidInput("a scale must be a positive number: about one standard deviation of its column")
+    return numbers
+
+
+def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Bisection:
+    """The |z| that all but a few rows do not exceed."""
+    frame = Frame.of(np.array(layout.center), np.array([column.weights]))
+    noise = Bisection.noise_for(SCALE_STEPS, ask.price)
+    rank = high_rank(noise, whole)
+    return Bisection(frame, column.unit / WIDE, column.unit * WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
+
+
+@step(title="scale of an awkward column", private=True)
+def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Scale:
+    """A size for an awkward column.
+
+    The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
+    the column set the noise of the last release alone.
+
+    Args:
+        curator: the run.
+        layout: of all columns.
+        column: whose scale is to be learnt.
+        whole: rows without missing or infinite values.
+        ask: label and price.
+
+    Privacy: one `Bisection`, mu^2 at most ask.price.
+    """
+    answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
+    quantile = float(answer.values["quantile"][0])
+    least = column.unit * SMALL if column.spread else 2 * column.unit / WIDE
+    seen = least < quantile < column.unit * WIDE / 2
+    size = quantile if seen else column.unit
+    return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
+
+
+@step(title="assemble coordinates")
+def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
+    """The map of the last release: whitened regular columns first, then each awkward column over its scale.
+
+    Args:
+        layout: of the columns.
+        regular: where the rounds have led, or None if every column is awkward.
+        scales: of the awkward columns, in order.
+    """
+    if regular is not None and not layout.awkward:
+        return regular
+    center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
+    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.awkward, scales, strict=True)]
+    return Frame.of(center, np.vstack([rows, *own]))
+
+
+def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[Awkward, float] | None:
+    """(column, its center) if the column is awkward by itself or has a scale from the user."""
+    values, counts = np.unique(cells, return_counts=True)
+    common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
+    deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
+    constant = deviation <= TRUSTED * RESOLUTION * float(np.abs(cells).max())
+    if constant:
+        reason, unit = "has the same value in every public row", max(abs(common), 1.0)
+    elif share >= MOSTLY:
+        reason, unit = f"has the value {common:g} in {share:.0%} of the public rows", deviation
+    elif scale is not None:
+        reason, unit, common = "has a scale from the user", scale, float(cells.mean())
+    else:
+        return None
+    origin = "is measured at the user's scale" if scale is not None else "is measured at a scale of its own"
+    reason = reason if reason.endswith("user") else f"{reason}: it {origin}"
+    weights = tuple(float(j == index) for j in range(d))
+    return Awkward(index, weights, unit, not constant, scale, reason), common
+
+
+def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
+    """Of the columns `candidates`, those that the ones before them compute in the public rows."""
+    found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
+    centred = rows - rows.mean(axis=0)
+    for index in candidates:
+        size = float(np.linalg.norm(centred[:, index]))
+        rest = centred[:, index] / size
+        for _ in range(2):  # twice is enough for orthogonality to the last digit
+            rest = rest - basis @ (basis.T @ rest)
+        rounding = TRUSTED * RESOLUTION * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
+        if np.linalg.norm(rest) > CLEARLY * max(DEGENERATE, rounding):
+            kept.append(index)
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+            continue
+        scales = np.linalg.norm(centred[:, kept], axis=0)
+        solved, *_ = np.linalg.lstsq(centred[:, kept] / scales, centred[:, index], rcond=None)
+        weights = np.zeros(rows.shape[1])
+        weights[kept], weights[index] = -solved / scales, 1.0
+        reason = "can be computed from other columns in the public rows: what is left is measured at its own scale"
+        found.append(Awkward(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason))
+    return found

@@ -1,0 +1,108 @@
+"""What the drivers of all targets share: the walk through the rounds, and what is told of a debiased estimate."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.estimators.gaussian.errors import standard_errors
+from pubpriv.estimators.gaussian.learner import Fitted, Measured, Position, approach
+from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible
+from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.estimators.plans import Plan
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Purse
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
+
+    fitted: Fitted
+    converged: bool
+    errors: dict[str, Any]
+    facts: dict[str, Any]
+    warnings: list[str]
+
+
+@public_value
+@dataclass(frozen=True)
+class Told:
+    """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
+
+    Attributes:
+        fitted: mean and covariance.
+        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+    """
+
+    fitted: Fitted
+    mean_errors: tuple[Any, Any]
+    covariance_errors: tuple[Any, Any]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Told":
+        """From an outcome."""
+        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
+        return cls(
+            outcome.fitted,
+            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
+            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+        )
+
+    def errors(self) -> dict[str, Any]:
+        """The `standard_errors` of the estimate."""
+        parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
+        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
+
+
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
+    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    for number, asks in enumerate(plan.rounds, start=1):
+        position = run.at(f"{number} of {len(plan.rounds)}")(approach, position, typical, number, asks)
+        typical = math.sqrt(position.frame.dimension)
+    return position
+
+
+def debiased(
+    curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
+) -> Outcome:
+    """The outcome of a debiased release."""
+    n, d = curator.n_rows, preconditioner.dimension
+    enough = feasible(measured.records, d, purse.rho)
+    warnings = missing(measured.records, n) + scarce(enough)
+    if not measured.converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts = {
+        "whole_rows": measured.records,
+        "clip_radius": measured.radius,
+        "deviation": measured.deviation,
+        "expected_deviation": measured.expected,
+        "feasible": enough,
+        "predicted_ratio": {
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
+            "mean": measured.expected_mean / math.sqrt(d / measured.records),
+        },
+        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = standard_errors(measured, fitted, preconditioner.m)
+    return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def missing(records: float, n: int) -> list[str]:
+    """A warning if rows had to be left out."""
+    if records >= n:
+        return []
+    return [f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"]
+
+
+def scarce(enough: bool) -> list[str]:
+    """A warning if the run was below the line of feasibility."""
+    return [] if enough else ["too few private rows for this budget: the estimate may be noise"]

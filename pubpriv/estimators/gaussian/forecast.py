@@ -1,0 +1,118 @@
+"""What `estimate_gaussian` would ask, and how far its answers would be off; see `forecasts`."""
+
+import math
+from dataclasses import dataclass
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.gaussian import plan as learner_plan
+from pubpriv.estimators.gaussian.auto import TablePlan, compares, table_plan
+from pubpriv.estimators.gaussian.clipping import moment_constants
+from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
+from pubpriv.estimators.gaussian.errors import predicted_errors
+from pubpriv.estimators.gaussian.moments import loud_radius, quantile_question
+from pubpriv.estimators.gaussian.plan import LearnerPlan
+from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.gaussian.ranks import Whole
+from pubpriv.privacy.budgets import Budget, Purse
+
+
+@dataclass(frozen=True)
+class GaussianCase:
+    """`estimate_gaussian` by the learner.
+
+    Attributes:
+        layout: of the columns; awkward ones have a scale of their own.
+        m: public rows.
+        target: `auto`, `gaussian` or `moments`.
+    """
+
+    layout: Layout
+    m: int
+    target: str
+
+    @classmethod
+    def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
+        """From public rows, which are checked as the driver checks them."""
+        if target == "gaussian":
+            precondition(public)
+            return cls(plain_layout(len(public.columns), public.columns), len(public.rows), target)
+        return cls(examine(public, scale), len(public.rows), target)
+
+    @classmethod
+    def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
+        """For m public rows of d columns that nobody has seen: none is taken to be awkward."""
+        if m < d + 1:
+            raise InvalidInput(
+                f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
+                "or ask for fewer columns"
+            )
+        return cls(plain_layout(d), m, target)
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+        return self.layout.dimension
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Rounds, quantiles if the target takes them, and the last release."""
+        if self.target == "gaussian":
+            plan: LearnerPlan = learner_plan.make_plan(purse, n, self.d)
+        else:
+            plan = table_plan(purse, n, self.layout, self.target)
+        return Forecast(plan, self._errors(n, plan))
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """As the driver decides."""
+        return learner_plan.feasible(n, self.d, purse.rho)
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
+        """Of a Gaussian."""
+        law = "the error is that for Gaussian rows; tables with long tails have larger ones"
+        return (law, *self.layout.notes())
+
+    def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        d, m = self.d, self.m
+        if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
+            told = predicted_errors(plan, n, d)
+            noise = told["covariance_noise"], told["mean_noise"]
+            own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
+            bias = 0.0
+        else:
+            own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
+            noise, bias = self._table_noise(n, plan)
+        entries = math.sqrt(d * (d + 1) / 2)
+        public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
+        best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
+        parts = [*zip(own, noise, best, public, strict=True)]
+        return (
+            Predicted("covariance", RELATIVE, math.hypot(own[0], bias * math.sqrt(d)), *parts[0][1:]),
+            Predicted("mean", "Mahalanobis", *parts[1]),
+            Predicted(
+                "variance of a column",
+                "relative",
+                math.hypot(own[0] / entries, bias),
+                *(part / entries for part in parts[0][1:]),
+            ),
+            Predicted("mean of a column", OWN_SD, *(part / math.sqrt(d) for part in parts[1])),
+        )
+
+    def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:
+        """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
+        from scipy.stats import chi
+
+        d, final = self.d, plan.final
+        frame = Frame((0.0,) * d)
+        asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.reach)
+        radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
+        noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
+        moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
+        return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
+
+
+def plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
+    """d columns, none of them awkward as far as is known."""
+    names = columns or tuple(f"x{i}" for i in range(d))
+    return Layout(names, (0.0,) * d, tuple(range(d)), ())

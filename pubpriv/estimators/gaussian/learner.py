@@ -1,0 +1,296 @@
+"""The robust learner: rounds that bring the records to standard coordinates, then one exact joint release.
+
+Each round looks at the records through the map it has so far, w = F (x - c): a private median of |w| says how far
+out they are, and sum and second moment of the records clipped near there say where and in which shape. Noise is
+in proportion to the radius, so a round can only shrink what is too large by a constant factor, and eight rounds
+forgive public rows that are wrong by many orders of magnitude. The last release is debiased exactly for a
+Gaussian. Everything but `Curator.release` is post-processing.
+
+Source: ours; the numbers are in `benchmarks.learner`. The shape is that of CoinPress (Biswas, Dong, Kamath and Ullman
+2020), with a private radius, joint releases, noise like an orthogonal ensemble, and an inverse of the clipping.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian.clipping import mean_constants, median_norm_squared, moment_constants, unclip_variances
+from pubpriv.estimators.gaussian.plan import (
+    ROUND_MEAN,
+    WIDENING,
+    final_radius,
+    final_theta,
+    joint_question,
+    radius_question,
+)
+from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import step
+
+LEAST_VARIANCE = 0.02
+"""Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
+
+FAR = 0.5
+"""The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
+
+UNEXPECTED, HARMLESS = 4.0, 0.1
+"""... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
+that the inverse of the clipping takes care of it."""
+
+MISSED = 4.0
+"""Rows count as incomplete if the released count is short of n by so many of its noise sds."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Position:
+    """What the rounds have learnt so far.
+
+    Attributes:
+        frame: the map to w, where the records should be standard.
+        records: rows without missing or infinite values, as far as is known.
+        accuracy: Frobenius distance from I that sampling and noise in the last round leave to the covariance of w.
+    """
+
+    frame: Frame
+    records: float
+    accuracy: float = 0.0
+
+
+@public_value
+@dataclass(frozen=True)
+class Measured:
+    """The final release in its coordinates w = F (x - c), debiased, before public rows are pooled in.
+
+    Attributes:
+        frame: the map to w.
+        mean: of w, (d,).
+        covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
+        records: rows without missing or infinite values: n, or the released count where it is clearly less.
+        radius: clip radius.
+        mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
+        moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
+        deviation: Frobenius distance of the linearly debiased second moment from I.
+        expected: what sampling and noise of this release make of that distance if w is standard.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+        expected_mean: what they make of the length of `mean`.
+    """
+
+    frame: Frame
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    records: float
+    radius: float
+    mean_sd: float
+    moment_sd: float
+    deviation: float
+    expected: float
+    accuracy: float
+    expected_mean: float
+
+    @property
+    def converged(self) -> bool:
+        """The records were in standard coordinates when they were measured, as far as the release can tell."""
+        root = math.sqrt(len(self.mean))
+        expected = math.hypot(self.expected, self.accuracy)
+        return self.deviation <= min(FAR * root, max(UNEXPECTED * expected, HARMLESS * root))
+
+
+@public_value
+@dataclass(frozen=True)
+class Fitted:
+    """The estimate in the table's units, and the weights of the public rows in its mean and covariance."""
+
+    mean: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    mean_weight: float = 0.0
+    covariance_weight: float = 0.0
+
+    @classmethod
+    def of(
+        cls, mean: np.ndarray, covariance: np.ndarray, mean_weight: float = 0.0, covariance_weight: float = 0.0
+    ) -> "Fitted":
+        """From arrays (d,) and (d, d); the covariance is made symmetric to the last bit."""
+        even = (covariance + covariance.T) / 2
+        return cls(tuple(mean.tolist()), _rows(even), mean_weight, covariance_weight)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
+
+    frame: Frame
+    records: float
+    radius: float
+    mean: np.ndarray
+    second: np.ndarray
+    mean_sd: float
+    moment_sd: float
+
+
+def start(preconditioner: Preconditioner, n: int) -> Position:
+    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
+    center, whitening, _ = preconditioner.arrays
+    return Position(Frame.of(center, whitening), n)
+
+
+def typical_radius(preconditioner: Preconditioner) -> float:
+    """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
+    from scipy.special import fdtri
+
+    d, m = preconditioner.dimension, preconditioner.m
+    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
+
+
+@step(title="approach", private=True)
+def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
+    """One round: a map under which the records are closer to standard.
+
+    Args:
+        curator: the run.
+        position: where the rounds stand.
+        typical: where the median of |w| is expected.
+        number: of the round, from 1.
+        asks: for the radius and for the moments.
+
+    Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
+    """
+    half = position.records / 2
+    found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
+    median = float(found.values["quantile"][0])
+    moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
+    # in units in which the records' median norm is a standard Gaussian's
+    unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
+    accuracy = expected_covariance_error(
+        moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
+    )
+    return Position(_moved(moments, median), moments.records, accuracy)
+
+
+@step(title="final release", private=True)
+def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
+    """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    d = position.frame.dimension
+    told = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    n = told.records
+    slope, law = mean_constants(d, told.radius).slope, moment_constants(d, told.radius)
+    level = float(np.trace(told.second)) / d
+    scale_off, shape_off = (level - law.level) / law.trace, (told.second - level * np.eye(d)) / law.shape
+    mean = told.mean / slope
+    values, vectors = np.linalg.eigh(told.second)
+    unclipped = unclip_variances(values, told.radius, LEAST_VARIANCE / 2)
+    spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
+    return Measured(
+        frame=told.frame,
+        mean=tuple(mean.tolist()),
+        covariance=_rows(floored(spread, LEAST_VARIANCE)),
+        records=told.records,
+        radius=told.radius,
+        mean_sd=told.mean_sd,
+        moment_sd=told.moment_sd,
+        deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
+        expected=expected_covariance_error(n, d, told.radius, told.moment_sd),
+        accuracy=position.accuracy,
+        expected_mean=expected_mean_error(n, d, told.radius, told.mean_sd),
+    )
+
+
+def expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
+    """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
+    law = moment_constants(d, radius)
+    shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
+    return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
+
+
+def expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
+    """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
+    law = mean_constants(d, radius)
+    return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
+
+
+@step(title="pool with public rows")
+def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
+    """The final release with public rows pooled in, in the table's units; post-processing, free.
+
+    Positive-part James-Stein: public rows weigh what their own variance earns them, or less where they are further
+    from the release than sampling explains, down to nothing for public rows of another law.
+    """
+    d, m = preconditioner.dimension, preconditioner.m
+    center, matrix = measured.frame.dense()
+    colour = np.linalg.inv(matrix)
+    public_center, _, public_colour = preconditioner.arrays
+    mean, spread = np.array(measured.mean), np.array(measured.covariance)
+    values, vectors = np.linalg.eigh(spread)
+    root = (vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    whitening = (vectors / np.sqrt(np.maximum(values, LEAST_VARIANCE))) @ vectors.T
+    # covariance of the public rows and shift of their mean, where the private rows are standard
+    shape = whitening @ matrix @ public_colour
+    shape = shape @ shape.T
+    weight = _weight(measured.expected**2, d * (d + 1) / (m - 1), float(((shape - np.eye(d)) ** 2).sum()))
+    pooled = root @ ((1 - weight) * np.eye(d) + weight * shape) @ root.T
+    shift = matrix @ (public_center - center) - mean
+    mean_weight = _weight(measured.expected_mean**2, d / m, float(((whitening @ shift) ** 2).sum()))
+    moved = center + colour @ (mean + mean_weight * shift)
+    return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
+
+
+def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:
+    """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
+    answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
+    noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
+    count, sd = float(answer.values["count"][0]), noise["count"]
+    whole = curator.n_rows if count > curator.n_rows - MISSED * sd else max(count, MISSED * sd)
+    return Moments(
+        answer.question.frames[0],
+        whole,
+        answer.question.radii[0],
+        answer.values["sum"][0] / whole,
+        answer.values["moment"][0] / whole,
+        noise["sum"] / whole,
+        noise["moment"] / whole,
+    )
+
+
+def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
+    """The symmetric `matrix` with eigenvalues of at least `floor`."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def _moved(told: Moments, median: float) -> Frame:
+    """The map that undoes what a round has seen; noise is never taken for shape."""
+    d = len(told.mean)
+    # the mean moves by what stands out of its noise (James-Stein)
+    length = float(told.mean @ told.mean)
+    mean = told.mean * max(0.0, 1 - d * told.mean_sd**2 / length)
+    values, vectors = np.linalg.eigh(told.second - np.outer(mean, mean))
+    edge = told.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
+    if edge > median**2:
+        variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
+    else:
+        unclipped = unclip_variances(values, told.radius, edge / 1000)
+        unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
+        variances = np.maximum(np.where(values > 0, unclipped, values), edge)
+        variances = np.minimum(variances, 4 * max(median, told.radius) ** 2)
+    center, matrix = told.frame.dense()
+    seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
+    step = np.zeros(len(center))
+    step[seen] = np.linalg.solve(matrix[:, seen], mean)
+    return Frame.of(center + step, (vectors / np.sqrt(variances)) @ vectors.T @ matrix)
+
+
+def _weight(own: float, other: float, distance: float) -> float:
+    """Weight of the other estimate: `own` and `other` are expected squared errors, `distance` the squared distance."""
+    return own / (own + max(other, distance - own))
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))

@@ -1,0 +1,195 @@
+"""What a run of `estimate_gaussian` will ask and what each question may cost, fixed before a private row is read.
+
+The driver executes this object; pricing a run without running it is this object too. Source of the shares:
+measured, see `benchmarks.learner`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.questions import Bisection, LiftedGram
+from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
+from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.gaussian.clipping import best_moment_radius
+from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
+from pubpriv.privacy.budgets import Budget, Purse
+
+ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
+"""Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
+
+LEAST_ROUNDS, AMPLE = Fraction(1, 4), 6.0
+"""With rows to spare the rounds need less, down to `LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+`AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
+below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
+
+WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
+
+ROUND_MEAN = Fraction(3, 10)
+"""Relative weight theta of the mean beside the second moment in a round's joint release."""
+
+SEARCH = Fraction(3, 1000)
+"""Share of the whole budget that the search of a round's radius takes ..."""
+
+SEARCH_RANK = 240
+"""... or this over n^2, as rho, where that is more; a quarter of the round at most."""
+
+REACH = 1e9
+"""A radius is looked for within this factor of its typical value, both ways."""
+
+TOLERANCE = 0.06
+"""Width of a cell of that search, in the logarithm."""
+
+SEARCH_STEPS = math.ceil(math.log2(2 * math.log(REACH) / TOLERANCE))
+
+SLOPE, LEAST = 10.0, 150.0
+"""A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
+
+
+@public_value
+@dataclass(frozen=True)
+class LearnerPlan(Plan):
+    """Questions of the learner.
+
+    Attributes:
+        rounds: each asks for a radius and for moments; none if no column is whitened.
+        final: the last release.
+    """
+
+    rounds: tuple[tuple[Ask, Ask], ...]
+    final: Ask
+
+
+def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
+    """Shares of the learner's questions, in order, summing to one.
+
+    Args:
+        n: private rows.
+        d: columns.
+        rho: of the learner, mu^2 / 2.
+    """
+    spare = Fraction((AMPLE * needed(d) / n) ** 2 / rho).limit_denominator(1000)
+    scale = min(Fraction(1), max(LEAST_ROUNDS, spare))
+    search = max(scale * SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
+    shares: dict[str, Fraction] = {}
+    for number, most in enumerate(ROUND_SHARES, start=1):
+        share = scale * most
+        shares[f"round-{number}/radius"] = radius = min(share / 4, search)
+        shares[f"round-{number}/moments"] = share - radius
+    return shares | {"final": 1 - scale * sum(ROUND_SHARES, Fraction(0))}
+
+
+def make_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
+    """The learner's plan on n rows of d columns."""
+    shares = learner_shares(n, d, purse.rho)
+    frame = Frame((0.0,) * d)
+    blanks = round_blanks(frame) | {"final": blank_joint(frame, final_theta(d))}
+    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
+
+
+def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
+    """The asks of the rounds, by the names that `learner_shares` gives them."""
+    numbers = range(1, len(ROUND_SHARES) + 1)
+    return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
+
+
+def round_blanks(frame: Frame) -> dict[str, Blank]:
+    """What makes the questions of the rounds, about nothing in a frame of that shape."""
+    blanks: dict[str, Blank] = {}
+    for number in range(1, len(ROUND_SHARES) + 1):
+        blanks[f"round-{number}/radius"] = blank_radius(frame)
+        blanks[f"round-{number}/moments"] = blank_joint(frame, ROUND_MEAN)
+    return blanks
+
+
+def blank_radius(frame: Frame) -> Blank:
+    """A `radius_question` about nothing."""
+    return lambda ask: radius_question(frame, 1.0, 0.0, ask)
+
+
+def blank_joint(frame: Frame, theta: Fraction) -> Blank:
+    """A `joint_question` about nothing."""
+    return lambda ask: joint_question(frame, 1.0, theta, ask)
+
+
+def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
+    """The question for the radius that `rank` records do not exceed, within `REACH` of `typical`."""
+    noise = Bisection.noise_for(SEARCH_STEPS, ask.price)
+    return Bisection(frame, typical / REACH, typical * REACH, SEARCH_STEPS, rank, noise, logarithmic=True)
+
+
+def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
+    """Count, sum and second moment of clipped records in one release.
+
+    With weights wS^2 = theta R^2 wM^2 and no count the squared distance is 2 wM^2 R^4 (1 + theta / 2)^2, which the
+    noise of the moment solves for; rounding the sum's noise up only lowers the price. A count of the records that are
+    whole is free: at wN = wS^2 / (2 wM) it costs what the worst case without it, wS^4 / (2 wM^2), has paid already,
+    and rounding its noise up moves the one into the other.
+
+    Args:
+        frame: the map to w.
+        radius: clip radius.
+        theta: weight of the sum beside the moment: its noise is that of the moment over sqrt(theta) radius.
+        ask: the price.
+    """
+    moment = noise_for(ask.price / (2 * GRID**4 * (1 + theta / 2) ** 2), 1)
+    total = noise_for(theta * GRID**2 / moment**2, SUM_FACTOR)
+    squared = Fraction(SUM_FACTOR, total) ** 2
+    count = noise_for(squared**2 * moment**2 / 4, COUNT_FACTOR)
+    return LiftedGram(Everything(), (frame,), (radius,), (count, total, moment))
+
+
+def final_theta(d: int) -> Fraction:
+    """Weight of the mean in the final release: the one that adds least to the Kullback-Leibler error.
+
+    Minimises (1 + theta / 2)^2 (Q + 1 / theta), Q = d (d + 1) / 4, at a radius of sqrt(d): about 2 / d.
+    """
+    q = d * (d + 1) / 4
+    return Fraction((math.sqrt(0.25 + 4 * q) - 0.5) / (2 * q)).limit_denominator(1 << 20)
+
+
+def final_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
+    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
+
+
+def needed(d: int) -> float:
+    """Least n sqrt(rho) at which the learner is known to converge."""
+    return max(SLOPE * d * math.sqrt(d), LEAST)
+
+
+def feasible(n: float, d: int, rho: float) -> bool:
+    """Whether n rows and this rho reach the line."""
+    return bool(n * math.sqrt(rho) >= needed(d))
+
+
+def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
+    """Refuse a run that would spend its budget and learn nothing.
+
+    Raises:
+        InvalidInput: n sqrt(rho) is below `needed`, with the n or the budget that would do.
+    """
+    if feasible(n, d, purse.rho):
+        return
+    rows = math.ceil(needed(d) / math.sqrt(purse.rho))
+    raise InvalidInput(
+        f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
+        f"About {rows} rows would do, or a budget of {_enough(n, d, allotment)}, or fewer columns; force the "
+        "run to try anyway"
+    )
+
+
+def _enough(n: int, d: int, allotment: Budget) -> str:
+    """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
+    return allotment.written(_up(allotment.size_worth((needed(d) / n) ** 2)))
+
+
+def _up(value: float) -> str:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit) * unit:.3g}"

@@ -1,0 +1,147 @@
+"""Precondition: what m >= d + 1 public rows say of location and shape, so that nothing later depends on units.
+
+Source: Bie, Kamath and Singhal 2022, algorithm 1, with the singular value decomposition of the centred public
+rows in the place of their covariance: squaring would lose half of the digits. Every estimator works in
+y = whitening (x - center), where the public rows have mean 0 and covariance I exactly, so a column's unit, a mean
+of a million standard deviations or a condition number of 1e8 make no difference to it.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.steps import step
+
+RESOLUTION = float(np.finfo(np.float64).eps)
+"""Relative spacing of the numbers of a table."""
+
+TRUSTED = 64.0
+"""A public spread counts if it is so many times what rounding the cells could make of nothing."""
+
+DEGENERATE = 1e-12
+"""Least singular value of standardised public rows, relative to the largest."""
+
+SAME = 0.95
+"""A column is nearly constant if this share of the public rows has one and the same value in it."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Preconditioner:
+    """y = whitening (x - center); x = center + colour y.
+
+    Attributes:
+        center: public mean, in the table's units.
+        whitening: (d, d).
+        colour: its inverse, (d, d).
+        m: public rows.
+        notes: what a reader should know of the public rows.
+    """
+
+    center: tuple[float, ...]
+    whitening: tuple[tuple[float, ...], ...]
+    colour: tuple[tuple[float, ...], ...]
+    m: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(center (d,), whitening (d, d), colour (d, d))."""
+        return np.array(self.center), np.array(self.whitening), np.array(self.colour)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return len(self.center)
+
+
+def check_rows(m: int, d: int) -> None:
+    """Refuse fewer public rows than a covariance takes.
+
+    Raises:
+        InvalidInput: m < d + 1.
+    """
+    if m < d + 1:
+        raise InvalidInput(
+            f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
+            "or ask for fewer columns"
+        )
+
+
+@step(title="precondition")
+def precondition(public: PublicTable) -> Preconditioner:
+    """Center and whitening of public rows (m, d).
+
+    Columns are brought to their own standard deviation before the decomposition, so that a small column keeps its
+    digits beside a large one.
+
+    Raises:
+        InvalidInput: fewer than d + 1 rows; a column that is constant, nearly constant, a linear combination of
+            others, or too large for a covariance.
+    """
+    rows = public.rows
+    m, d = rows.shape
+    check_rows(m, d)
+    center, scale = _spread(public)
+    centred = (rows - center) / scale
+    _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+    rounding = TRUSTED * RESOLUTION * float(np.max(np.abs(rows).max(axis=0) / scale)) * math.sqrt(m)
+    if singular[-1] <= max(DEGENERATE * singular[0], rounding):
+        raise InvalidInput(
+            f"the public rows do not span all {d} columns: {_named(public, directions[-1])} can be computed from the "
+            "other columns there. Leave one of them out, or give public rows in which they vary on their own"
+        )
+    root = singular[:, None] / math.sqrt(m - 1)
+    whitening = directions / root / scale
+    colour = scale[:, None] * (directions * root).T
+    notes = [f"{public.dropped} public rows with a missing or infinite value were left out"] if public.dropped else []
+    return Preconditioner(tuple(center.tolist()), _rows(whitening), _rows(colour), m, tuple(notes))
+
+
+def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, standard deviation) of each column, or a clear error that names those that have none to speak of."""
+    rows = public.rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = rows.mean(axis=0)
+        center = center + (rows - center).mean(axis=0)  # the mean of large values is itself rounded
+        widest = np.abs(rows - center).max(axis=0)
+        unit = np.where(widest > 0, widest, 1.0)
+        scale = unit * np.sqrt((((rows - center) / unit) ** 2).sum(axis=0) / (len(rows) - 1))
+        wild = ~np.isfinite(scale**2 * len(rows)) | ((scale > 0) & (scale**2 < np.finfo(np.float64).tiny))
+    if wild.any():
+        raise InvalidInput(
+            f"the public values of {_list(public, wild)} are too large or too small for a covariance: use other units"
+        )
+    constant = scale <= TRUSTED * RESOLUTION * np.abs(rows).max(axis=0)
+    if constant.any():
+        raise InvalidInput(
+            f"{_list(public, constant)} has the same value in every public row, so its scale is not known: "
+            "leave it out, or give public rows in which it varies"
+        )
+    nearly = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T]) >= SAME * len(rows)
+    if nearly.any():
+        raise InvalidInput(
+            f"{_list(public, nearly)} has one and the same value in at least {SAME:.0%} of the public rows, so its "
+            "scale cannot be told from them: leave it out, or give public rows in which it varies"
+        )
+    return center, scale
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def _list(public: PublicTable, wanted: np.ndarray) -> str:
+    """`column a` or `each of the columns a, b`."""
+    names = [name for name, chosen in zip(public.columns, wanted, strict=True) if chosen]
+    return f"column {names[0]}" if len(names) == 1 else f"each of the columns {', '.join(names)}"
+
+
+def _named(public: PublicTable, direction: np.ndarray) -> str:
+    """Columns that take part in the direction along which there is no spread."""
+    part = np.abs(direction) >= 0.05 * np.abs(direction).max()
+    return " and ".join(name for name, chosen in zip(public.columns, part, strict=True) if chosen)

@@ -1,0 +1,54 @@
+"""Ranks near the top of n rows: how close to it noise lets a private quantile be asked for."""
+
+from dataclasses import dataclass
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions import Counts
+from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.data.regions import Everything
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import step
+
+MARGIN, LEAST_MARGIN = 3.5, 20.0
+"""A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
+it beyond the records."""
+
+DOUBT = 2.0
+"""Sds of the count of whole rows within which no row is taken to be missing, and which the margin allows for."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Whole:
+    """How many rows have no missing or infinite value.
+
+    Attributes:
+        records: n, or the released count where it is clearly less.
+        sd: of the noise in that count.
+    """
+
+    records: float
+    sd: float
+
+
+def count_question(ask: Ask) -> Counts:
+    """How many rows have finite cells throughout."""
+    return Counts.priced(Everything(), ask.price)
+
+
+@step(title="count of whole rows", private=True)
+def count_rows(curator: Curator, ask: Ask) -> Whole:
+    """How many rows count: ranks near the top must not ask for more than there are.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(count_question(ask), ask.label)
+    count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
+    return Whole(float(curator.n_rows) if count > curator.n_rows - DOUBT * sd else max(count, 2.0), sd)
+
+
+def high_rank(noise_scale: int, whole: Whole) -> float:
+    """A rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, and n / 2 at least."""
+    margin = max(MARGIN * noise_scale / COUNT_FACTOR, LEAST_MARGIN) + DOUBT * whole.sd
+    return max(whole.records - margin, whole.records / 2)

@@ -1,0 +1,230 @@
+"""A run from files to a released estimate: what all estimators share, with or without an orchestrator."""
+
+import os
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv.curator import Curator
+from pubpriv.data import cluster, stores
+from pubpriv.data.columns import parse_columns
+from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.ingest import ingest_private, ingest_public
+from pubpriv.estimators.settings import Settings
+from pubpriv.estimators.steps import ONLY, Runner, Step, plain, watcher
+from pubpriv.places import canonical, sharing
+from pubpriv.privacy.budgets import Budget, parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.urls import VARIABLE, understand
+from pubpriv.privacy.ledger.views import NamedTable
+from pubpriv.released.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What tables are held against before a run: steps of whoever knows schemas.
+
+    Attributes:
+        public: gives the public table back, or refuses it.
+        private: gives the handle back, or refuses what it declares.
+    """
+
+    public: Step[[PublicTable], PublicTable]
+    private: Step[[PrivateTable, tuple[str, ...]], PrivateTable]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run in names and numbers.
+
+    Attributes:
+        estimator: what is estimated.
+        private: private Parquet table: file, folder or glob.
+        public: public table, Parquet or CSV.
+        columns: columns or expressions; None: the numeric columns of the public table.
+        budget: allotment of the run, as text.
+        dataset: name in the ledger.
+        ledger: URL of the ledger.
+        release_id: name of the run.
+        settings: of the estimator.
+        dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
+    """
+
+    estimator: Estimator
+    private: str
+    public: str
+    columns: tuple[str, ...] | None
+    budget: str
+    dataset: str
+    ledger: str
+    release_id: str
+    settings: Settings
+    dask: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Estimator,
+        private: str,
+        public: str,
+        columns: tuple[str, ...] | None,
+        budget: str,
+        dataset: str,
+        ledger: str,
+        release_id: str,
+        *,
+        dask: str | None = None,
+        **settings: Any,
+    ) -> "Job":
+        """With settings by name; those that are not given are at their defaults."""
+        made = estimator.settings(**settings)
+        return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
+
+    def public_files(self) -> tuple[str, ...]:
+        """What is read as public: none of it may be private."""
+        return self.public, *self.estimator.checks.files(self.settings)
+
+    def inputs(self) -> tuple[str, ...]:
+        """Files that a model must not overwrite."""
+        return self.private, self.ledger.removeprefix("sqlite:///"), *self.public_files()
+
+    def checked(self, public: PublicTable) -> PublicTable:
+        """Public rows that fit the settings; see `Checks`."""
+        return self.estimator.checks.public(self.settings, public)
+
+    def advice(self, public: PublicTable) -> tuple[str, ...]:
+        """What to say of public rows that will do, but not well; see `Checks`."""
+        return self.estimator.checks.advice(self.settings, public)
+
+    def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
+        """Refuse a run that is known beforehand to be too small; see `Checks`."""
+        self.estimator.checks.size(self.settings, public, n_private, budget)
+
+    def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
+        """What the job is for, in a run that is open."""
+        return self.estimator.driver(self.settings, public, curator, runner)
+
+
+def admit(job: Job) -> tuple[str, ...]:
+    """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
+
+    Returns:
+        What to tell before anything is read.
+
+    Raises:
+        InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.
+        SpecMismatch: a private table that the dataset does not declare.
+    """
+    with Ledger.open(job.ledger, create=False) as ledger:
+        return _admitted(job, ledger)
+
+
+def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
+    """`admit` with an open ledger: public files first, for a private one must not pass for them."""
+    private = canonical(job.private)
+    ledger.refuse_private(*job.public_files())
+    _refuse_shared(private, *job.public_files())
+    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
+        return ()
+    bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
+    return (f"{bound}; {job.public} is read, and shown, as public",)
+
+
+def run_job(
+    job: Job, validation: Validation | None = None, runner: Runner = plain, executor: Executor | None = None
+) -> Estimate:
+    """Admit, ingest, check, hold, estimate, close.
+
+    Everything that can be wrong with the input is found before the run is opened. A run that fails after its
+    first charge stays open, and running the job again resumes it.
+
+    Args:
+        job: what to run.
+        validation: of its tables; None: none beside what the estimate needs.
+        runner: who runs the steps.
+        executor: where blocks are scanned; default: the job's cluster, or threads.
+
+    Raises:
+        PubPrivError: see `Curator` and the estimator.
+    """
+    budget = parse_budget(job.budget)
+    executor = executor or _cluster(job)
+    watch = watcher.get()
+    runner = watch(runner) if watch else runner
+    with Ledger.open(job.ledger, create=False) as ledger:
+        _admitted(job, ledger)
+        public, private = _ingested(job, validation, runner, budget, ledger)
+        with Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator:
+            return job.estimate(public, curator, runner)
+
+
+def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]:
+    """All that can be wrong with the input, found without opening the run. Raises as `run_job` does.
+
+    Returns:
+        What to warn of before anything is spent.
+    """
+    budget = parse_budget(job.budget)
+    with Ledger.open(job.ledger, create=False) as ledger:
+        _admitted(job, ledger)
+        public, _ = _ingested(job, validation, plain, budget, ledger)
+    return job.advice(public)
+
+
+def _cluster(job: Job) -> Executor | None:
+    """The cluster that was asked for, found and looked at before anything is paid."""
+    address = job.dask or os.environ.get(cluster.VARIABLE)
+    if not address:
+        return None
+    found = cluster.Cluster(address)
+    found.check()
+    return found
+
+
+def _ingested(
+    job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
+) -> tuple[PublicTable, PrivateTable]:
+    public: PublicTable = runner(ingest_public, ONLY, job.public, stores.content_hash(job.public), job.columns)
+    if validation is not None:
+        public = runner(validation.public, ONLY, public)
+    public = job.checked(public)
+    private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
+    if validation is not None:
+        private = runner(validation.private, ONLY, private, public.columns)
+    begun = ledger.run(job.dataset, job.release_id).begun()
+    job.check_size(public, private.n_rows if begun is None else begun[1], budget)
+    return public, private
+
+
+def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:
+    """Refuse to read a private table as public rows, where no run is opened.
+
+    Args:
+        path: of public rows; it is not opened.
+        ledger: URL; None: that of `PUBPRIV_LEDGER`, if it is set and the ledger is there.
+        private: a private table that is named beside it.
+
+    Raises:
+        InvalidInput: they share files, or could, or it shares some with a private table that the ledger knows.
+    """
+    if private is not None:
+        _refuse_shared(canonical(private), path)
+    url = ledger or os.environ.get(VARIABLE)
+    if not url:
+        return
+    address = understand(url)
+    if ledger is None and address.path is not None and not address.path.exists():
+        return  # it will be made
+    with Ledger.open(url, create=False) as books:
+        books.refuse_private(path)
+
+
+def _refuse_shared(private: str, *public: str) -> None:
+    """Refuse public files of which one could be a file of the private table of this canonical name."""
+    shared = sharing(private)
+    for path in public:
+        if shared(canonical(path)):
+            raise InvalidInput(f"the public table {path} is part of the private table: rows cannot be both")

@@ -1,0 +1,93 @@
+"""The mean of a private table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.estimators.estimator import Checks, Estimator
+from pubpriv.estimators.gaussian.settings import GaussianSettings
+from pubpriv.estimators.mean.settings import WORDS, MeanSettings
+from pubpriv.estimators.settings import chosen
+
+if TYPE_CHECKING:
+    from pubpriv.curator import Curator
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.steps import Runner
+    from pubpriv.privacy.budgets import Budget
+    from pubpriv.released.kinds import MeanEstimate
+
+
+def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runner: Runner) -> MeanEstimate:
+    from pubpriv.estimators.mean.pipeline import estimate_mean
+
+    given = chosen(settings) | {"covariance": _covariance(settings, public)}
+    return estimate_mean(public, curator, **given, runner=runner)
+
+
+def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.forecasts import Size
+    from pubpriv.estimators.mean.forecast import MeanCase
+
+    del settings  # planned is the default method
+    if isinstance(public, Size):
+        return MeanCase(public.d, public.m)
+    return MeanCase(len(public.columns), len(public.rows))
+
+
+def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
+    from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean.pipeline import check_two_step, checked_mean
+
+    if settings.covariance == "unknown":
+        check_two_step(settings.method)
+        return GAUSSIAN.checks.public(_both(settings), public)
+    covariance = _covariance(settings, public)
+    return checked_mean(public, public.columns, covariance, settings.method, settings.rounds)[0]
+
+
+def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
+    """Refuse a run that would tell little more than the public rows do, unless it is forced."""
+    from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean.pipeline import check_feasible
+    from pubpriv.privacy.budgets import purse_of
+
+    if settings.covariance == "unknown":
+        GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
+    elif settings.method == "two-step" and not settings.force:
+        m, d = public.rows.shape
+        check_feasible(n_private, d, m, purse_of(budget))
+
+
+def _files(settings: MeanSettings) -> tuple[str, ...]:
+    return () if settings.covariance in WORDS else (settings.covariance,)
+
+
+def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
+    from pubpriv.estimators.mean.known_covariance import read_covariance
+
+    word = settings.covariance in WORDS
+    return settings.covariance if word else read_covariance(settings.covariance, public.columns)
+
+
+def _both(settings: MeanSettings) -> GaussianSettings:
+    """Those of the run that learns the covariance too."""
+    return GaussianSettings(force=settings.force)
+
+
+MEAN = Estimator(
+    name="mean",
+    title="The mean of a private table",
+    help="The mean, under differential privacy; one public row is enough where the covariance is known.",
+    walk="Estimate the mean of a private table with the help of a public one.\n\n"
+    "Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo "
+    "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
+    "covariance that is unknown is learnt as `estimate-gaussian` does.",
+    plan_help="Of `fit mean` where the covariance is known; the error is that of a column's mean, in its standard "
+    "deviations.\n\nWhere the covariance is unknown, `plan gaussian` is the plan.",
+    settings=MeanSettings,
+    driver=_driver,
+    case=_case,
+    checks=Checks(_checked, _check_size, files=_files),
+    makes="mean",
+)

@@ -1,0 +1,143 @@
+"""Published estimators of a mean, to measure against: clip-and-noise and CoinPress, each with a public row or without.
+
+Sources: Bie, Kamath and Singhal 2022, Lemma B.1 (1), Theorem 2.3 and Appendix D; Biswas, Dong, Kamath and Ullman
+2020 (CoinPress), `multivariate_mean_iterative` of its authors' code, whose constants are kept: tail probability 0.01
+and 3 in the place of sqrt(log(2 / beta)). With public rows CoinPress starts from the ball around their mean that Claim
+2.1 gives; the authors' script of Appendix D sizes that ball by n where the claim says d, which only widens it.
+
+Neither debiases, and both price each round as a Gaussian mechanism of sensitivity 2 radius / n.
+"""
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mean.known_covariance import KnownCovariance
+from pubpriv.estimators.mean.plan import blank_sum
+from pubpriv.estimators.mean.settings import MOST_ROUNDS
+from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
+from pubpriv.estimators.plans import Plan, split_purse
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Purse
+
+TAIL = 0.01
+"""Failure probability of each bound, as in the authors' code."""
+
+LAST = Fraction(3, 4)
+"""Share of CoinPress's last round; the others divide the rest evenly."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a method makes of the answers.
+
+    Attributes:
+        center: the estimate, in the data's own units.
+        sampling, privacy: standard deviations of one whitened coordinate.
+        warnings: why the estimate is to be mistrusted; empty if it is not.
+        diagnostics: public facts.
+    """
+
+    center: tuple[float, ...]
+    sampling: float
+    privacy: float
+    warnings: tuple[str, ...] = ()
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a method starts, and CoinPress's settings.
+
+    Attributes:
+        public: mean of the public rows.
+        rounds: t.
+        center, radius: the ball that holds the mean, in the data's units and in standard deviations; None: from
+            public rows.
+    """
+
+    public: tuple[float, ...]
+    rounds: int = 2
+    center: tuple[float, ...] | None = None
+    radius: float | None = None
+
+    @classmethod
+    def of(cls, public: tuple[float, ...], rounds: int, ball: tuple[Any, float] | None) -> "Options":
+        """Checked.
+
+        Raises:
+            InvalidInput: rounds or a ball that make no sense.
+        """
+        if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= MOST_ROUNDS:
+            raise InvalidInput(f"rounds must be a whole number from 1 to {MOST_ROUNDS}, not {rounds!r}")
+        if ball is None:
+            return cls(public, int(rounds))
+        try:
+            center, radius = np.asarray(ball[0], dtype=float), float(ball[1])
+        except (TypeError, ValueError, IndexError):
+            center, radius = np.empty(0), -1.0
+        if center.shape != (len(public),) or not np.isfinite(center).all() or not 0 < radius < math.inf:
+            raise InvalidInput(f"ball must be (centre of {len(public)} finite numbers, positive radius)")
+        return cls(public, int(rounds), tuple(center.tolist()), radius)
+
+    def configuration(self) -> dict[str, Any]:
+        """For the run: settings that shape the questions."""
+        ball = None if self.center is None else [list(self.center), self.radius]
+        return {"rounds": self.rounds, "ball": ball}
+
+
+def tail_bound(d: int, beta: float) -> float:
+    """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
+    log = math.log(1 / beta)
+    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
+
+
+def public_radius(d: int, m: int) -> float:
+    """Radius of the ball around the mean of m public rows that holds mu but for probability `TAIL`."""
+    return tail_bound(d, TAIL) / math.sqrt(m)
+
+
+def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+    """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
+    n, d = run.curator.n_rows, len(rows.columns)
+    radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
+    plan = _planned(purse, {"step-1": Fraction(1)}, d)
+    run.curator.rehearse(plan.questions)
+    answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
+    center = np.array(answer.center) + known.colour(np.array(answer.move))
+    return Found(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
+
+
+def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+    """CoinPress: a ball that holds mu, made smaller `rounds` times."""
+    n, d = run.curator.n_rows, len(rows.columns)
+    radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
+    center = options.public if options.center is None else options.center
+    plan = _planned(purse, coinpress_shares(options.rounds), d)
+    run.curator.rehearse(plan.questions)
+    gamma, radii = tail_bound(d, TAIL), []
+    answers: list[ClippedMean] = []
+    for number, ask in enumerate(plan.asks, start=1):
+        clip = min(math.sqrt(radius * radius + 6 * radius + gamma * gamma), radius + gamma)
+        answer = run.at(f"{number} of {options.rounds}", *answers[-1:])(clipped_mean, known, center, clip, ask)
+        answers.append(answer)
+        center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
+        radius = math.sqrt(1 / n + answer.noise**2) * gamma
+        radii.append(clip)
+    return Found(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+
+
+def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
+    blank = blank_sum(d)
+    return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
+
+
+def coinpress_shares(rounds: int) -> dict[str, Fraction]:
+    """Shares of the rounds, as in Appendix D at two: 1/4 and 3/4."""
+    early = {f"round-{number}": (1 - LAST) / (rounds - 1) for number in range(1, rounds)}
+    return early | {f"round-{rounds}": LAST if rounds > 1 else Fraction(1)}

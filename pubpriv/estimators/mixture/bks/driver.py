@@ -1,0 +1,180 @@
+"""Algorithms 7 and 10: groups first, by private or by public queries, then every group's Gaussian and weight."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, least_private
+from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
+from pubpriv.estimators.mixture.bks.plan import BksPlan, count_sd, make_plan
+from pubpriv.estimators.mixture.bks.requirement import requirement
+from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
+from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
+from pubpriv.estimators.mixture.plan import UNTRUSTED
+from pubpriv.estimators.mixture.public_model import public_model
+from pubpriv.estimators.mixture.scaling import Scaling, precondition
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.steps import Execution
+from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.law import Mixture
+
+UNEQUAL = 30.0
+"""Column scales further apart than this are worth a warning: balls measure all columns alike."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a run.
+
+    Attributes:
+        mixture: in standard coordinates.
+        last: the round that measured it; None: the groups were not found, and it is the public model.
+        scaling: of the standard coordinates.
+        complete: k groups were found, and each holds enough private rows.
+        diagnostics: public facts and released answers.
+    """
+
+    mixture: Mixture
+    last: Round | None
+    scaling: Scaling
+    complete: bool
+    diagnostics: dict[str, Any]
+
+
+def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget) -> Outcome:
+    """A mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
+
+    Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
+    what the theorem asks for; what was not charged by then stays in the run.
+
+    Args:
+        rows: public rows.
+        run: begun.
+        settings: method, constants, k and smallest weight.
+        purse: the method's share.
+        budget: whose kind, epsilon and delta the theorem is told for.
+
+    Raises:
+        InvalidInput, BudgetExceeded: before the first charge.
+        PrivateStepFailed: after a charge.
+
+    Privacy: at most the sum of the plan's prices, all Gaussian.
+    """
+    curator = run.curator
+    standard = run(precondition, rows)
+    scaling = one_scale(standard)
+    level, plan = _planned(rows, run, scaling, settings, purse)
+    curator.rehearse(plan.questions)
+    if level is None:
+        clustering = easy_clustering(rows, run, scaling, settings)
+    else:
+        clustering = hard_clustering(rows, run, scaling, level, settings, plan)
+    if clustering.failure is not None:
+        model = run(public_model, rows, standard, settings.most)
+        told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, None)
+        return Outcome(model, None, standard, False, told)
+    start = run(start_clusters, rows, scaling, clustering.tree.partition)
+    last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
+    told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, last)
+    told["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
+    complete = min(last.counts) >= _least(curator.n_rows, settings)
+    return Outcome(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
+
+
+def one_scale(scaling: Scaling) -> Scaling:
+    """The public means, and one scale for all columns: balls stay balls."""
+    scale = np.array(scaling.scale)
+    return replace(scaling, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
+
+
+def _planned(
+    rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings, purse: Purse
+) -> tuple[Level | None, BksPlan]:
+    """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
+    k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
+    if settings.method == "bks-ample":
+        return None, make_plan(purse, n, d, k, 0)
+    level = run.at("(level 1)")(open_level, rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
+    return level, make_plan(purse, n, d, k, k - len(level.tree.groups))
+
+
+def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
+    """Every group's Gaussian and weight, round by round, each from the estimate before it."""
+    first, *others = plan.rounds
+    rounds = [run.at(f"{number} of {1 + len(others)}") for number in range(1, 2 + len(others))]
+    last = rounds[0](estimate_components, scaling, mixture, floors, first, tree.partition)
+    for here, ask in zip(rounds[1:], others, strict=True):
+        last = here(estimate_components, scaling, last.mixture, floors, ask, tree.partition)
+    return last
+
+
+def _least(n: int, settings: MixtureSettings) -> float:
+    return least_private(CONSTANTS[settings.constants], n, settings.smallest_weight)
+
+
+def _told(
+    rows: PublicTable,
+    curator: Curator,
+    standard: Scaling,
+    settings: MixtureSettings,
+    purse: Purse,
+    budget: Budget,
+    plan: BksPlan,
+    clustering: Clustering,
+    last: Round | None,
+) -> dict[str, Any]:
+    """Diagnostics: what was asked, what the theorem asks for, and what a reader should know."""
+    n, m, d, k = curator.n_rows, len(rows.rows), len(rows.columns), settings.most
+    scarce = settings.method == "bks-scarce"
+    needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, count_sd(plan))
+    separation = None if last is None else separation_of(last.mixture)
+    warnings = list(standard.notes)
+    if max(standard.scale) > UNEQUAL * min(standard.scale):
+        warnings.append("columns differ in scale, and balls measure them alike: give them comparable units")
+    if clustering.failure is not None:
+        warnings.append(
+            f"{clustering.failure}; the public model is returned: more public rows may help, or the method auto"
+        )
+    if last is not None and min(last.counts) < _least(n, settings):
+        warnings.append(
+            f"a component holds about {min(last.counts):,.0f} private rows, fewer than the {_least(n, settings):,.0f} "
+            "that the smallest weight allows: the public points may not look like the private rows"
+        )
+    noise = _noise(last, d)
+    if max(noise, default=0.0) > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    unmet = needed.unmet(n, m, d, k, separation)
+    return {
+        "regime": settings.method,
+        "constants": settings.constants,
+        "requirement": needed.to_json(),
+        "separation": separation,
+        "n_components": k,
+        "groups": len(clustering.tree.groups),
+        "levels": len(plan.levels),
+        "rounds": [*clustering.asked, *(ask.label for ask in plan.rounds if last is not None)],
+        "covariance_noise": noise,
+        "private_model_chosen": last is not None,
+        "warnings": warnings + ([unmet] if unmet else []),
+    }
+
+
+def _noise(last: Round | None, d: int) -> list[float]:
+    """Spectral norm of the noise in each component's whitened covariance."""
+    if last is None:
+        return []
+    return [float(last.moment_sd * np.sqrt(2 * d) / count) for count in last.counts]
+
+
+def separation_of(mixture: Mixture) -> float | None:
+    """Smallest distance of two means over the larger of their top standard deviations; None for one component."""
+    _, means, covariances = mixture.arrays
+    tops = np.sqrt(np.linalg.eigvalsh(covariances)[:, -1])
+    pairs = [(i, j) for i in range(len(means)) for j in range(i)]
+    if not pairs:
+        return None
+    return float(min(np.linalg.norm(means[i] - means[j]) / max(tops[i], tops[j]) for i, j in pairs))

@@ -1,0 +1,70 @@
+"""Where component estimation starts: what a component's own public points say of it.
+
+The paper runs a learner on each group as if its size were public. It is not: here all groups are measured by one
+joint release of counts, sums and second moments a round (`components.estimate_components`), which is the form of
+algorithm 2 for groups of private size: precondition by public points, clip, release, precondition again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.balls import Balls
+from pubpriv.data.codec import public_value
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.bks.constants import ALPHA
+from pubpriv.estimators.mixture.components import Floors, Round
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+COLUMNS_FROM = 10
+"""From so many degrees of freedom on, columns have scales of their own inside groups."""
+
+POINTLIKE = 1e-9
+"""A spread below this many public standard deviations is rounding error."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Start:
+    """A first mixture, of diagonal covariances, and the floors of every later one."""
+
+    mixture: Mixture
+    floors: Floors
+
+
+@step(title="start from public rows")
+def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start:
+    """Mean of each group's public points, and their spread with the scatter of that mean added.
+
+    Columns share their relative scales over all groups (few points have little to say of each), groups have sizes
+    of their own.
+
+    Args:
+        rows: all m public rows.
+        scaling: standard coordinates.
+        regions: the groups; each holds a public point.
+    """
+    points = scaling.apply(rows.rows)
+    groups = [points[own] for own in regions.members(rows.rows)]
+    sizes = np.array([len(group) for group in groups])
+    means = np.array([group.mean(axis=0) for group in groups])
+    squares = np.array([((group - mean) ** 2).sum(axis=0) for group, mean in zip(groups, means, strict=True)])
+    freedom = max(int(sizes.sum()) - len(groups), 1)
+    pooled = squares.sum(axis=0) / freedom
+    pooled = np.where(pooled > POINTLIKE**2, pooled, 1.0 if not (pooled > POINTLIKE**2).any() else pooled.mean())
+    columns = pooled if freedom >= COLUMNS_FROM else np.full(len(pooled), pooled.mean())
+    own = (squares / columns).mean(axis=1) / np.maximum(sizes - 1, 1)  # each group's variance, in pooled ones
+    own = np.where((sizes > 1) & (own > POINTLIKE**2), own, 1.0)
+    covariances = [np.diag(columns * size * (1 + 1 / count)) for size, count in zip(own, sizes, strict=True)]
+    floors = tuple(tuple((FLOOR * columns * size).tolist()) for size in own)
+    return Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
+
+
+@step(title="weight counting")
+def mixing_weights(last: Round) -> tuple[float, ...]:
+    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
+    shares = np.array(last.counts) / sum(last.counts)
+    raised = np.maximum(shares, ALPHA / (2 * len(shares)))
+    return tuple((raised / raised.sum()).tolist())

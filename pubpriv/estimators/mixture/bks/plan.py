@@ -1,0 +1,83 @@
+"""What a run of the paper's algorithms will ask at most, and what each question may cost, from public facts."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts, LiftedGram, Question
+from pubpriv.data.regions import Cells
+from pubpriv.estimators.mixture.bks.constants import SHARES
+from pubpriv.estimators.mixture.plan import FIRST_ROUND, GRAM_SHARES, TWO_ROUNDS_BELOW, spectral_noise
+from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
+from pubpriv.privacy.budgets import Purse
+
+
+@public_value
+@dataclass(frozen=True)
+class LevelAsks:
+    """Questions of one level of the tree: principal components of its groups (None: all of R^d), and one Q_priv."""
+
+    pca: Ask | None
+    query: Ask
+
+
+@public_value
+@dataclass(frozen=True)
+class BksPlan(Plan):
+    """Questions of a run.
+
+    A level that released answers make needless is not asked, and its share is not charged.
+
+    Attributes:
+        n_components: k.
+        levels: of the tree, at most k - 1: each level that splits nothing is the last, and k groups end it.
+        rounds: that measure the components.
+    """
+
+    n_components: int
+    levels: tuple[LevelAsks, ...]
+    rounds: tuple[Ask, ...]
+
+
+def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
+    """The plan of a run on n rows of d columns, with `levels` levels of private splits.
+
+    The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
+    """
+    frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
+    groups = Cells(frames, (0.0,) * k)
+    shells = Cells(frames * 3, (0.0,) * (3 * k))
+
+    def pca(ask: Ask) -> Question:
+        return LiftedGram.second_moment(groups, frames, radii, ask.price)
+
+    def query(ask: Ask) -> Question:
+        return Counts.priced(shells, ask.price)
+
+    def measure(ask: Ask) -> Question:
+        return LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES)
+
+    blanks = {"pca": pca, "query": query}
+    steps = [step for step in SHARES if step == "query" or d > k]
+    shares: dict[str, tuple[Fraction, Blank]] = {
+        f"level-{i}/{step}": (SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
+    }
+    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+    if spectral_noise(float(FIRST_ROUND * left) * purse.rho, d, n / k) < TWO_ROUNDS_BELOW:
+        shares |= {"round-1": (FIRST_ROUND * left, measure), "round-2": ((1 - FIRST_ROUND) * left, measure)}
+    else:
+        shares |= {"round-1": (left, measure)}
+    asks = split_purse(purse, "mixture", shares)
+    return BksPlan(
+        asks=tuple(asks.values()),
+        n_components=k,
+        levels=tuple(LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)),
+        rounds=tuple(asks[name] for name in ("round-1", "round-2") if name in asks),
+    )
+
+
+def count_sd(plan: BksPlan) -> float:
+    """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
+    prices = [float(level.query.price) for level in plan.levels]
+    return (2 / min(prices)) ** 0.5 if prices else 0.0

@@ -1,0 +1,118 @@
+"""Groups of rows that balls cut out of one another: the queues of algorithms 6 and 9, a level at a time.
+
+A level holds every group that the same number of splits has made; its groups are disjoint, so all of them are asked
+in one joint release. Superclustering splits with public points alone and stays on its level.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.data.balls import Balls, Cylinder, Path
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants, least_public
+from pubpriv.estimators.mixture.bks.supercluster import supercluster
+from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.steps import step
+
+BEYOND = 1.1
+"""A tight clip radius over the norm of the furthest public point."""
+
+SMALLEST = 1e-6
+"""Least clip radius, in units of the public spread: equal public points have no extent."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Tree:
+    """Groups found so far.
+
+    Attributes:
+        balls: that cut them out.
+        closed: groups that are taken for one component.
+        open: groups that may hold several.
+    """
+
+    balls: tuple[Cylinder, ...] = ()
+    closed: tuple[Path, ...] = ()
+    open: tuple[Path, ...] = ((),)
+
+    @property
+    def groups(self) -> tuple[Path, ...]:
+        """All of them."""
+        return self.closed + self.open
+
+    @property
+    def partition(self) -> Balls:
+        """All groups as the regions of a partition."""
+        return Balls(self.balls, self.groups)
+
+    def closing(self) -> "Tree":
+        """The same groups, none of them open."""
+        return replace(self, closed=self.groups, open=())
+
+
+@public_value
+@dataclass(frozen=True)
+class Level:
+    """The open groups of a tree after superclustering, and the ball of R^d that each is clipped to.
+
+    Attributes:
+        tree: whose open groups are meant, in order.
+        frames: move each group's centre to the origin.
+        radii: of the balls, in standard coordinates.
+    """
+
+    tree: Tree
+    frames: tuple[Frame, ...]
+    radii: tuple[float, ...]
+
+
+@step(title="superclustering")
+@one_thread
+def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: float, constants: str) -> Level:
+    """Superclusters (algorithm 3) of the tree's open groups, until there are k groups in all.
+
+    Mended: remainders without public points are not groups (their private rows stay where they are), and what
+    cannot be split by Q_pub for lack of public points, or because k groups are there, is closed at no cost.
+
+    Args:
+        rows: all m public rows.
+        scaling: standard coordinates, one scale for all columns.
+        tree: what the level before made of them.
+        k: groups that are looked for.
+        weight: smallest weight of a component, w.
+        constants: name.
+    """
+    known, points = CONSTANTS[constants], scaling.apply(rows.rows)
+    balls, waiting, found = list(tree.balls), list(tree.open), list[tuple[Path, Frame, float, bool]]()
+    count = len(tree.groups)
+    least = 2 * least_public(known, len(points), weight)
+    while waiting:
+        path = waiting.pop(0)
+        own = points[Balls(tuple(balls), (path,)).members(rows.rows)[0]]
+        ball = supercluster(own, k, known)
+        inside = np.linalg.norm(own - ball.center, axis=1) <= ball.radius
+        if not inside.all() and count < k:
+            balls.append(Cylinder(scaling.frame(ball.center, np.eye(points.shape[1])), ball.radius))
+            waiting.append((*path, (len(balls) - 1, False)))
+            path, own, count = (*path, (len(balls) - 1, True)), own[inside], count + 1
+        frame, radius = _clip(scaling, own, ball.center, ball.radius, known)
+        found.append((path, frame, radius, len(own) >= least))
+    going = [group for group in found if group[3] and count < k]
+    closed = tree.closed + tuple(group[0] for group in found if group not in going)
+    grown = Tree(tuple(balls), closed, tuple(path for path, *_ in going))
+    return Level(grown, tuple(frame for _, frame, *_ in going), tuple(radius for _, _, radius, _ in going))
+
+
+def _clip(
+    scaling: Scaling, own: np.ndarray, center: np.ndarray, radius: float, constants: Constants
+) -> tuple[Frame, float]:
+    """Centre and radius of the private principal components of a group with the public points `own`."""
+    if constants.tight:
+        center = own.mean(axis=0)
+        radius = BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5
+    return scaling.frame(center, np.eye(len(center))), max(radius, SMALLEST)

@@ -1,0 +1,65 @@
+"""A Gaussian mixture of a private table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pubpriv.estimators.estimator import Checks, Estimator
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.settings import chosen
+
+if TYPE_CHECKING:
+    from pubpriv.curator import Curator
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.steps import Runner
+    from pubpriv.released.kinds import MixtureEstimate
+
+
+def _driver(settings: MixtureSettings, public: PublicTable, curator: Curator, runner: Runner) -> MixtureEstimate:
+    from pubpriv.estimators.mixture.pipeline import estimate_mixture
+
+    return estimate_mixture(public, curator, **chosen(settings), runner=runner)
+
+
+def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.forecasts import Size
+    from pubpriv.estimators.mixture.forecast import MixtureCase
+
+    if isinstance(public, Size):
+        return MixtureCase.sized(public.d, public.m, settings)
+    return MixtureCase.of(public, settings)
+
+
+def _checked(settings: MixtureSettings, public: PublicTable) -> PublicTable:
+    """Public rows that can seed the components."""
+    from pubpriv.estimators.mixture.pipeline import checked_public
+
+    return checked_public(public, public.columns, settings)
+
+
+def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
+    """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
+    from pubpriv.estimators.mixture.regimes import advice
+
+    if settings.n_components is None and settings.min_weight is None:
+        return ()
+    return advice(len(public.rows), settings.most, settings.smallest_weight)
+
+
+MIXTURE = Estimator(
+    name="mixture",
+    title="A Gaussian mixture of a private table",
+    help="Weights, means and covariances of a Gaussian mixture, under differential privacy.\n\n"
+    "Say how many components there are (--components), or how many the run may find at most (--max-components).",
+    walk="Estimate a Gaussian mixture of a private table with the help of a public one.\n\n"
+    "Ingest and validate both tables, precondition, look for superclusters, find private principal components, "
+    "partition, estimate each component with its weight, and choose between the private and the public model. Each "
+    "step that looks at private rows charges the ledger first; public steps are cached across runs.",
+    plan_help="Of `fit mixture`; the error is that of a component's mean, in standard deviations of a column in it.",
+    settings=MixtureSettings,
+    driver=_driver,
+    case=_case,
+    checks=Checks(_checked, advice=_advice),
+    makes="gaussian-mixture",
+)

@@ -1,0 +1,165 @@
+"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `forecasts`."""
+
+import math
+from dataclasses import dataclass
+
+from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.mixture import plan as default_plan
+from pubpriv.estimators.mixture.bks import plan as paper_plan
+from pubpriv.estimators.mixture.bks.driver import one_scale
+from pubpriv.estimators.mixture.bks.requirement import requirement
+from pubpriv.estimators.mixture.bks.tree import Tree, open_level
+from pubpriv.estimators.mixture.choice import CLEARLY, score_bound
+from pubpriv.estimators.mixture.pipeline import checked_public
+from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice, choose, searching
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.supercluster import supercluster
+from pubpriv.estimators.plans import Plan
+from pubpriv.privacy.budgets import Budget, Purse, purse_of
+
+
+@dataclass(frozen=True)
+class MixtureCase:
+    """`estimate_mixture` of components of equal weight.
+
+    Attributes:
+        d, m: columns, public rows.
+        settings: as a run takes them.
+        groups: superclusters of the public rows.
+        regime: that they suggest; where no public rows are known, components are taken to lie apart.
+        seen: whether public rows are known.
+    """
+
+    d: int
+    m: int
+    settings: MixtureSettings
+    groups: int
+    regime: Regime
+    seen: bool = True
+
+    @classmethod
+    def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":
+        """From public rows, which are checked as the driver checks them."""
+        public = checked_public(public, public.columns, settings)
+        (m, d), k = public.rows.shape, _most(settings, len(public.rows))
+        scaling = precondition(public)
+        if settings.method == "bks-ample":
+            return cls(d, m, settings, 1, _paper(settings))
+        if settings.method == "bks-scarce":
+            level = open_level(public, one_scale(scaling), Tree(), k, settings.smallest_weight, settings.constants)
+            return cls(d, m, settings, len(level.tree.groups), _paper(settings))
+        found = supercluster(public, scaling, k)
+        if settings.n_components is None and k > 1:
+            return cls(d, m, settings, found.count, searching(k))
+        regime = choose(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
+        return cls(d, m, settings, found.count, regime)
+
+    @classmethod
+    def sized(cls, d: int, m: int, settings: MixtureSettings) -> "MixtureCase":
+        """For m public rows of d columns that nobody has seen."""
+        least = max(2, settings.n_components or 2)
+        if m < least:
+            raise InvalidInput(
+                f"{m} public rows cannot seed {settings.n_components or 1} components: at least {least} are needed"
+            )
+        k = _most(settings, m)
+        if settings.method != "auto":
+            regime = _paper(settings)
+        elif settings.n_components is None and k > 1:
+            regime = searching(k)
+        else:
+            regime = choose(m, d, k, settings.smallest_weight, None, k == 1)
+        return cls(d, m, settings, 1, regime, seen=False)
+
+    @property
+    def k(self) -> int:
+        """Components, or the most that there may be."""
+        return _most(self.settings, self.m)
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """All questions; the last round is what the model is made of."""
+        d, k, plan = self.d, self.k, self._plan(n, purse)
+        count, total, moment = self._noise(plan)
+        own, each, weight = n / k, max(self.m / k, 2.0), (1 - 1 / k) / k
+        numbers = {"diag": 2 * d, "spherical": 2}.get(self.settings.covariance_type, d * (d + 1))
+        noisy = {"diag": d, "spherical": d}.get(self.settings.covariance_type, d * (d + 1) / 2)
+        rows = (
+            ("mean of a component", f"{OWN_SD} in it", 1 / own, total / own, 1 / each),
+            (
+                "covariance of a component",
+                RELATIVE,
+                numbers / own,
+                moment * math.sqrt(noisy) / own,
+                numbers / (each - 1),
+            ),
+            ("weight", "", weight / n, count / n, weight / self.m),
+        )
+        errors = tuple(
+            Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
+            for of, unit, best, noise, public in rows
+        )
+        return Forecast(plan, errors)
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """The noise in a component's covariance is small enough for the model to be flagged as converged."""
+        kind = self.settings.covariance_type
+        loud = self._noise(self._plan(n, purse))[2] * default_plan.spectral_factor(kind, self.d)
+        return loud / (n / self.k) <= default_plan.UNTRUSTED
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Of a mixture; of the paper's algorithms, with what their theorem asks for."""
+        purse, k = purse_of(budget), self.k
+        plan = self._plan(n, purse)
+        way = f"{self.regime.name}: {self.regime.reason}"
+        told = ["components are Gaussian, of equal weight, and told apart without error", way]
+        if self.settings.n_components is None:
+            told.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
+        if isinstance(plan, default_plan.MixturePlan):
+            least = CLEARLY * 2 * score_bound(n, self.d, plan.guard) / math.sqrt(float(plan.guard.price)) / n
+            told.append(
+                f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
+                "more; else theirs is kept, with their errors"
+            )
+        else:
+            scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
+            sd = paper_plan.count_sd(plan)
+            told.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).told())
+        if not self.seen and k > 1:
+            told.append("components are taken to lie apart; with --public the public rows tell")
+        if self.regime.name == OVERLAPPING and k > 1:
+            told.append("components overlap in the public rows: errors are larger than predicted")
+        if not self.feasible(n, purse):
+            told.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
+        if self.settings.n_components is not None or self.settings.min_weight is not None:
+            told += advice(self.m, k, self.settings.smallest_weight)
+        return tuple(told)
+
+    def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
+        settings, k = self.settings, self.k
+        if settings.method != "auto":
+            levels = k - self.groups if settings.method == "bks-scarce" else 0
+            return paper_plan.make_plan(purse, n, self.d, k, levels)
+        most = k if settings.n_components is None and k > 1 else 0
+        return default_plan.make_plan(
+            purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
+        )
+
+    def _noise(self, plan: Plan) -> tuple[float, float, float]:
+        """Of count, sum and second moment (spherical: of the variance) of a component in the last round."""
+        asked = default_plan.round_question(plan.asks[-1], self.k, self.d, self.settings.covariance_type)
+        noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
+        assert isinstance(asked, LiftedGram | Moments)
+        moment = noise["square"] / self.d if isinstance(asked, Moments) else noise["moment"]
+        return noise["count"], noise["sum"], moment
+
+
+def _most(settings: MixtureSettings, m: int) -> int:
+    return min(settings.most, m)
+
+
+def _paper(settings: MixtureSettings) -> Regime:
+    return Regime(settings.method, "as asked for")

@@ -1,0 +1,261 @@
+"""What a run will ask and what each question may cost, fixed before a private row is read.
+
+All decisions here use public facts: n, d, m, k, the budget and the regime found in the public rows. The
+driver executes this object; pricing a run without running it is this object too. A run that looks for k makes a
+second plan when it has found it: what was asked until then stands in both, and both have the same sum.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
+from pubpriv.data.regions import Cells
+from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
+from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
+from pubpriv.privacy.budgets import Purse
+
+GUARD = Fraction(4, 100)
+PCA = Fraction(8, 100)
+SEARCH = Fraction(6, 100)
+"""For finding k, in equal parts over the numbers of components that are tried: counts take little."""
+
+COARSE = Fraction(7, 100)
+FIRST_ROUND = Fraction(1, 5)
+EXPLORE = Fraction(1, 2)
+PICK = Fraction(15, 1000)
+STARTS = 3
+TWO_ROUNDS_BELOW = 1.0
+"""A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
+component's variance; above, one round gets all."""
+
+UNTRUSTED = 1.5
+"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
+
+MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+SPHERICAL_REACH = 1.15
+"""Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
+
+GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
+"""Of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes 23 % off the
+noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
+
+
+@public_value
+@dataclass(frozen=True)
+class MixturePlan(Plan):
+    """Questions of a run of `estimate_mixture`.
+
+    Attributes:
+        regime: see `Regime`.
+        n_components: k; most that it may be while it is looked for.
+        covariance_type: of the rounds.
+        most: most components that are looked for; 0: k is known.
+        noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+        guard: between the private and the public model.
+        pca: of private subspaces; None: none are asked for.
+        search: whether there are `most` components, one fewer, and so on down to two.
+        subspace, space: where components are located; None: not there.
+        starts: rounds of each public start of overlapping components.
+        picks: of each start but the first against the first.
+        rounds: that measure.
+    """
+
+    regime: str
+    n_components: int
+    covariance_type: str
+    most: int
+    noise: float
+    guard: Ask
+    pca: Ask | None
+    search: tuple[Ask, ...]
+    subspace: Ask | None
+    space: Ask | None
+    starts: tuple[tuple[Ask, ...], ...]
+    picks: tuple[Ask, ...]
+    rounds: tuple[Ask, ...]
+
+    @property
+    def loud(self) -> bool:
+        """Only weights, means and scale can be trusted, as far as can be told beforehand."""
+        return self.noise > UNTRUSTED
+
+    @property
+    def dimension(self) -> int:
+        """Directions that a private subspace would have: k, or the most that it may be."""
+        return self.most or self.n_components
+
+
+Shares = dict[str, tuple[Fraction, Blank]]
+"""By name, in the order of the run."""
+
+
+def make_plan(
+    purse: Purse,
+    n: int,
+    d: int,
+    k: int,
+    regime: str = SCARCE,
+    covariance_type: str = "full",
+    most: int = 0,
+    groups: int = 1,
+) -> MixturePlan:
+    """The plan of a run on n rows of d columns with k components.
+
+    Args:
+        purse: the method's share.
+        n: private rows.
+        d: columns.
+        k: components; while k is looked for: `most`.
+        regime: `overlapping`, `separated-scarce` or `separated-ample`.
+        covariance_type: as `MixtureSettings` has it.
+        most: most components that are looked for; 0: k is known.
+        groups: of public rows, each with a subspace of its own.
+    """
+    blanks = Blanks(d, k, covariance_type)
+    if regime == OVERLAPPING:
+        shares = _overlapping(purse.rho, n / k, blanks)
+    else:
+        shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
+    asks = split_purse(purse, "mixture", shares)
+    starts = range(1, STARTS + 1) if regime == OVERLAPPING else range(0)
+    return MixturePlan(
+        asks=tuple(asks.values()),
+        regime=regime,
+        n_components=k,
+        covariance_type=covariance_type,
+        most=most,
+        noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+        guard=asks["guard"],
+        pca=asks.get("pca"),
+        search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
+        subspace=asks.get("coarse/subspace"),
+        space=asks.get("coarse/space"),
+        starts=tuple(
+            tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
+            for start in starts
+        ),
+        picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
+        rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
+    )
+
+
+def searched(k: int) -> str:
+    """The label of the question whether there are k components."""
+    return f"mixture/components-{k}"
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """What makes the questions of k components of d columns, about nothing.
+
+    Attributes:
+        d: columns.
+        k: components.
+        covariance_type: of the rounds.
+    """
+
+    d: int
+    k: int
+    covariance_type: str
+
+    @property
+    def frame(self) -> Frame:
+        """Of no map."""
+        return Frame((0.0,) * self.d)
+
+    def pca(self, groups: int) -> Blank:
+        """The second moments of groups."""
+        return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
+
+    def search(self, tried: int) -> Blank:
+        """How rows lie between the seeds of so many components."""
+        return lambda ask: Counts.priced(PairBins(self.frame, ((0.0,) * self.d,) * tried), ask.price)
+
+    def locate(self, dimension: int) -> Blank:
+        """Where components are in so many dimensions."""
+        flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
+        return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
+
+    def score(self, ask: Ask) -> Question:
+        """Which of two models is better."""
+        one = Cells((self.frame,), (0.0,))
+        return BoundedScore.priced(one, one, 1.0, ask.price)
+
+    def round(self, ask: Ask) -> Question:
+        """Counts, sums and second moments of components."""
+        return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
+
+
+def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, ample: bool, groups: int) -> Shares:
+    d = blanks.d
+    shares: Shares = {"guard": (GUARD, blanks.score)}
+    rest = 1 - GUARD
+    if d > ell and not ample:
+        shares["pca"] = PCA * rest, blanks.pca(groups)
+    for k in range(most, 1, -1):
+        shares[f"components-{k}"] = SEARCH / (most - 1) * rest, blanks.search(k)
+    if not ample:
+        shares["coarse/subspace"] = COARSE / 2 * rest, blanks.locate(min(ell, d))
+    shares["coarse/space"] = COARSE / 2 * rest, blanks.locate(d)
+    left = 1 - _taken(shares)
+    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, blanks.covariance_type)
+    if noise < TWO_ROUNDS_BELOW:
+        first, second = FIRST_ROUND * left, (1 - FIRST_ROUND) * left
+        return shares | {"round-1": (first, blanks.round), "round-2": (second, blanks.round)}
+    return shares | {"round-1": (left, blanks.round)}
+
+
+def _overlapping(rho: float, count: float, blanks: Blanks) -> Shares:
+    shares: Shares = {"guard": (GUARD, blanks.score)}
+    rest = 1 - GUARD
+    # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
+    noise = spectral_noise(float(EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    rounds = 1 if noise > UNTRUSTED else 2
+    for start in range(1, STARTS + 1):
+        for number in range(1, rounds + 1):
+            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS), blanks.round
+    for start in range(2, STARTS + 1):
+        shares[f"pick-{start}"] = PICK * rest, blanks.score
+    return shares | {"round-3": (1 - _taken(shares), blanks.round)}
+
+
+def _taken(shares: Shares) -> Fraction:
+    return sum((share for share, _ in shares.values()), Fraction(0))
+
+
+def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
+    """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    if covariance_type == "spherical":
+        return clip_radius(d, SPHERICAL_REACH) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+    sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
+    return sd * spectral_factor(covariance_type, d) / count
+
+
+def spectral_factor(covariance_type: str, d: int) -> float:
+    """Spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
+    if covariance_type == "spherical":
+        return 1.0
+    return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
+
+
+def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
+    """The question of a round over k components of d columns: its size, price and noise, with real radii."""
+    radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
+    return _round(covariance_type, Frame((0.0,) * d), k, radius, ask)
+
+
+def _round(covariance_type: str, frame: Frame, k: int, radius: float, ask: Ask) -> LiftedGram | Moments:
+    if covariance_type == "spherical":
+        return Moments.priced(*_regions(frame, k, radius), ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(*_regions(frame, k, radius), ask.price, GRAM_SHARES)
+
+
+def _regions(frame: Frame, count: int, radius: float = 1.0) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+    """A partition into so many regions, with a frame and a radius for each."""
+    frames = (frame,) * count
+    return Cells(frames, (0.0,) * count), frames, (radius,) * count

@@ -1,0 +1,112 @@
+"""Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.seeding import k_means
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+Setting = tuple[str, float]
+
+CANDIDATES: tuple[Setting, ...] = (
+    *((kind, factor * FLOOR) for kind in ("full", "diag") for factor in (1, 4, 16)),
+    ("spherical", FLOOR),
+)
+"""Covariance shapes and floors among which cross-validation chooses the public model."""
+
+START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
+"""As many as `plan.STARTS`."""
+
+FOLDS = 5
+MOST_ROWS = 5000
+"""Public rows that are fitted; more add nothing that the private rows would not say better."""
+
+
+@step(title="public model")
+@one_thread
+def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
+    """The best of `CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
+    rows = _rows(public, scaling)
+    settings = [s for s in CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
+    if len(settings) == 1:
+        return fit(rows, n_components, settings[0], n_init=20)
+    folds = np.random.default_rng(0).permutation(len(rows)) % FOLDS
+    few = set(settings) <= set(FEW)
+    n_init = 1 if few else 3  # these two differ by more than their starts
+
+    def held_out(setting: Setting) -> float:
+        models = [(fit(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(FOLDS)]
+        return sum(float(model.log_density(test).sum()) for model, test in models)
+
+    return fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
+
+
+@step(title="public starts")
+@one_thread
+def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
+    """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
+    rows = _rows(public, scaling)
+    return tuple(fit(rows, n_components, setting, n_init=20) for setting in START_SETTINGS)
+
+
+def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
+    """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
+
+    Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
+    inside the components that were found: where components lie apart in one column, its standard deviation is that of
+    their distance, and the other columns drown it.
+    """
+    kind, floor = setting
+    fitted = _climbed(rows, k, setting, n_init=n_init)
+    if kind == "diag":
+        inside = np.sqrt(fitted.weights_ @ fitted.covariances_)
+        again = _climbed(rows, k, setting, **_clusters(rows / inside, rows, k, floor, n_init))
+        fitted = max(fitted, again, key=lambda model: float(model.score(rows)))
+    if kind == "full":
+        covariances = [floored(covariance, FLOOR) for covariance in fitted.covariances_]
+    else:
+        variances = np.maximum(fitted.covariances_, FLOOR)
+        covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
+    return Mixture.of(fitted.weights_, fitted.means_, covariances)
+
+
+def _climbed(rows: np.ndarray, k: int, setting: Setting, **starts: Any) -> Any:
+    """scikit-learn's mixture of the rows."""
+    from sklearn.mixture import GaussianMixture
+
+    kind, floor = setting
+    with warnings.catch_warnings():
+        # few public rows: not converging, or repeated points, is expected and judged by likelihood
+        warnings.simplefilter("ignore")
+        return GaussianMixture(k, covariance_type=kind, reg_covar=floor, random_state=0, **starts).fit(rows)
+
+
+def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: int) -> dict[str, np.ndarray]:
+    """A start with column variances: k-means clusters of the rows as they are `seen` in other units."""
+    share = np.eye(k)[k_means(seen, k, n_init)]
+    members = share.sum(axis=0) + 1e-9
+    means = share.T @ rows / members[:, None]
+    variances = np.maximum(share.T @ rows**2 / members[:, None] - means**2, 0.0) + floor
+    return {"weights_init": members / members.sum(), "means_init": means, "precisions_init": 1 / variances}
+
+
+def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
+    rows = scaling.apply(public.rows)
+    return rows[:: -(-len(rows) // MOST_ROWS)]
+
+
+FEW: tuple[Setting, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
+"""What remains of the candidates where there are fewer rows than half the means have coordinates."""
+
+
+def _estimable(setting: Setting, m: int, d: int, k: int) -> bool:
+    """Whether four fifths of the rows can hold k components of this shape at all."""
+    if m * (FOLDS - 1) // FOLDS <= k:
+        return setting[0] == "spherical"
+    return m >= k * d / 2 or setting in FEW

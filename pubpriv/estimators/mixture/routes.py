@@ -1,0 +1,165 @@
+"""The ways through a run: looking for k, measuring components that lie apart, and components that overlap."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.choice import prefer
+from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
+from pubpriv.estimators.mixture.partition import locate, seed
+from pubpriv.estimators.mixture.pca import Subspaces, private_pca
+from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture.public_model import public_starts
+from pubpriv.estimators.mixture.regimes import OVERLAPPING
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.seeding import Seeds
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.shapes import (
+    Shape,
+    choose_shape,
+    estimate_diagonal,
+    estimate_spherical,
+    narrowed,
+    shaped,
+)
+from pubpriv.estimators.mixture.supercluster import Groups, tighten
+from pubpriv.estimators.mixture.unknown import Evidence, probe, proposal
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import Execution
+from pubpriv.released.law import Mixture
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What most steps of one run need, and the run itself."""
+
+    run: Execution
+    rows: PublicTable
+    scaling: Scaling
+    settings: MixtureSettings
+
+    @property
+    def covariance_type(self) -> str:
+        """As it was asked for."""
+        return self.settings.covariance_type
+
+    def start(self, mixture: Mixture) -> Mixture:
+        """A start with covariances of the wanted type."""
+        return shaped(mixture, self.covariance_type, self.scaling)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where components are looked for.
+
+    Attributes:
+        n_components: k.
+        groups: of the scale tree, whose units covariance floors follow.
+        located: the same groups in the units in which components are located; None: in their own.
+        subspaces: released directions, or all of R^d; None: not asked yet.
+        seeds: one for each component; None: not made yet.
+        tried: released counts of the numbers of components that were tried.
+    """
+
+    n_components: int
+    groups: Groups
+    located: Groups | None = None
+    subspaces: Subspaces | None = None
+    seeds: Seeds | None = None
+    tried: tuple[Evidence, ...] = ()
+
+
+def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
+    """The largest number of components that are all apart, from `plan.most` downwards.
+
+    Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
+    Numbers below the one that is found are not tried, and their share of the budget is not spent.
+    """
+    run = scene.run
+    tight = run.at("(by group)")(tighten, groups, plan.most)
+    joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
+    subspaces = _subspaces(scene, tight, plan)
+    least = run.curator.n_rows * scene.settings.smallest_weight / 4
+    tried: list[Evidence] = []
+    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
+        where = proposal(tight, joined, subspaces, k)
+        here = run.at(f"({k} components)", subspaces)
+        seeds = here(seed, *where, k)
+        tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
+        if tried[-1].apart:
+            return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
+
+
+def _as_grouped(groups: Groups, k: int) -> Groups:
+    """The groups that k components lie in; see `proposal`."""
+    return groups if k >= groups.count else groups.joined()
+
+
+def measured(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
+    """The last round of the plan's regime."""
+    return _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+
+
+def _separated(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
+    """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
+    groups, k = layout.located or layout.groups, plan.n_components
+    subspaces = layout.subspaces or _subspaces(scene, groups, plan)
+    seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
+    assert plan.space is not None
+    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
+    floors = layout.groups.floors(seeds.groups)
+    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
+
+
+def _subspaces(scene: Scene, groups: Groups, plan: MixturePlan) -> Subspaces:
+    """Private directions where the plan pays for them, else all of R^d."""
+    if plan.pca is None:
+        return Subspaces.whole(groups)
+    return scene.run(private_pca, scene.scaling, groups, plan.dimension, plan.pca)
+
+
+def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
+    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
+    run, scaling = scene.run, scene.scaling
+    floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
+    starts = run(public_starts, scene.rows, scaling, plan.n_components)
+    refined = []
+    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
+        refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
+    picks = [
+        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
+        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
+    ]
+    best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
+
+
+def _refine(
+    scene: Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
+) -> Round:
+    """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
+    mixture = start
+    for number, ask in enumerate(asks, start=1):
+        name = f"{number} of {len(asks)} {whose}" if len(asks) > 1 else whose
+        last = _round(scene, scene.run.at(name.strip(), *sources), mixture, floors, ask)
+        mixture, sources = last.mixture, (last,)
+    return last
+
+
+def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
+    if scene.covariance_type == "diag":
+        return run(estimate_diagonal, scene.scaling, start, floors, ask)
+    if scene.covariance_type == "spherical":
+        return run(estimate_spherical, scene.scaling, start, floors, ask)
+    return run(estimate_components, scene.scaling, start, floors, ask)
+
+
+def with_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
+    """The last round with covariances of the type that is released, and why that one."""
+    if scene.covariance_type != "auto":
+        return last, Shape(scene.covariance_type, "as asked for")
+    shape = scene.run(choose_shape, last, scene.scaling)
+    return narrowed(last, shape.kind, scene.scaling), shape

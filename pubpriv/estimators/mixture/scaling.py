@@ -1,0 +1,94 @@
+"""Precondition: public location and scale of every column, so that nothing later depends on units.
+
+Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest and most robust form: a diagonal
+map from public rows. It costs nothing, and it defines the covariance floor.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.steps import step
+
+FLOOR = 0.0025
+"""Every covariance is regularised to at least this many public variances of each column."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Scaling:
+    """u = (x - location) / scale, column by column.
+
+    Attributes:
+        location: public means.
+        scale: public standard deviations; 1 for a column that is constant in the public rows.
+        notes: what a reader should know of awkward columns.
+    """
+
+    location: tuple[float, ...]
+    scale: tuple[float, ...]
+    notes: tuple[str, ...] = ()
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Rows (m, d) in standard coordinates."""
+        return np.asarray((rows - np.array(self.location)) / np.array(self.scale))
+
+    def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
+        """The frame z = matrix (u - center) as a map of the table's own units."""
+        scale = np.array(self.scale)
+        return Frame.of(np.array(self.location) + scale * center, matrix / scale)
+
+    def standard(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
+        """(center, matrix) of `frame` in standard coordinates: the inverse of `frame`."""
+        center, matrix = frame.dense()
+        scale = np.array(self.scale)
+        return (center - np.array(self.location)) / scale, matrix * scale
+
+
+@step(title="precondition")
+def precondition(public: PublicTable) -> Scaling:
+    """The scaling of public rows (m, d), with a note on every constant or collinear column."""
+    rows = public.rows
+    with np.errstate(over="ignore", invalid="ignore"):
+        location, scale = rows.mean(axis=0), rows.std(axis=0)
+        wild = ~np.isfinite(location + scale**2)
+    if wild.any():
+        named = ", ".join(name for name, far in zip(public.columns, wild, strict=True) if far)
+        raise InvalidInput(f"the public values of {named} are too large for a covariance: use other units")
+    tiny = scale <= 1e-12 * np.maximum(np.abs(location), 1e-300)
+    scale = np.where(tiny, 1.0, scale)
+    notes = [
+        f"column {name} is constant in the public rows: its scale is taken to be 1 in its own units"
+        for name, constant in zip(public.columns, tiny, strict=True)
+        if constant
+    ]
+    notes += [
+        f"column {public.columns[j]} is a linear combination of other columns in the public rows: "
+        "the covariance floor keeps its variance positive"
+        for j in _collinear((rows - location) / scale, tiny)
+    ]
+    if public.dropped:
+        notes.append(f"{public.dropped} public rows with a missing or infinite value were left out")
+    return Scaling(tuple(location.tolist()), tuple(scale.tolist()), tuple(notes))
+
+
+def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
+    """Columns that the columns before them determine; not told where there are fewer rows than columns."""
+    if len(rows) <= rows.shape[1]:
+        return []
+    found: list[int] = []
+    kept: list[int] = []
+    for j in np.flatnonzero(~constant):
+        residual = rows[:, j]
+        if kept:
+            basis = rows[:, kept]
+            residual = residual - basis @ np.linalg.lstsq(basis, residual, rcond=None)[0]
+        if np.linalg.norm(residual) <= 1e-8 * np.sqrt(len(rows)):
+            found.append(int(j))
+        else:
+            kept.append(int(j))
+    return found

@@ -1,0 +1,148 @@
+"""`PrivateGaussianMixture`: the mixture estimate in the manner of scikit-learn.
+
+This module loads scikit-learn; `import pubpriv` does not load this module.
+"""
+
+import inspect
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.settings import settings_of
+from pubpriv.privacy.budgets import Budget
+
+
+def _signature() -> inspect.Signature:
+    """Of the constructor: `MixtureSettings` with three components, and the budget; scikit-learn reads it."""
+    named = inspect.Parameter.KEYWORD_ONLY
+    told = [
+        inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+        inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | None),
+    ]
+    others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
+    told += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
+    return inspect.Signature([*told, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
+
+
+SIGNATURE = _signature()
+
+
+class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A Gaussian mixture of private rows, found with the help of public ones.
+
+    Settings are kept as they are given and checked by `fit`, so `get_params`, `set_params` and `sklearn.clone` work.
+    Unlike scikit-learn's own estimators it is not fitted to an array: private rows never leave their curator.
+
+    ```
+    model = pp.PrivateGaussianMixture(n_components=3).fit(curator, public)
+    labels = model.predict(rows)
+    ```
+
+    Rows that are given as a table (DataFrame, file, `PublicTable`) go through the model's column expressions; an array
+    is taken to be in the model's own columns already, as `sample` draws it.
+
+    Args:
+        n_components: k; None: found by the run, at most `max_components`.
+        budget: what `fit` may spend, in the run's kind; None: all that is left of the run.
+        settings: see `estimate_mixture`: `MixtureSettings` says what there is.
+
+    Attributes:
+        estimate_: the release itself, a `MixtureEstimate`: its privacy statement, standard errors, diagnostics,
+            `save`.
+        n_components_: components found.
+        weights_: (k,), falling.
+        means_: (k, d), in the data's own units.
+        covariances_: (k, d, d), whatever the covariance type.
+        precisions_: (k, d, d), inverses of the covariances.
+        precisions_cholesky_: (k, d, d), upper triangular P with precision P P'.
+        converged_: False if the estimate is to be mistrusted; `estimate_.diagnostics` says why.
+        n_features_in_: d.
+        feature_names_in_: (d,), columns or column expressions.
+    """
+
+    def __init__(self, n_components: int | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
+        given = SIGNATURE.bind(self, n_components, budget=budget, **settings)
+        given.apply_defaults()
+        for name, value in given.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def fit(self, curator: Curator, public: Any) -> Self:
+        """Release a mixture; see `estimate_mixture` for what it costs and what it raises.
+
+        Args:
+            curator: the run.
+            public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        """
+        if not isinstance(curator, Curator):
+            raise InvalidInput(
+                "fit takes the curator of the private rows first, then public rows: "
+                "PrivateGaussianMixture(...).fit(curator, public)"
+            )
+        self.estimate_ = estimate_mixture(public, curator, **self.get_params(deep=False))
+        model = self.estimate_.to_sklearn()
+        self.n_components_ = len(model.weights_)
+        self.weights_, self.means_, self.covariances_ = model.weights_, model.means_, model.covariances_
+        self.precisions_, self.precisions_cholesky_ = model.precisions_, model.precisions_cholesky_
+        self.converged_ = self.estimate_.converged
+        self.n_features_in_ = self.means_.shape[1]
+        self.feature_names_in_ = np.array(self.estimate_.columns, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Likeliest component (n,) of each row."""
+        model = self._model()
+        return np.asarray(model.predict(self._rows(X)))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Posterior probabilities (n, k) of the components."""
+        model = self._model()
+        return np.asarray(model.predict_proba(self._rows(X)))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """log p(x) of each row (n,), in the data's own units."""
+        model = self._model()
+        return np.asarray(model.score_samples(self._rows(X)))
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002  # scikit-learn's signature
+        """Mean log-likelihood per row, in nats."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Synthetic rows (n, d) and their components (n,), by component; post-processing, free."""
+        model = self._model()
+        model.random_state = seed
+        rows, labels = model.sample(n_samples)
+        return np.asarray(rows), np.asarray(labels)
+
+    def _model(self) -> Any:
+        check_is_fitted(self, "estimate_")
+        return self.estimate_.to_sklearn()
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """(n, d) numbers of the model's columns: arrays as they are, tables through the columns' expressions."""
+        if isinstance(X, PublicTable | str | os.PathLike) or hasattr(X, "columns"):
+            table = PublicTable.open(X, list(self.estimate_.columns))
+            if table.dropped:
+                raise InvalidInput(f"{table.dropped} rows have a missing or infinite value: leave them out first")
+            return table.rows
+        try:
+            rows = np.asarray(X, dtype=float)
+        except (TypeError, ValueError):
+            raise InvalidInput("rows must be numbers") from None
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
+            raise InvalidInput(f"rows must be an array (n, {self.n_features_in_}), not one of shape {rows.shape}")
+        if not np.isfinite(rows).all():
+            raise InvalidInput("some rows have a missing or infinite value: leave them out first")
+        return rows
+
+
+PrivateGaussianMixture.__init__.__signature__ = SIGNATURE  # type: ignore[attr-defined]

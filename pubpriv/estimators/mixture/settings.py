@@ -1,0 +1,139 @@
+"""What a user may choose about a mixture: one object for driver, job, plan, flow and command."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.settings import chosen, setting, settings_of
+
+METHODS = ("auto", "bks-scarce", "bks-ample")
+CONSTANTS = ("practical", "paper")
+COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
+MOST_COMPONENTS = 100
+MOST_UNKNOWN = 8
+"""Largest number of components that is looked for, unless a run says otherwise."""
+
+MOST_LOOKED_FOR = 20
+"""... and whatever it says: every pair of them is counted, for every number that is tried."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureSettings:
+    """Settings of `estimate_mixture`; see there.
+
+    Raises:
+        InvalidInput: one of them makes no sense.
+    """
+
+    n_components: int | None = setting(
+        None,
+        name="components",
+        least=1,
+        most=MOST_COMPONENTS,
+        planned=True,
+        help="Number of mixture components; none: found by the run, which costs a share of the budget",
+    )
+    max_components: int = setting(
+        MOST_UNKNOWN,
+        least=1,
+        most=MOST_LOOKED_FOR,
+        planned=True,
+        instead_of="n_components",
+        because="--components says how many there are, --max-components that the run finds out: give one",
+        help="Most components that a run may find by itself",
+    )
+    method: str = setting(
+        "auto",
+        choices=METHODS,
+        planned=True,
+        help="auto: the default pipeline; or, to compare with, the paper's algorithms: bks-scarce or bks-ample",
+    )
+    constants: str = setting(
+        "practical", choices=CONSTANTS, planned=True, help="Of bks-scarce and bks-ample: practical, or paper as printed"
+    )
+    covariance_type: str = setting(
+        "full",
+        choices=COVARIANCE_TYPES,
+        planned=True,
+        help="Shape of the components: full, diag, spherical, or auto: as the noise of the answers permits",
+    )
+    min_weight: float | None = setting(
+        None, above=0, most=1, planned=True, help="Smallest weight of a component that has to be found; none: 1 / k"
+    )
+
+    def __post_init__(self) -> None:
+        _one_of("method", self.method, METHODS)
+        _one_of("constants", self.constants, CONSTANTS)
+        _one_of("covariance_type", self.covariance_type, COVARIANCE_TYPES)
+        if self.n_components is not None:
+            _count("the number of components", self.n_components)
+        _count("max_components", self.max_components)
+        if self.max_components > MOST_LOOKED_FOR:
+            raise InvalidInput(
+                f"at most {MOST_LOOKED_FOR} components are looked for, not {self.max_components}: "
+                "lower max_components, or say how many components there are"
+            )
+        if self.method != "auto":
+            self._check_paper()
+        if self.min_weight is not None:
+            _weight(self.min_weight, self.n_components or 1)
+
+    def _check_paper(self) -> None:
+        """What the paper's algorithms cannot do."""
+        if self.n_components is None:
+            raise InvalidInput(
+                f"the method {self.method} needs the number of components: give it, or use the method auto"
+            )
+        if self.covariance_type != "full":
+            raise InvalidInput(
+                f"the method {self.method} estimates full covariances only: leave covariance_type out, "
+                "or use the method auto"
+            )
+
+    @property
+    def most(self) -> int:
+        """k, or the most that it may be."""
+        if self.n_components is not None:
+            return int(self.n_components)
+        return self.max_components if self.min_weight is None else min(self.max_components, int(1 / self.min_weight))
+
+    @property
+    def smallest_weight(self) -> float:
+        """w_min: what was given, or that of components of equal weight."""
+        return 1 / self.most if self.min_weight is None else float(self.min_weight)
+
+    def configuration(self) -> dict[str, Any]:
+        """What binds a run to these settings, as JSON data.
+
+        A setting at its default is left out, but for the two that were there first: a release that was made before
+        a setting existed can be replayed with it at its default.
+        """
+        told: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
+        if self.n_components is None:
+            told["max_components"] = self.max_components
+        defaults = {each.field: each.default for each in settings_of(MixtureSettings)}
+        return told | {
+            name: value
+            for name, value in chosen(self).items()
+            if name not in ("n_components", "max_components", "method") and value != defaults[name]
+        }
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(f"{name} must be one of {', '.join(known)}, not {value!r}")
+
+
+def _count(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise InvalidInput(f"{name} must be a positive integer, not {value!r}")
+    if int(value) > MOST_COMPONENTS:
+        raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {value}")
+
+
+def _weight(value: Any, k: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1 / k:
+        raise InvalidInput(
+            f"min_weight must be a number above 0 and at most 1 / k ({1 / k:.3g} for k = {k}), not {value!r}"
+        )

@@ -1,0 +1,193 @@
+"""Scale tree and regime: what the public rows alone say about the layout of the components.
+
+Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
+lie further apart than anything inside them are told apart by public single linkage, at no cost.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.regions import Everything, NearestPoint
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.regimes import SEPARATED
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.seeding import k_means, nearest_others, seed_group
+from pubpriv.estimators.steps import step
+
+CUT = 2.0
+"""A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
+
+POINTLIKE = 1e-9
+"""A spread below this many public standard deviations is none: the rows are repeated."""
+
+LOOKS = 2
+"""How often clusters and the column scales inside them are found in turn."""
+
+LEAST_FREE = 8
+"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
+
+MOST_POINTS = 2000
+"""Public rows used for the tree; single linkage needs all pairs."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Groups:
+    """Public points in standard coordinates and the group of each.
+
+    Attributes:
+        points: (m', d).
+        labels: group of each point, 0 to the number of groups - 1.
+        units: (groups, d) scale of each column inside each group.
+        separation: smallest distance of public cluster means, in standard deviations; None: too few to judge.
+        overlapping: whether components overlap too much for the subspace route.
+        steps: (d,) distance of neighbouring values of columns that take few of them, 0 of others; points of such
+            columns are spread over a step, so that no value that many rows share looks like a cluster.
+    """
+
+    points: tuple[tuple[float, ...], ...]
+    labels: tuple[int, ...]
+    units: tuple[tuple[float, ...], ...]
+    separation: float | None
+    overlapping: bool
+    steps: tuple[float, ...] = (0.0,)  # of all columns, in runs that noted their groups before there were steps
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return len(self.units)
+
+    def of(self, group: int) -> np.ndarray:
+        """Points of one group."""
+        return np.asarray(np.array(self.points)[np.array(self.labels) == group])
+
+    def joined(self) -> "Groups":
+        """The same points as one group."""
+        if self.count == 1:
+            return self
+        units = tuple(map(tuple, np.ones((1, len(self.points[0]))).tolist()))
+        return replace(self, labels=(0,) * len(self.points), units=units)
+
+    def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
+        """Covariance floors (k, d) of components that belong to the groups `owners`."""
+        return tuple(tuple(FLOOR * unit**2 for unit in self.units[group]) for group in owners)
+
+    def partition(self, scaling: Scaling) -> NearestPoint | Everything:
+        """The group of the nearest public point."""
+        if self.count == 1:
+            return Everything()
+        d = len(self.points[0])
+        return NearestPoint(scaling.frame(np.zeros(d), np.eye(d)), self.points, self.labels)
+
+
+@step(title="superclustering")
+@one_thread
+def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
+    """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
+    rows = scaling.apply(public.rows)
+    rows = rows[:: -(-len(rows) // MOST_POINTS)]
+    steps = np.array([_step(column) for column in rows.T])
+    rows = rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape)
+    labels = _tree(rows)
+    if labels.max() >= n_components:
+        labels = np.zeros(len(rows), dtype=int)
+    separation = _separation(rows, n_components)
+    return Groups(
+        tuple(map(tuple, rows.tolist())),
+        tuple(labels.tolist()),
+        tuple(map(tuple, _units(rows, labels).tolist())),
+        separation,
+        n_components == 1 or (separation is not None and separation < SEPARATED),
+        tuple(steps.tolist()),
+    )
+
+
+def _step(column: np.ndarray) -> float:
+    """The typical distance of neighbouring values, where most rows share theirs; else 0."""
+    values = np.unique(column)
+    if not 1 < len(values) <= len(column) / 2:
+        return 0.0
+    gaps = np.diff(values)
+    return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
+
+
+def _tree(rows: np.ndarray) -> np.ndarray:
+    """Cut the top merge of single linkage, recursively, while it towers over nearest neighbours."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    labels, groups = np.zeros(len(rows), dtype=int), 0
+    waiting = [np.arange(len(rows))]
+    while waiting:
+        members = waiting.pop()
+        if len(members) >= 4:
+            merges = linkage(rows[members], "single")
+            top = merges[-1, 2]
+            if top > CUT * nearest_others(rows[members]).max():
+                halves = fcluster(merges, top * 0.999, "distance")
+                waiting += [members[halves == half] for half in np.unique(halves)]
+                continue
+        labels[members] = groups
+        groups += 1
+    return labels
+
+
+def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Column standard deviations inside each group; groups of under five points use the pooled ones."""
+    count = labels.max() + 1
+    if count == 1:
+        return np.ones((1, rows.shape[1]))
+    own = np.array([rows[labels == group].std(axis=0) for group in range(count)])
+    sizes = np.bincount(labels, minlength=count)[:, None]
+    pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
+    # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
+    pooled = np.where(pooled > POINTLIKE, pooled, 1.0)
+    return np.where((own > POINTLIKE) & (sizes >= 5), own, pooled)
+
+
+@step(title="scales inside clusters")
+@one_thread
+def tighten(groups: Groups, most: int) -> Groups:
+    """The same groups, in units of the column spreads inside clusters, of which there are at most `most` in all.
+
+    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
+    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
+    is cut along its own long axis, and rounder in the new units. Public points only.
+    """
+    units = np.array(groups.units)
+    for group in range(groups.count):
+        for _ in range(LOOKS):
+            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
+            units[group] *= inside
+    return replace(groups, units=tuple(map(tuple, units.tolist())))
+
+
+def _inside(points: np.ndarray, most: int) -> np.ndarray:
+    """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
+    count = min(most, len(points) // 3)
+    if count < 2 or len(points) - count < LEAST_FREE:
+        return np.ones(points.shape[1])
+    labels = k_means(points, count)
+    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
+    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
+    return np.where(spread > POINTLIKE, spread, 1.0)
+
+
+def _separation(rows: np.ndarray, k: int) -> float | None:
+    """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out."""
+    m, d = rows.shape
+    if k == 1 or m < k * d / 2:
+        return None
+    seeds = seed_group(rows, k)
+    if seeds is None:
+        return None
+    counts = seeds.weights * m
+    found = []
+    for i in range(k):
+        for j in range(i):
+            gap = ((seeds.centers[i] - seeds.centers[j]) ** 2).sum()
+            gap -= d * (seeds.variances[i] / counts[i] + seeds.variances[j] / counts[j])
+            found.append(np.sqrt(max(gap, 0.0) / max(seeds.variances[i], seeds.variances[j])))
+    return float(min(found))

@@ -1,0 +1,176 @@
+"""How many components there are: public seeds propose, counts of private rows between seeds decide.
+
+Source: Bie, Kamath and Singhal 2022, algorithm 5 (a split is believed where many rows lie on either side and few
+between), as a joint release. The paper's one-bit test, the least of differences of counts, is no sum over records
+and so no question of the closed list; all counts of a proposal are, at squared sensitivity 2, and tell more.
+
+Seeds for every number of components are made of public rows in the released subspaces. For each number one `Counts`
+release over `PairBins` tells, for every pair of seeds, how the rows that lie nearest to these two are spread along the
+line between them. A Gaussian cut by two seeds shows no dip there, whatever its covariance and however it was cut (see
+`PairBins`); two components do. The largest number all of whose pairs are apart is taken.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
+from pubpriv.data.questions import Counts
+from pubpriv.estimators.mixture.pca import Subspaces
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.seeding import Seeds
+from pubpriv.estimators.mixture.supercluster import Groups
+from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.steps import step
+
+SURE = 3.0
+"""What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
+
+DIP = 0.5
+"""Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
+
+CONTACT = 0.06
+"""... or if the middle quarter of the way holds less than this share of the smaller seed's rows, ..."""
+
+BEYOND = 0.6
+"""... provided that no more than this share of either seed's rows lies beyond the seeds: two seeds close together in a
+wide crowd have few rows between them, too."""
+
+WIDTHS = 1, 2
+"""Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
+
+STEPS = 2
+"""Where columns take few values, bins are believed that are this many steps wide: one step can fall between them."""
+
+MIDDLE = 2
+"""A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Evidence:
+    """Released counts of one proposal.
+
+    Attributes:
+        counts: (pairs, BINS), pairs in the order of `PairBins`.
+        noise: sd of each count.
+        components: how many were proposed.
+        apart: whether every pair of them is apart, and each holds enough rows.
+    """
+
+    counts: tuple[tuple[float, ...], ...]
+    noise: float
+    components: int
+    apart: bool
+
+
+def proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
+    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
+
+    `joined` has the same points as one group.
+    """
+    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
+
+
+@step(title="number of components", private=True)
+def probe(
+    curator: Curator,
+    scaling: Scaling,
+    groups: Groups,
+    subspaces: Subspaces,
+    seeds: Seeds,
+    least: float,
+    ask: Ask,
+) -> Evidence:
+    """Whether seeds stand for as many components, each of at least `least` rows.
+
+    Privacy: one `Counts` over a partition, mu^2 <= ask.price.
+    """
+    partition = _pairs(scaling, groups, subspaces, seeds)
+    question = Counts.priced(partition, ask.price)
+    answer = curator.release(question, ask.label)
+    counts = answer.values["count"].reshape(-1, BINS)
+    noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
+    grain = grains(partition, scaling, groups.steps)
+    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, apart(counts, noise, k, least, grain))
+
+
+def grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
+    """How far a record moves between each pair of centers, in bins, if every column moves by one step: (pairs,).
+
+    Rows of whole numbers leave bins empty between one step and the next, and that is no gap between components.
+    """
+    centers, (_, matrix) = np.array(partition.centers), scaling.standard(partition.frame)
+    first, second = np.triu_indices(len(centers), 1)
+    ways = centers[second] - centers[first]
+    slopes = 2 * ways @ matrix / np.maximum((ways**2).sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(np.sqrt(((slopes * np.array(steps)) ** 2).sum(axis=1)) / WIDTH)
+
+
+def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
+    """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`.
+
+    `grain` (pairs,) is that of `grains`; 0: columns take any value.
+    """
+    pairs = list(zip(*np.triu_indices(k, 1), strict=True))
+    rows, beyond = np.zeros(k), np.zeros(k)
+    for (i, j), row in zip(pairs, counts, strict=True):
+        rows[i] += row[: BINS // 2].sum()
+        rows[j] += row[BINS // 2 :].sum()
+        beyond[i] += row[0]
+        beyond[j] += row[-1]
+    if (rows - SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
+        return False
+    wide = beyond > BEYOND * rows
+    return all(
+        _dips(row, noise, step) or not (wide[i] or wide[j] or _touch(row, noise, step, min(rows[i], rows[j])))
+        for (i, j), row, step in zip(pairs, counts, np.broadcast_to(grain, len(pairs)), strict=True)
+    )
+
+
+def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
+    """Whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
+    if step > 2:  # its two bins may lie between one step and the next
+        return True
+    middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
+    return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= CONTACT * smaller
+
+
+def _dips(row: np.ndarray, noise: float, step: float) -> bool:
+    """Whether some bins near the middle hold fewer rows than `DIP` of as many bins on either side of them."""
+    return any(_dips_by(row, noise, width) for width in WIDTHS if width >= STEPS * step)
+
+
+def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:
+    inner = row[1 : INNER + 1]
+    sums = np.convolve(inner, np.ones(width), "valid")
+    slack = SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))
+    high, low = sums + slack, sums - slack
+    center = INNER // 2
+    for first in range(center - MIDDLE, center + MIDDLE - width + 1):
+        peak = min(low[: first - width + 1].max(), low[first + width :].max())
+        if high[first] < DIP * peak:
+            return True
+    return False
+
+
+def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds) -> PairBins:
+    """The partition of a proposal: distances are those along the span of the seeds, in pooled units of the groups."""
+    sizes = np.bincount(groups.labels, minlength=groups.count)
+    unit = np.sqrt(sizes @ np.array(groups.units) ** 2 / sizes.sum())
+    centers = np.array(
+        [
+            groups.of(group).mean(axis=0)
+            + np.array(groups.units[group]) * (np.array(subspaces.bases[group]).T @ np.array(center))
+            for group, center in zip(seeds.groups, seeds.centers, strict=True)
+        ]
+    )
+    origin = centers.mean(axis=0)
+    spread = (centers - origin) / unit
+    basis = np.linalg.svd(spread, full_matrices=False)[2][: len(centers) - 1]
+    frame: Frame = scaling.frame(origin, basis / unit)
+    return PairBins(frame, tuple(map(tuple, (spread @ basis.T).tolist())))

@@ -1,0 +1,172 @@
+"""Price and predicted error of a run before a row is read, and the rows or the budget that a wanted error takes.
+
+Nothing here opens a ledger or reads private rows; the number of private rows is public.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.forecasts import Case, Forecast
+from pubpriv.ledger import event_of
+from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
+
+MOST_ROWS = 1e12
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question to come.
+
+    Attributes:
+        label: as the ledger will show it.
+        question: its kind.
+        share: of the run's budget.
+        price: in the run's currency, exact.
+    """
+
+    label: str
+    question: str
+    share: float
+    price: str
+
+
+@dataclass(frozen=True)
+class Enough:
+    """What would do: the fewest rows at this budget, and the smallest budget with these rows; None: nothing would."""
+
+    rows: int | None
+    budget: str | None
+
+    def told(self) -> str:
+        """For a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
+        ways = [f"{self.rows:,} private rows at this budget"] if self.rows else []
+        ways += [f"a budget of {self.budget} with these rows"] if self.budget else []
+        return ", or ".join(ways) or "nothing: no number of rows and no budget"
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """What a run would cost and tell.
+
+    Attributes:
+        n, d, m: private rows, columns, public rows.
+        budget: as `parse_budget` reads it.
+        guarantee: see `Budget.guarantee`.
+        steps: questions with their prices.
+        errors: see `Forecast`.
+        feasible: whether the run would tell more than noise.
+        enough: what would, if it would not.
+        wanted: for a wanted error: that error, and what would reach it.
+        notes: what the prediction assumes.
+    """
+
+    n: int
+    d: int
+    m: int
+    budget: str
+    guarantee: dict[str, Any]
+    steps: tuple[Step, ...]
+    forecast: Forecast
+    feasible: bool
+    enough: Enough | None
+    wanted: tuple[float, Enough] | None
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "rows": self.n,
+            "columns": self.d,
+            "public_rows": self.m,
+            "budget": self.budget,
+            "guarantee": self.guarantee,
+            "steps": [asdict(step) for step in self.steps],
+            "errors": [{**asdict(told), "error": told.error} for told in self.forecast.errors],
+            "feasible": self.feasible,
+            "feasible_from": None if self.enough is None else asdict(self.enough),
+            "wanted": None if self.wanted is None else {"error": self.wanted[0], **asdict(self.wanted[1])},
+            "notes": list(self.notes),
+        }
+
+
+def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> RunPlan:
+    """Price and predict a run.
+
+    Args:
+        case: the estimator and what is public about its input.
+        n: private rows.
+        budget: of the run.
+        error: what the first of the forecast's errors should be at most.
+
+    Raises:
+        InvalidInput: a pure budget, a budget that is too small to be split, or an error that is not positive.
+    """
+    if not budget.gaussian_units:
+        raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
+    if error is not None and not 0 < error < math.inf:
+        raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
+    told = case.forecast(n, purse_of(budget))
+    events = [event_of(question) for question in told.plan.questions]
+    whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
+    steps = tuple(
+        Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event)))
+        for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
+    )
+    feasible = case.feasible(n, purse_of(budget))
+    wanted = None if error is None else (error, enough(_reaches(case, error), n, budget))
+    return RunPlan(
+        n=n,
+        d=case.d,
+        m=case.m,
+        budget=budget.written(),
+        guarantee=budget.guarantee(events),
+        steps=steps,
+        forecast=told,
+        feasible=feasible,
+        enough=None if feasible else enough(case.feasible, n, budget),
+        wanted=wanted,
+        notes=case.notes(n, budget),
+    )
+
+
+def enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> Enough:
+    """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
+    purse = purse_of(budget)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, MOST_ROWS)
+    size = _least(lambda value: _holds(does, n, purse_of(budget.resized(value))), *budget.searched)
+    return Enough(
+        None if rows is None else math.ceil(_up(rows, 3)),
+        None if size is None else budget.resized(_up(size, 2)).written(),
+    )
+
+
+def _reaches(case: Case, error: float) -> Callable[[int, Purse], bool]:
+    """A feasible run whose first error is at most `error`."""
+    return lambda n, purse: case.feasible(n, purse) and case.forecast(n, purse).errors[0].error <= error
+
+
+def _holds(does: Callable[[int, Purse], bool], n: int, purse: Purse) -> bool:
+    try:
+        return does(n, purse)
+    except InvalidInput:  # too little to be split over the steps
+        return False
+
+
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float | None:
+    """The least value from which `holds`, to 1%, by bisection in the logarithm; None if `high` does not."""
+    if not holds(high):
+        return None
+    while high > 1.01 * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _up(value: float, digits: int) -> float:
+    """Rounded up to so many digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
+    return math.ceil(value / unit) * unit

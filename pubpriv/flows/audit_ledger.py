@@ -1,0 +1,142 @@
+"""The flow `audit-ledger`: every record of the books replayed, every stored model held against them.
+
+It costs nothing and reads no private row, so it may run as often as one likes.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_table_artifact
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.flows.allowed import check_audit_allowed
+from pubpriv.flows.parameters import ledger_at, refuse_password
+from pubpriv.ledger import Ledger
+from pubpriv.privacy.units import to_text
+from pubpriv.released.provenance import check_model
+from pubpriv.released.tree import LATEST, output_root, safe_name
+from pubpriv.tasks.boundary import private_task, safe_flow
+
+FINE = "every record follows from those before it"
+ACCOUNTED = "the ledger accounts for it"
+
+
+class AuditParameters(BaseModel):
+    """What to look at; by default everything that this worker knows of."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    ledger: str = Field(
+        default="PUBPRIV_LEDGER",
+        description="Environment variable that holds the ledger's URL where the flow runs, or a URL without a password",
+    )
+    datasets: tuple[str, ...] = Field(default=(), description="Datasets; default: all of the ledger")
+    models: str | None = Field(
+        default=None,
+        description="Folder with a folder of model files for each dataset; default: models under PUBPRIV_OUTPUT, "
+        "and no models if that is not set",
+    )
+    newest: int = Field(
+        default=20, ge=0, le=10_000, description="How many of the newest models of each dataset are compared"
+    )
+
+    @field_validator("ledger")
+    @classmethod
+    def _no_password(cls, url: str) -> str:
+        return refuse_password(url)
+
+
+@private_task(name="list datasets")
+def list_datasets(ledger: str) -> tuple[str, ...]:
+    """Names of all datasets of a ledger."""
+    with Ledger.open(ledger, create=False) as books:
+        return tuple(books.datasets())
+
+
+@private_task(name="check that the ledger is whole")
+def check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
+    """Why it is open for reading only, if it is: texts in the order of `COLUMNS`."""
+    with Ledger.open(ledger, create=False) as books:
+        try:
+            books.check_complete()
+        except LedgerViolation as wrong:
+            return (("ledger", "wrong", str(wrong), "", "", "", ""),)
+    return ()
+
+
+@private_task(name="replay records")
+def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
+    """What the records of a dataset come to, or the first one that is wrong: texts in the order of `COLUMNS`."""
+    with Ledger.open(ledger, create=False) as books:
+        try:
+            summary = books.verify(dataset)
+        except LedgerViolation as wrong:
+            return f"dataset {dataset}", "wrong", str(wrong), "", "", "", ""
+    state, currency = summary.state, summary.budget.currency
+    amounts = [f"{to_text(getattr(state, part).main)} {currency}" for part in ("cap", "spent", "held")]
+    finding = f"{FINE}; {summary.unchecked}" if summary.unchecked else FINE
+    return f"dataset {dataset}", "right", finding, str(summary.records), *amounts
+
+
+@private_task(name="compare models")
+def compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
+    """Whether the ledger accounts for the newest model files of a dataset: texts in the order of `COLUMNS`."""
+    found = [path for path in Path(folder, safe_name(dataset)).glob("*.json") if path.stem != LATEST]
+    files = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
+    with Ledger.open(ledger, create=False) as books:
+        return tuple(_compared(books, path) for path in files)
+
+
+def _compared(books: Ledger, path: Path) -> tuple[str, ...]:
+    told = f"model {path.parent.name}/{path.name}"
+    try:
+        check_model(books, path)
+    except (LedgerViolation, InvalidInput) as wrong:
+        return told, "wrong", str(wrong), "", "", "", ""
+    return told, "right", ACCOUNTED, "", "", "", ""
+
+
+COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
+
+
+@safe_flow(name="audit-ledger")
+def audit_ledger(parameters: AuditParameters) -> int:
+    """Check the books: triggers, hash chain, prices, events and balances of every dataset, and the stored models.
+
+    What was looked at is shown as a table. A run in which something is wrong fails, and says what and where.
+
+    Returns:
+        How many datasets and models are right.
+    """
+    check_audit_allowed(parameters.ledger, parameters.models)
+    ledger, folder = ledger_at(parameters.ledger), _models(parameters)
+    rows: list[tuple[str, ...]] = list(check_whole(ledger))
+    for dataset in parameters.datasets or list_datasets(ledger):
+        rows.append(replay_records(ledger, dataset))
+        if folder is not None and rows[-1][1] == "right":
+            rows += compare_models(ledger, dataset, folder, parameters.newest)
+    show(rows)
+    wrong = [f"{what}: {finding}" for what, result, finding, *_ in rows if result == "wrong"]
+    if wrong:
+        raise LedgerViolation(
+            f"{len(wrong)} of {len(rows)} checks found something wrong; stop charging this ledger, keep a copy of it, "
+            f"and compare with its last export (`pubpriv ledger verify`). First: {wrong[0]}"
+        )
+    return len(rows)
+
+
+def show(rows: list[tuple[str, ...]]) -> Any:
+    """The table in Prefect's UI."""
+    return create_table_artifact(
+        key="ledger-audit",
+        description="Ledger and stored models: what was checked, and what was found",
+        table=[dict(zip(COLUMNS, row, strict=True)) for row in rows] or [dict.fromkeys(COLUMNS, "")],
+    )
+
+
+def _models(parameters: AuditParameters) -> str | None:
+    if parameters.models is not None:
+        return parameters.models
+    output = output_root()
+    return None if output is None else str(output / "models")

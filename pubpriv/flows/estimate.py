@@ -1,0 +1,45 @@
+"""The flows `estimate-...`, one for each estimator: tables in, a release and its privacy statement out.
+
+Module attributes `estimate_mean`, `estimate_gaussian`, ... are the same flows: a worker finds them by that name.
+"""
+
+from typing import Any
+
+from prefect import Flow
+from prefect.settings import get_current_settings
+
+from pubpriv.estimators import ESTIMATORS, Estimator
+from pubpriv.estimators.jobs import run_job
+from pubpriv.flows.deployed import alone_with, job_of, run_name
+from pubpriv.flows.parameters import Parameters, form_of
+from pubpriv.tasks.boundary import safe_flow
+from pubpriv.tasks.publish import publish_release, refusals_told
+from pubpriv.tasks.runner import PrefectRunner
+from pubpriv.tasks.validate import VALIDATION
+
+
+def flow_of(estimator: Estimator) -> Flow[..., Any]:
+    """The flow of an estimator; its form is that of the estimator's settings."""
+
+    def estimate(parameters: Parameters) -> Any:
+        job = job_of(parameters)
+        folder = get_current_settings().home / "public-tables"
+        with refusals_told(job), alone_with(job.dataset):
+            made = run_job(job, VALIDATION, PrefectRunner(folder))
+        return publish_release(made, job, folder, parameters.warn_below)
+
+    estimate.__name__ = f"estimate_{estimator.name}"
+    estimate.__doc__ = estimator.walk
+    estimate.__annotations__["parameters"] = form_of(estimator)
+    flow: Flow[..., Any] = safe_flow(name=f"estimate-{estimator.name}", flow_run_name=run_name)(estimate)
+    return flow
+
+
+FLOWS = {estimator.name: flow_of(estimator) for estimator in ESTIMATORS}
+
+
+def __getattr__(name: str) -> Flow[..., Any]:
+    known = {f"estimate_{each}": flow for each, flow in FLOWS.items()}
+    if name not in known:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return known[name]

@@ -1,0 +1,176 @@
+"""Parameters of the flows, as forms: bounds and descriptions that a person reads in the UI."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from typing import Any, ClassVar, Literal, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators import Estimator
+from pubpriv.estimators.jobs import Job
+from pubpriv.estimators.settings import Setting, chosen, settings_of
+from pubpriv.flows.periods import Period
+from pubpriv.places import refuse_credentials
+from pubpriv.privacy.ledger.urls import understand, without_password
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
+"""Names of datasets and of releases."""
+
+COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estimator", "settings"))
+"""Fields that forms and jobs have in common, whatever is estimated."""
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+class Parameters(BaseModel):
+    """What every estimate from files needs. Nothing in here is private: parameters are kept by Prefect."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    estimator: ClassVar[Estimator]
+
+    private: str = Field(
+        description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
+    )
+    public: str = Field(description="Public table, Parquet or CSV, local or in an object store; no credentials in it")
+    budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
+    dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
+    ledger: str = Field(
+        description="Environment variable that holds the ledger's URL where the flow runs, as PUBPRIV_LEDGER does, or "
+        "a URL without a password: sqlite:///PATH or postgresql://USER@HOST/DATABASE"
+    )
+    release_id: str | None = Field(
+        default=None,
+        pattern=NAME,
+        description="Name of this release; the same name again resumes and costs nothing more. "
+        "Default: that of the period in which the run is scheduled",
+    )
+    period: str | None = Field(
+        default=None,
+        description="What one release covers: year, quarter, month, week, day, hour or minute, and a time zone; "
+        "default: each run is a release of its own",
+    )
+    series: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,59}$",
+        description="Put before the period in a release id, so that releases with other settings have other names",
+    )
+    columns: tuple[str, ...] | None = Field(
+        default=None,
+        description="Columns, or log1p(column); default: the numeric columns of the public table",
+    )
+    warn_below: int = Field(
+        default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"
+    )
+    dask: str | None = Field(
+        default=None,
+        description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",
+    )
+
+    @field_validator("ledger")
+    @classmethod
+    def _no_password(cls, url: str) -> str:
+        return refuse_password(url)
+
+    @field_validator("private", "public")
+    @classmethod
+    def _no_credentials(cls, uri: str) -> str:
+        """Prefect keeps parameters and shows them to whoever sees the run."""
+        refuse_credentials(uri)
+        return uri
+
+    @field_validator("period")
+    @classmethod
+    def _is_period(cls, text: str | None) -> str | None:
+        return None if text is None else str(Period.parse(text))
+
+    def job(self, release_id: str | None = None) -> Job:
+        """What to run, where these parameters are looked at.
+
+        Args:
+            release_id: of the run, if the form has none; see `pubpriv.flows.deployed`.
+
+        Raises:
+            InvalidInput: the ledger is named by an environment variable that is not set here.
+        """
+        values = {name: getattr(self, name) for name in COMMON}
+        values |= {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)}
+        own = {each.field: getattr(self, each.name) for each in settings_of(self.estimator.settings)}
+        return Job.of(self.estimator, **values, **own)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
+        """The form's schema, in which a bound of a field that may be empty stands beside its types, not inside.
+
+        Prefect then answers "999 is greater than the maximum of 100" and not that 999 fits no schema.
+        """
+        schema: dict[str, Any] = handler(core_schema)
+        for field in handler.resolve_ref_schema(schema).get("properties", {}).values():
+            kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
+            if len(kinds) == 1 and len(field["anyOf"]) == 2:
+                bounds = kinds[0].keys() - {"type", "items", "$ref"}
+                field |= {bound: kinds[0].pop(bound) for bound in sorted(bounds)}
+        return schema
+
+
+def refuse_password(url: str) -> str:
+    """A ledger's URL or the variable that holds it; Prefect keeps parameters and shows them to whoever sees the run.
+
+    Raises:
+        ValueError: the URL has a password in it, or is none.
+    """
+    if not _VARIABLE.fullmatch(url) and understand(url).carries_password(url):
+        raise ValueError("no password in a parameter: put the whole URL into PUBPRIV_LEDGER where the flow runs")
+    return url
+
+
+def ledger_at(name: str) -> str:
+    """The ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
+
+    Raises:
+        InvalidInput: there is no such variable here.
+    """
+    if not _VARIABLE.fullmatch(name):
+        return name
+    url = os.environ.get(name)
+    if not url:
+        raise InvalidInput(
+            f"the environment variable {name}, which should hold the ledger's URL, is not set where this run is at "
+            "work: set it for the worker that runs the flow"
+        )
+    return without_password(url)
+
+
+@cache
+def form_of(estimator: Estimator) -> type[Parameters]:
+    """The form of an estimator: what all have, and a field for each of its settings."""
+    own: dict[str, Any] = {each.name: (_type_of(each), _field_of(each)) for each in settings_of(estimator.settings)}
+    form: type[Parameters] = create_model(
+        f"{estimator.name.capitalize()}Parameters", __base__=Parameters, __doc__=f"{estimator.title}.", **own
+    )
+    form.estimator = estimator
+    return form
+
+
+def parameters_of(job: Job) -> Parameters:
+    """The form that asks for a job."""
+    names = {each.field: each.name for each in settings_of(job.estimator.settings)}
+    own = {names[field]: value for field, value in chosen(job.settings).items()}
+    return form_of(job.estimator)(**{name: getattr(job, name) for name in COMMON}, **own)
+
+
+def _type_of(setting: Setting) -> Any:
+    if setting.about.choices:
+        return Literal[setting.about.choices]
+    return dict[str, float] if get_origin(setting.type) is Mapping else setting.type
+
+
+def _field_of(setting: Setting) -> Any:
+    about = setting.about
+    bounds = {"ge": about.least, "le": about.most, "gt": about.above}
+    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    return Field(default=setting.default, description=about.help, **given)

@@ -1,0 +1,29 @@
+"""What a private table declares. Its rows are never shown to a schema: a failure would quote them."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pandera.pandas as pa
+
+from pubpriv.data.tables import PrivateTable
+from pubpriv.schemas.checks import require
+
+
+def declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
+    """Float columns of these names, in this order, each once, nulls allowed, nothing else."""
+    return pa.DataFrameSchema(
+        {name: pa.Column(float, nullable=True) for name in columns},
+        strict=True,
+        ordered=True,
+        unique_column_names=True,
+    )
+
+
+def validate_private_declaration(table: PrivateTable, columns: Sequence[str]) -> None:
+    """Check that `table` declares just `columns`, on an empty frame of the declared types.
+
+    Raises:
+        InvalidInput: other columns, another order, or a column twice; the text knows names only.
+    """
+    declared = pd.concat([pd.Series(dtype=float, name=name) for name in table.column_names], axis=1)
+    require(declared_schema(columns), declared, "the private table's declaration")

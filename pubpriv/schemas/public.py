@@ -1,0 +1,29 @@
+"""What a public table promises to a run."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pa
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.schemas.checks import require
+
+FINITE = pa.Check(np.isfinite, name="finite", error="must be finite")
+SOME_ROWS = pa.Check(lambda frame: len(frame) > 0, name="rows", error="must have at least one row")
+
+
+def public_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
+    """Float columns of these names, each once, finite, and at least one row."""
+    return pa.DataFrameSchema(
+        {name: pa.Column(float, FINITE) for name in columns}, checks=SOME_ROWS, unique_column_names=True
+    )
+
+
+def validate_public(table: PublicTable, columns: Sequence[str]) -> None:
+    """Check public rows against the columns a run wants.
+
+    Raises:
+        InvalidInput: the first failure, in one line; it may quote public values.
+    """
+    require(public_schema(columns), pd.DataFrame(table.rows, columns=list(table.columns)), "the public table")

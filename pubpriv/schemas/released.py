@@ -1,0 +1,126 @@
+"""What released estimates promise to whoever reads them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import pandera.pandas as pa
+
+from pubpriv.released.numbers import QUANTITIES, Number, of_quantity
+from pubpriv.schemas.checks import require
+from pubpriv.schemas.public import FINITE, SOME_ROWS
+
+TOLERANCE = 1e-6
+
+RELEASED = pa.DataFrameSchema(
+    {
+        "component": pa.Column(int, pa.Check.ge(1), unique=True),
+        "weight": pa.Column(
+            float,
+            [
+                pa.Check.in_range(0, 1),
+                pa.Check(lambda w: abs(w.sum() - 1) <= TOLERANCE, error="weights must sum to one"),
+            ],
+        ),
+        r"^mean of .+": pa.Column(float, FINITE, regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    unique_column_names=True,
+)
+
+
+NUMBERS = pa.DataFrameSchema(
+    {
+        "dataset": pa.Column(str),
+        "release_id": pa.Column(str),
+        "created": pa.Column(str),
+        "quantity": pa.Column(str, pa.Check.isin(list(QUANTITIES))),
+        "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
+        "column": pa.Column(str, nullable=True),
+        "other_column": pa.Column(str, nullable=True),
+        "value": pa.Column(float, FINITE),
+        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    ordered=True,
+    unique=["quantity", "component", "column", "other_column"],
+    unique_column_names=True,
+)
+"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.released.files`)."""
+
+
+ESTIMATES = pa.DataFrameSchema(
+    {
+        "column": pa.Column(str, unique=True),
+        "mean": pa.Column(float, FINITE),
+        r"^error of mean": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        "variance": pa.Column(float, [FINITE, pa.Check.gt(0)], required=False),
+        r"^error of variance": pa.Column(float, [FINITE, pa.Check.ge(0)], required=False, regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    unique_column_names=True,
+)
+
+
+def validate_numbers(frame: pd.DataFrame) -> None:
+    """Check the table of an output tree, as it reads back from its Parquet file.
+
+    Raises:
+        InvalidInput: the first failure, in one line.
+    """
+    require(NUMBERS, frame, "the released numbers")
+
+
+def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
+    """A mean or a Gaussian as a table: of each column its mean and variance, with standard errors.
+
+    Args:
+        numbers: all of a release without components; a mean has no variance.
+    """
+    means = of_quantity(numbers, "mean")
+    table: dict[str, Any] = {"column": [mean.column for mean in means], **_with_errors("mean", means)}
+    variances = [number for number in numbers if number.is_variance]
+    return pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+
+
+def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
+    return {
+        name: [number.value for number in numbers],
+        f"error of {name} (sampling)": [number.sampling for number in numbers],
+        f"error of {name} (privacy)": [number.privacy for number in numbers],
+    }
+
+
+def validate_estimates(frame: pd.DataFrame) -> None:
+    """Check a table of `estimates_table`.
+
+    Raises:
+        InvalidInput: the first failure, in one line.
+    """
+    require(ESTIMATES, frame, "the released estimates")
+
+
+def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
+    """A mixture as a table: component, weight, and the mean of every column.
+
+    Args:
+        numbers: all of a release with components.
+    """
+    weights = of_quantity(numbers, "weight")
+    means: dict[str, list[float]] = {}
+    for number in of_quantity(numbers, "mean"):
+        means.setdefault(f"mean of {number.column}", []).append(number.value)
+    components = {"component": [weight.component for weight in weights], "weight": [weight.value for weight in weights]}
+    return pd.DataFrame(components | means).astype({"component": int, "weight": float})
+
+
+def validate_released(frame: pd.DataFrame) -> None:
+    """Check a released table.
+
+    Raises:
+        InvalidInput: the first failure, in one line.
+    """
+    require(RELEASED, frame, "the released mixture")

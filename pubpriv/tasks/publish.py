@@ -1,0 +1,184 @@
+"""What Prefect's UI shows of a run, and what its last task writes: all of it is public.
+
+`publish_release` is for a run that came to its end; `refusals_told` for one that the ledger refused.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+from uuid import UUID
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import BudgetExceeded
+from pubpriv.estimators.jobs import Job
+from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.wording import declared
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.files import public_rows_of, store_run
+from pubpriv.released.kinds import KINDS
+from pubpriv.released.report import history_of
+from pubpriv.released.tree import check_tree, output_root
+from pubpriv.schemas.released import estimates_table, released_table, validate_estimates, validate_released
+from pubpriv.tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
+from pubpriv.tasks.boundary import crossing, publishing_task
+from pubpriv.tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
+
+E = TypeVar("E", bound=Estimate)
+
+WHAT_IS_PUBLIC = (
+    "Public are the number of rows, the declared columns, the public table, the settings and every answer "
+    "listed under `charges`; whatever was computed from these costs nothing more."
+)
+
+CHARGE = ("label", "question", "cost")
+
+
+def publish_release(estimate: E, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW) -> E:
+    """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
+
+    Args:
+        estimate: that was released.
+        job: that the run did.
+        folder: where public rows are kept for tasks.
+        warn_below: an event tells that fewer such runs fit.
+
+    Returns:
+        The estimate.
+    """
+    dataset, release_id = job.dataset, job.release_id
+    publish_statement(estimate.privacy, dataset, release_id)
+    publish_numbers(estimate)
+    public = public_rows_of(estimate, job.public)
+    show_picture(estimate, public)
+    with Ledger.open(job.ledger, create=False) as ledger:
+        history, standing = history_of(ledger, dataset), _standing(ledger, job)
+    show_budget(history, standing, release_id)
+    tell_if_low(standing, release_id, warn_below)
+    root = output_root()
+    if root is not None:
+        written = crossing(STORE, folder)(json.dumps(estimate.to_json()), job.ledger, public, str(root))
+        show_report(dataset, release_id, written, str(root))
+    return estimate
+
+
+@contextmanager
+def refusals_told(job: Job) -> Iterator[None]:
+    """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
+
+    A run whose files could not be kept afterwards does not begin.
+
+    Raises:
+        InvalidInput: `PUBPRIV_OUTPUT` cannot be written, or the names of the run make no file names.
+        BudgetExceeded: as it came; the flow run fails with its text.
+    """
+    check_tree(job.dataset, job.release_id)
+    try:
+        yield
+    except BudgetExceeded as refusal:
+        with suppress(Exception):  # ledger or server went away meanwhile: it is the refusal that counts
+            _tell_refusal(job, str(refusal))
+        raise
+
+
+def _tell_refusal(job: Job, refusal: str) -> None:
+    with Ledger.open(job.ledger, create=False) as ledger:
+        history, standing = history_of(ledger, job.dataset), _standing(ledger, job)
+    tell_if_exhausted(standing, job.release_id)
+    show_refusal(standing, job.release_id, refusal)
+    show_budget(history, standing, job.release_id)
+
+
+@publishing_task(name="store release")
+def STORE(model: str, ledger: str, public: PublicTable | None, root: str) -> str:  # noqa: N802 - a task, as a constant
+    """Write model, table and report page into the output folder; what is there already is left as it is.
+
+    Args:
+        model: the model file's text.
+        ledger: URL without a password, for the budget's history.
+        public: rows for the picture.
+        root: the output folder.
+
+    Returns:
+        Path of the report page.
+    """
+    data = json.loads(model)
+    return str(store_run(KINDS[data["kind"]].from_json(data), root, public, ledger).page)
+
+
+def _standing(ledger: Ledger, job: Job) -> Standing:
+    return Standing.of(ledger, job.dataset, parse_budget(job.budget))
+
+
+def publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
+    """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
+
+    Args:
+        statement: as `Statement.to_json` gives it: unit, neighbouring, kind, guarantee, spent, charges.
+        dataset: its name, or None for a simulation.
+        release_id: of the run, or None.
+
+    Returns:
+        Identities of the page and the table. Both carry the dataset's name, so the UI shows their history.
+    """
+    name = dataset or "simulation"
+    parts = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
+    guarantee = statement["guarantee"].get("text", parts)
+    unit = declared(statement["unit"]) if dataset else statement["unit"]
+    page = create_markdown_artifact(
+        key=artifact_key(name, "privacy"),
+        description=f"Privacy statement of {name}, release {release_id or 'none'}",
+        markdown=(
+            f"## Privacy of {name}\n\n"
+            f"One record is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
+            f"### Guaranteed\n\n{guarantee}\n\n"
+            f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
+        ),
+    )
+    charges = create_table_artifact(
+        key=artifact_key(name, "charges"),
+        description=f"What release {release_id or 'none'} of {name} asked, and what each answer cost",
+        table=[{part: _told(charge[part]) for part in CHARGE} for charge in statement["charges"]],
+    )
+    return _identity(page), _identity(charges)
+
+
+def publish_numbers(estimate: Estimate) -> UUID:
+    """Show the released numbers: one row per component of a mixture, else one row per column, after a check.
+
+    Raises:
+        InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
+    """
+    several = estimate.n_components is not None
+    frame = released_table(estimate.numbers()) if several else estimates_table(estimate.numbers())
+    (validate_released if several else validate_estimates)(frame)
+    name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"] or "none"
+    table = create_table_artifact(
+        key=artifact_key(name, "components" if several else estimate.kind),
+        description=f"Released {'mixture' if several else estimate.kind} of {name}, release {release_id}",
+        table=_cells(frame),
+    )
+    return _identity(table)
+
+
+def _cells(frame: Any) -> list[dict[str, Any]]:
+    return [{name: shown(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _told(value: Any) -> str:
+    """Text of a number, a text, or several of them; anything else has no place in a statement."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_told, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_told(part)}" for name, part in value.items())
+    if value is None or isinstance(value, str | int | float):
+        return str(value)
+    raise TypeError(f"a privacy statement holds no {type(value).__name__}")
+
+
+def _identity(artifact: Any) -> UUID:
+    return UUID(str(artifact))
