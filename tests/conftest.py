@@ -70,7 +70,7 @@ def _server_where_marked(request):
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server of the session's own; skipped, with the reason, where its programs are missing."""
-    from stores import running_postgres
+    from helpers.stores import running_postgres
 
     with running_postgres() as server:
         yield server

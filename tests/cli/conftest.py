@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_world import URL, Told, fit_arguments, two_groups
+from helpers.cli_world import URL, Told, fit_arguments, two_groups
 
 from pubpriv.cli.main import main
 from pubpriv.privacy.budgets import parse_budget

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_world import URL, Told, files, fit_arguments, two_groups
+from helpers.cli_world import URL, Told, files, fit_arguments, two_groups
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest
-from cli_world import URL
+from helpers.cli_world import URL
 
 from pubpriv.errors import RunClosed
 from pubpriv.privacy.budgets import parse_budget

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cli_world import URL, fit_arguments, two_groups
+from helpers.cli_world import URL, fit_arguments, two_groups
 
 from pubpriv import load
 from pubpriv.privacy.ledger import Ledger

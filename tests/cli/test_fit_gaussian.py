@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli_world import URL
+from helpers.cli_world import URL
 
 from pubpriv import load
 

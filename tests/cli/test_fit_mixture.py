@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_world import fit_arguments, two_groups
+from helpers.cli_world import fit_arguments, two_groups
 
 from pubpriv import load
 from pubpriv.cli.fit_common import through_prefect

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli_world import URL, files
+from helpers.cli_world import URL, files
 
 SIZES = ["--rows", 2000, "--public-rows", 10, "--dims", 3]
 KINDS = {"mean": [], "gaussian": [], "mixture": ["--components", 2]}

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from cli_world import URL, fit_arguments
-from releases import gaussian_release, mean_release, mixture_release, simulated
+from helpers.cli_world import URL, fit_arguments
+from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 

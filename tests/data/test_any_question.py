@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.neighbours import ONE_THREAD
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from neighbours import ONE_THREAD
 
 import pubpriv as pp
 from pubpriv.audit.neighbours import check, integers

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from helpers.neighbours import QUESTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from neighbours import QUESTIONS
 
 from pubpriv.data.codec import canonical, from_json, public_value, rebuilt, to_json
 from pubpriv.data.columns import Column
@@ -71,12 +71,11 @@ def test_the_text_of_a_question_is_what_ledgers_hold():
 def test_the_text_is_the_same_in_another_process(in_new_process):
     """Hash seeds do not matter."""
     code = """
-import sys; sys.path.insert(0, sys.argv[1])
-from neighbours import QUESTIONS
+from helpers.neighbours import QUESTIONS
 from pubpriv.data.codec import canonical, to_json
 print(canonical([to_json(q) for q in QUESTIONS.values()]))
 """
-    found = in_new_process(code, str(__file__).rsplit("/", 1)[0])
+    found = in_new_process(code)
     assert found == canonical([to_json(question) for question in QUESTIONS.values()])
 
 

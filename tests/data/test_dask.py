@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
-from neighbours import QUESTIONS
-from waiting import eventually
+from helpers.neighbours import QUESTIONS
+from helpers.waiting import eventually
 
 import pubpriv as pp
 from pubpriv.audit.catalogue import COLUMNS

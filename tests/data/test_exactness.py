@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from neighbours import QUESTIONS, FileTable, plain
+from helpers.neighbours import QUESTIONS, FileTable, plain
 
 from pubpriv.audit.catalogue import CENTERS, COLUMNS, PARTITIONS, PRICE
 from pubpriv.data.columns import parse_columns

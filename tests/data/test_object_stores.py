@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
-from neighbours import QUESTIONS
+from helpers.neighbours import QUESTIONS
 
 import pubpriv as pp
 from pubpriv.audit.catalogue import COLUMNS

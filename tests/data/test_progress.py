@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from neighbours import QUESTIONS
+from helpers.neighbours import QUESTIONS
 
 from pubpriv.audit.catalogue import COLUMNS
 from pubpriv.data import progress

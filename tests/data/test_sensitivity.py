@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.neighbours import QUESTIONS, alone, totals_of, write
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from neighbours import QUESTIONS, alone, totals_of, write
 
 from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, at, frames_of, over_partitions, radii_of
 from pubpriv.audit.neighbours import check, difference, distance

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
-from stores import drop_guards, raw
+from helpers.stores import drop_guards, raw
 
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts

@@ -5,8 +5,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 import pytest
-from leaks import needles, search
-from stores import PASSWORD
+from helpers.leaks import needles, search
+from helpers.stores import PASSWORD
 
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from served import Served, serving
+from helpers.served import Served, serving
 
 DATASETS = {
     # two far groups, so that every kind of step runs; nothing is scheduled but what a test needs

@@ -8,8 +8,8 @@ import secrets
 from urllib.parse import urlsplit
 
 import pytest
-from browsing import chromium
-from served import Served
+from helpers.browsing import chromium
+from helpers.served import Served
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
-from leaks import make_canaries, needles, plant, search
-from served import PATIENCE, Served
+from helpers.leaks import make_canaries, needles, plant, search
+from helpers.served import PATIENCE, Served
 
 from pubpriv.privacy.ledger import Ledger
 

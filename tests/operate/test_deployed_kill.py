@@ -7,9 +7,9 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from frail import Frail, deploy, flow_processes, prefect, working
-from served import Served
-from waiting import eventually
+from helpers.frail import Frail, deploy, flow_processes, prefect, working
+from helpers.served import Served
+from helpers.waiting import eventually
 
 from pubpriv.privacy.ledger import Ledger
 

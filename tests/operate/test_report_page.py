@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from browsing import SCREENSHOTS, chromium
+from helpers.browsing import SCREENSHOTS, chromium
 
 import pubpriv as pp
 from pubpriv.released.report import history_of, write_report

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from served import PATIENCE, PUBPRIV, Served, clean_environment, serving
-from stores import PASSWORD
+from helpers.served import PATIENCE, PUBPRIV, Served, clean_environment, serving
+from helpers.stores import PASSWORD
 
 from pubpriv.deployments import processes
 from pubpriv.privacy.budgets import parse_budget

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from served import PATIENCE, Served
+from helpers.served import PATIENCE, Served
 
 from pubpriv.privacy.ledger import Ledger
 

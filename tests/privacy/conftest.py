@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-import stores
+from helpers import stores
 
 
 @pytest.fixture(params=stores.KINDS)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
-from stores import drop_guards, raw
+from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP

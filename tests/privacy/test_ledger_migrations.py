@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from stores import raw
+from helpers.stores import raw
 
 from pubpriv.errors import RunClosed
 from pubpriv.privacy.budgets import ZeroConcentratedDP

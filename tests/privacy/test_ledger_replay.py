@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
-from stores import drop_guards, raw
+from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP

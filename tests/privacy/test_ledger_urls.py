@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 import sqlalchemy as sa
-from stores import PASSWORD, raw
+from helpers.stores import PASSWORD, raw
 
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.privacy.ledger import Ledger, urls

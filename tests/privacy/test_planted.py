@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from stores import raw
+from helpers.stores import raw
 
 import pubpriv as pp
 from pubpriv import curator as door

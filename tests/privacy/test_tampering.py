@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
-from stores import raw
+from helpers.stores import raw
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP

@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from releases import gaussian_release, mean_release, mixture_release, simulated
+from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.compare import CHANGED, NOISE, SAMPLING, compare, match

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from releases import gaussian_release, mean_release, mixture_release, simulated
+from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable

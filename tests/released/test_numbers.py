@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from releases import gaussian_release, mean_release, mixture_release
+from helpers.releases import gaussian_release, mean_release, mixture_release
 
 from pubpriv.released.numbers import Number, by_component, of_quantity
 
@@ -91,8 +91,8 @@ def test_numbers_are_chosen_by_quantity_and_component():
 def test_nobody_takes_an_estimate_apart_again():
     """Whatever shows, writes or compares a release reads its table: `standard_errors` is opened in one place."""
     root = Path(__file__).parents[2]
-    folders = ("pubpriv/released", "cli", "tasks", "flows", "schemas")
-    files = [path for folder in folders for path in (root / folder).rglob("*.py")]
+    folders = ("released", "cli", "tasks", "flows", "schemas")
+    files = [path for folder in folders for path in (root / "pubpriv" / folder).rglob("*.py")]
     readers = {
         path.name
         for path in files

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from releases import common, errors
+from helpers.releases import common, errors
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import MixtureEstimate

@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from jobs import (
+from helpers.jobs import (
     DATASET,
     RELEASE_ID,
     Clean,

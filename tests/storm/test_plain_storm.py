@@ -18,7 +18,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, processes, register, run
+from helpers.jobs import DATASET, RELEASE_ID, differences, ledger_at, looked_at, make_tables, processes, register, run
 
 from pubpriv.estimators.steps import Runner, watcher
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jobs import (
+from helpers.jobs import (
     ALLOTMENT,
     DATASET,
     RELEASE_ID,

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from releases import gaussian_release, mean_release, mixture_release, public_for, simulated
+from helpers.releases import gaussian_release, mean_release, mixture_release, public_for, simulated
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable

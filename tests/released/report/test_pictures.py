@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from releases import gaussian_release, mean_release, mixture_release, public_for
+from helpers.releases import gaussian_release, mean_release, mixture_release, public_for
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput

@@ -11,8 +11,8 @@ import pytest
 from pubpriv.estimators.mixture.plan import STARTS
 from pubpriv.estimators.mixture.public_model import START_SETTINGS
 
-ROOT = Path(__file__).parent.parent
-SHIPPED = ("pubpriv", "schemas", "tasks", "flows", "cli", "deployments")
+ROOT = Path(__file__).parents[2]
+SHIPPED = ("pubpriv",)
 PRIVACY = ("tests/privacy", "tests/data", "tests/audit", "tests/test_curator.py")
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore::pytest.PytestConfigWarning")
 

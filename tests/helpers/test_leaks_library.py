@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from leaks import make_canaries, needles, plant, search
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
+from helpers.leaks import make_canaries, needles, plant, search
 from pubpriv.data.tables import PrivateTable
 
 CANARIES = make_canaries(500, 3, seed=3)

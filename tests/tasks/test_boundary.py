@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from leaks import make_canaries, needles, plant, search
+from helpers.leaks import make_canaries, needles, plant, search
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.settings import PREFECT_DEBUG_MODE, temporary_settings
@@ -267,7 +267,7 @@ def same_place(**inputs):
 
 KEY_ELSEWHERE = """
 import sys; sys.path.insert(0, {folder!r})
-from test_guard import MIXTURE, ROWS, PublicHandle, PublicTable, key
+from test_boundary import MIXTURE, ROWS, PublicHandle, PublicTable, key
 print(key(a=MIXTURE, b=0.1, c=PublicHandle.store(PublicTable(('age', 'cost'), ROWS), sys.argv[1])))
 """
 

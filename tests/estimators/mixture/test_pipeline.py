@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+from helpers.runners import instead
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, oracle

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bks_world import blobs
+from helpers.bks_world import blobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

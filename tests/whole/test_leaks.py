@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from leaks import Hit, make_canaries, needles, plant, search
+from helpers.leaks import Hit, make_canaries, needles, plant, search
 
 pytestmark = [pytest.mark.prefect, pytest.mark.timeout(240)]
 

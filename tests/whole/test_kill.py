@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from jobs import (
+from helpers.jobs import (
     ALLOTMENT,
     DATASET,
     RELEASE_ID,

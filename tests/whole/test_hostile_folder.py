@@ -57,7 +57,7 @@ def program(*words):
 def test_the_traps_work(folder):
     """What `python -m` does by itself: the folder's own files come first."""
     subprocess.run([sys.executable, "-m", "pubpriv.flows.ephemeral"], capture_output=True, check=False)
-    assert "flows" in trapped(folder)
+    assert "pubpriv" in trapped(folder)
 
 
 def test_the_program_imports_nothing_of_the_folder(folder):

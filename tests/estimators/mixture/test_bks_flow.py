@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from bks_world import blobs, run, watched
+from helpers.bks_world import blobs, run, watched
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import from_json, to_json

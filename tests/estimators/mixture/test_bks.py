@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bks_world import QUICK, blobs, run, watched
+from helpers.bks_world import QUICK, blobs, run, watched
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.bks.plan import make_plan

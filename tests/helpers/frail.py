@@ -14,9 +14,9 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from served import PATIENCE, Served
-from waiting import eventually
 
+from helpers.served import PATIENCE, Served
+from helpers.waiting import eventually
 from pubpriv.deployments.processes import descendants
 from pubpriv.privacy.ledger import Ledger
 

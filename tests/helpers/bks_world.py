@@ -1,9 +1,9 @@
 """Tables that the paper's algorithms are tried on."""
 
 import numpy as np
-from runners import instead
 
 import pubpriv as pp
+from helpers.runners import instead
 from pubpriv.estimators.mixture.public_model import fit, public_model
 from pubpriv.estimators.mixture.scaling import FLOOR
 

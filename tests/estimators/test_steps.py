@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from runners import instead
+from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.public_model import fit, public_model

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stores import PASSWORD, running_postgres
+from helpers.stores import PASSWORD, running_postgres
 
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job

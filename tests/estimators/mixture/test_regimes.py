@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from runners import instead
+from helpers.runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from runners import instead
+from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from runners import instead
+from helpers.runners import instead
 
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
