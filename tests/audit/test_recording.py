@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pubpriv.audit import recording
-from pubpriv.audit.tape import Driver, WatchedTable, record
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.tape import Driver, record
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.data.regions import Everything
@@ -82,17 +81,15 @@ def test_an_honest_driver_holds():
     assert verdicts(asks_twice)[0] == [True, True, True]
 
 
-def test_a_watched_table_counts_looks_at_rows():
-    """Its size and columns are public; a scan looks once a chunk, and so does any other use of it."""
-    table = WatchedTable(in_memory(ROWS))
-    assert table.n_rows == 50
-    assert table.column_names == ("x0", "x1")
-    table.chunks()
-    assert table.looks == 0
-    scan(table, Counts.priced(Everything(), PRICE))
-    assert table.looks == 1
-    assert table.rows.shape == (50, 2)
-    assert table.looks == 2
+def test_looks_at_rows_are_counted():
+    """Size and columns are public; a scan looks once a chunk, and so does any other use of the table."""
+
+    def looks(use):
+        return record(of(lambda curator: use(curator._table)), ROWS, 0).looks
+
+    assert looks(lambda table: [table.n_rows, table.column_names, len(table.chunks())]) == 0
+    assert looks(lambda table: bool(scan(table, Counts.priced(Everything(), PRICE)))) == 1
+    assert looks(lambda table: list(table.rows.shape)) == 1
 
 
 def fails_on_odd_rows(curator):
@@ -162,6 +159,6 @@ def test_a_charge_below_the_distance_is_found_out():
     small = [entry.event for entry in tape.entries]
     for event in small:
         object.__setattr__(event, "squared_distance", event.squared_distance / 10)
-    finding = recording.measured(of(asks_twice), tape, list(recording.neighbours_of(ROWS, 10, 0)))
+    finding = recording._measured(of(asks_twice), tape, list(recording._neighbours_of(ROWS, 10, 0)))
     assert not finding.holds
     assert "sums" in finding.detail

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from helpers.neighbours import QUESTIONS, alone, totals_of, write
+from helpers.neighbours import QUESTIONS, alone, check, totals_of, write
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, at, frames_of, over_partitions, radii_of
-from pubpriv.audit.neighbours import check, difference, distance
+from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, at, frames_of, radii_of
+from pubpriv.audit.neighbours import difference, distance
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
@@ -418,5 +418,5 @@ def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
     assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments}
-    assert len(over_partitions("cells")) * len(PARTITIONS) + 4 == len(QUESTIONS)
+    assert 6 * len(PARTITIONS) + 4 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0
