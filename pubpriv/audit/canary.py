@@ -55,7 +55,7 @@ def attacked(attack: Attack, runs: int, seed: int) -> Finding:
     """
     question = attack.question
     sides = [scan(in_memory(rows), question) for rows in attack.tables(seed)]
-    score = likelihood_ratio(question, *sides)
+    score = _likelihood_ratio(question, *sides)
     source = OperatingSystemNoise()
     scores = [_scores(question, totals, score, _Stock(source, runs), runs) for totals in sides]
     return _judged(attack.name, _charged_mu(question), scores, f"{runs:,} answers on each of two neighbours")
@@ -107,7 +107,7 @@ def _charged_mu(question: Question) -> float:
 # -- scores ---------------------------------------------------------------------------------------------------
 
 
-def likelihood_ratio(question: Question, first: Totals, second: Totals) -> Any:
+def _likelihood_ratio(question: Question, first: Totals, second: Totals) -> Any:
     """Make the likelihood ratio of two neighbours' totals, a function of released values."""
     if isinstance(question, Bisection):
         return _PathScore(question, np.cumsum(first["histogram"]), np.cumsum(second["histogram"]))

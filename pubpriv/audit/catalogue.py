@@ -71,14 +71,14 @@ class Example:
     attainable: float
 
 
-def frames_of(name: str, matrix: np.ndarray = _TILTED) -> tuple[Frame, ...]:
-    """Make a frame for each region, about a point deep in it."""
-    return tuple(Frame.of(np.array(center), matrix) for center in CENTERS[name])
+def framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]:
+    """Give a kind of partition, with a frame about a point deep in each region, and a radius for each.
 
-
-def radii_of(name: str) -> tuple[float, ...]:
-    """Choose one radius a region, small enough for both ends of a diameter to lie in it."""
-    return tuple(0.5 + 0.25 * i for i in range(len(CENTERS[name])))
+    The radii are small enough for both ends of a diameter to lie in the region.
+    """
+    centers = CENTERS[name]
+    frames = tuple(Frame.of(np.array(center), _TILTED) for center in centers)
+    return PARTITIONS[name], frames, tuple(0.5 + 0.25 * i for i in range(len(centers)))
 
 
 def at(center: _Point, direction: _Point, length: float = _FAR) -> _Point:
@@ -88,35 +88,35 @@ def at(center: _Point, direction: _Point, length: float = _FAR) -> _Point:
     return float(a), math.expm1(float(log1p_b))
 
 
-def _over_partitions(name: str, price: Fraction = PRICE, matrix: np.ndarray = _TILTED) -> dict[str, Question]:
-    """Make every question that asks by region, over one kind of partition."""
-    partition, frames, radii = PARTITIONS[name], frames_of(name, matrix), radii_of(name)
-    without_count = LiftedGram.priced(partition, frames, radii, price, _SHARES).noise_scales
+def _by_region(name: str) -> dict[str, Question]:
+    """Every question that asks by region, over one kind of partition."""
+    partition, frames, radii = framed(name)
+    without_count = LiftedGram.priced(partition, frames, radii, PRICE, _SHARES).noise_scales
     return {
-        f"counts-{name}": Counts.priced(partition, price),
-        f"sums-{name}": ClippedSums.priced(partition, frames, radii, price),
-        f"moments-{name}": Moments.priced(partition, frames, radii, price, _SHARES),
-        f"gram-{name}": LiftedGram.priced(partition, frames, radii, price, _SHARES),
-        f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, price),
+        f"counts-{name}": Counts.priced(partition, PRICE),
+        f"sums-{name}": ClippedSums.priced(partition, frames, radii, PRICE),
+        f"moments-{name}": Moments.priced(partition, frames, radii, PRICE, _SHARES),
+        f"gram-{name}": LiftedGram.priced(partition, frames, radii, PRICE, _SHARES),
+        f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, PRICE),
         f"gram-without-count-{name}": LiftedGram(partition, frames, radii, (0, *without_count[1:])),
     }
 
 
-def _of_one_number(price: Fraction = PRICE) -> dict[str, Question]:
+def _of_one_number() -> dict[str, Question]:
     """Questions that look at one number of a record."""
-    sd = Bisection.noise_for(6, price)
+    sd = Bisection.noise_for(6, PRICE)
     frame = Frame.of(np.array([0.5, 0.5]), _TILTED)
     return {
         "bisection-linear": Bisection(frame, 0.5, 9.0, 6, 4.0, sd),
         "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
         "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
-        "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, price),
+        "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
     }
 
 
 def questions() -> dict[str, Question]:
     """Make every kind of question over every partition, at one price."""
-    return {name: q for partition in PARTITIONS for name, q in _over_partitions(partition).items()} | _of_one_number()
+    return {name: q for partition in PARTITIONS for name, q in _by_region(partition).items()} | _of_one_number()
 
 
 def _at_the_edge() -> dict[str, Question]:
@@ -125,7 +125,7 @@ def _at_the_edge() -> dict[str, Question]:
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
-    frames = frames_of("everything")
+    _, frames, _ = framed("everything")
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
@@ -146,7 +146,7 @@ def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
 
 def unsound() -> dict[str, Callable[[], Question]]:
     """List makers of questions whose proof does not hold: each must refuse with a ValueError."""
-    one, frames, radii = PARTITIONS["everything"], frames_of("everything"), radii_of("everything")
+    one, frames, radii = framed("everything")
     shares, scales = (Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)), _unbalanced_scales((10, 80, 10))
     return {
         "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(one, frames, radii, scales),

@@ -41,7 +41,7 @@ No multiple of 2 or 3, so that all six kinds have their turn."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class _Layout:
     """How a table is cut.
 
     Attributes:
@@ -80,8 +80,8 @@ class Layout:
 
 LAYOUTS = (
     # rows of more than one batch; none; whole blocks; whole blocks but for a row; a row alone
-    Layout("a file of uneven row groups", {"table.parquet": (70_000, 0, 8_192, 8_191, 1)}),
-    Layout(
+    _Layout("a file of uneven row groups", {"table.parquet": (70_000, 0, 8_192, 8_191, 1)}),
+    _Layout(
         "a folder of files, some empty",
         {"a.parquet": (4_097, 0), "b.parquet": (), "c/d.parquet": (0, 300, 4_160), "e.parquet": (64,)},
     ),
@@ -103,7 +103,7 @@ class _Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def tried(layout: Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
+def tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
     """Ask of the table as it is, then with one record after another replaced.
 
     Args:
@@ -182,7 +182,7 @@ def _bystanders(random: np.random.Generator) -> list[Record]:
     return [(float(a), float(np.expm1(b))) for a, b in random.normal(0.0, (4.0, 2.0), (40, 2))]
 
 
-def _written(folder: Path, layout: Layout, cells: np.ndarray) -> PrivateTable:
+def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
     """The table on disk: columns in another order, among others, one of them named as an expression is."""
     import pyarrow as pa
     import pyarrow.parquet as pq

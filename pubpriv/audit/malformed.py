@@ -37,27 +37,22 @@ _BUDGET = ZeroConcentratedDP(1000)
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit asks all of them
     """Try each way to go wrong, with one finding each."""
-    rows = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-    with world(rows) as place:
-        yield promised("malformed", "well-formed questions are answered", _answered(place))
-        for number, (name, questions) in enumerate(MALFORMED.items()):
-            claims = refused(place, questions, f"malformed-{number}")
-            yield promised("malformed", f"{name}: refused before the charge", claims)
-        for name, story in ON_NOISE.items():
+    with world(np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))) as place:
+        for name, story in PROMISES.items():
             yield promised("malformed", name, story(place))
 
 
 def _answered(place: World) -> Claims:
     """What is refused below is refused for its defect."""
-    curator = place.enter("well-formed", _BUDGET)
+    curator = place.enter(place.new_release_id(), _BUDGET)
     for attack in attacks():
         ended = _asked(place, curator, partial(getattr, attack, "question"), attack.name)
         yield f"{attack.name}: {ended}", ended == "answered, charged"
 
 
-def refused(place: World, questions: "dict[str, Callable[[_Make], Any]]", release_id: str) -> Claims:
-    """Ask each of `questions`, made by its constructor and past it."""
-    curator = place.enter(release_id, _BUDGET)
+def _refused(questions: "dict[str, Callable[[_Make], Any]]", place: World) -> Claims:
+    """Each of `questions`, made by its constructor and past it."""
+    curator = place.enter(place.new_release_id(), _BUDGET)
     for name, question in questions.items():
         for how, make in (("built", _built), ("forged", forged)):
             ended = _asked(place, curator, partial(question, make), f"{name}, {how}")
@@ -116,11 +111,11 @@ class _End:
 
 def _too_few_draws(place: World) -> Claims:
     """One draw that is shared by all totals of a part cancels out of their differences."""
-    for number, question in enumerate(_one_of_each_kind()):
-        name = type(question).__name__
-        curator = place.enter(f"few-{number}", _BUDGET, _Few())
+    for question in _one_of_each_kind():
+        name, release_id = type(question).__name__, place.new_release_id()
+        curator = place.enter(release_id, _BUDGET, _Few())
         yield f"{name} fails", refuses(partial(curator.release, question, "a"), PrivateStepFailed)
-        yield f"{name} publishes nothing", "published" not in place.kinds(f"few-{number}")
+        yield f"{name} publishes nothing", "published" not in place.kinds(release_id)
 
 
 def _unannounced(_: World) -> Claims:
@@ -149,14 +144,6 @@ def _saturated(place: World) -> Claims:
                 curator._noise = _End(end)
                 noisy.append(curator._look(question, "a"))
             yield f"{type(question).__name__}: neighbours differ at {end}", noisy[0] == noisy[1] == noisy[2]
-
-
-ON_NOISE: dict[str, Callable[[World], Claims]] = {
-    "fewer draws of noise than totals: no answer": _too_few_draws,
-    "noise that was not announced is not handed out": _unannounced,
-    "draws at the ends of 64 bits show no total": _saturated,
-}
-"""Stories of noise that goes wrong, by what is promised of it."""
 
 
 def _one_of_each_kind() -> list[Any]:
@@ -235,7 +222,7 @@ def _score(make: _Make, first: Any, bound: Any = 1.0) -> Any:
     return make(BoundedScore, first=first, second=Cells((_PLANE,), (0.0,)), bound=bound, noise_scale=_SD)
 
 
-MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
+_MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
     "maps of other columns than the table's": {
         "one centre for two sums": lambda m: _sums(m, (_NARROW,), (300.0,)),
         "three centres for two sums": lambda m: _sums(m, (_WIDE,), (300.0,)),
@@ -320,3 +307,11 @@ MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
     },
 }
 """Makers of malformed questions about two columns, by what is wrong with them."""
+
+PROMISES: dict[str, Callable[[World], Claims]] = {
+    "well-formed questions are answered": _answered,
+    **{f"{name}: refused before the charge": partial(_refused, asked) for name, asked in _MALFORMED.items()},
+    "fewer draws of noise than totals: no answer": _too_few_draws,
+    "noise that was not announced is not handed out": _unannounced,
+    "draws at the ends of 64 bits show no total": _saturated,
+}

@@ -48,6 +48,10 @@ class World:
             curator._noise = noise  # where an audit makes a private step fail, or watches it
         return curator
 
+    def new_release_id(self) -> str:
+        """Make a release id that no run has yet."""
+        return f"run-{len(self.ledger.history(DATASET))}"
+
     @property
     def spent(self) -> int:
         """Units charged to the dataset so far."""

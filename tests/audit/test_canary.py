@@ -70,7 +70,7 @@ def test_a_curator_with_its_ledger_holds():
 def test_the_score_is_the_likelihood_ratio(name):
     """Up to a constant: differences between answers are those of the exact log likelihood ratio."""
     question, totals = ATTACKS[name].question, sides(ATTACKS[name])
-    score, generator = canary.likelihood_ratio(question, *totals), np.random.default_rng(0)
+    score, generator = canary._likelihood_ratio(question, *totals), np.random.default_rng(0)
 
     def draw(part, sd, size):
         return np.rint(generator.normal(0, sd, size)).astype(np.int64)
@@ -85,7 +85,7 @@ def test_the_score_of_a_bisection_follows_its_path():
     """Each answer is compared at the threshold that the answers before it led to."""
     attack = ATTACKS["Bisection, each step after the answers before it"]
     question, (first, second) = attack.question, sides(attack)
-    score = canary.likelihood_ratio(question, np_totals(first), np_totals(second))
+    score = canary._likelihood_ratio(question, np_totals(first), np_totals(second))
     below = [np.cumsum(t["histogram"]) for t in (first, second)]
     counts, thresholds = np.array([30.0, 10.0, 21.0, 3.0]), [8, 4, 6, 5]
     sd = question.noise()["count"][0]

@@ -41,7 +41,7 @@ def promises():
     """What of the door's promises does not stand: {promise: detail}."""
     question = Counts.priced(HALVES, Fraction(1))
     with world(np.random.default_rng(0).normal(0.0, 3.0, (40, 2))) as place:
-        found = [door.tried(name, story, place, question, story.__name__) for name, story in door.PROMISES.items()]
+        found = [door.tried(name, story, place, question) for name, story in door.PROMISES.items()]
     return {finding.mechanism.removesuffix(" (Counts)"): finding.detail for finding in found if not finding.holds}
 
 

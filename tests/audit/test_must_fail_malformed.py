@@ -12,7 +12,7 @@ import pytest
 from pubpriv import curator as the_door
 from pubpriv.audit import malformed
 from pubpriv.audit.finding import promised
-from pubpriv.audit.malformed import MALFORMED, ON_NOISE
+from pubpriv.audit.malformed import PROMISES
 from pubpriv.audit.worlds import world
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
@@ -20,8 +20,7 @@ from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts,
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST = MALFORMED
-FEW, OTHER, ENDS = ON_NOISE
+_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, FEW, OTHER, ENDS = PROMISES
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +33,18 @@ def place():
 
 
 @pytest.fixture
-def wrong(place, request):
+def wrong(place):
     """What is not refused before its charge of one way to go wrong: {question: how it ended}."""
 
     def asked(name):
-        found = malformed.refused(place, MALFORMED[name], request.node.name.replace("[", "-").rstrip("]"))
-        return dict(claim.split(": ", 1) for claim, holds in found if not holds)
+        return dict(claim.split(": ", 1) for claim, holds in PROMISES[name](place) if not holds)
 
     return asked
 
 
 def broken(place, name):
     """What one story about noise claims and does not hold."""
-    found = promised("malformed", name, ON_NOISE[name](place))
+    found = promised("malformed", name, PROMISES[name](place))
     return "" if found.holds else found.detail
 
 
@@ -91,10 +89,9 @@ def beside(source, label, wanted):
         yield draw
 
 
-def test_nothing_is_caught_where_nothing_is_broken(place, wrong):
+def test_nothing_is_caught_where_nothing_is_broken(place):
     """All that is asked below, of the product as it is."""
-    assert {name: wrong(name) for name in MALFORMED} == {name: {} for name in MALFORMED}
-    assert {name: broken(place, name) for name in ON_NOISE} == dict.fromkeys(ON_NOISE, "")
+    assert {name: broken(place, name) for name in PROMISES} == dict.fromkeys(PROMISES, "")
 
 
 def test_one_draw_of_noise_for_two_sums(unwatched, wrong):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pubpriv.audit import amounts, discrete, prices
+from pubpriv.audit import discrete, prices
 from pubpriv.audit.discrete import curve, lattice_delta, lattice_renyi, lattice_variation
 from pubpriv.privacy import conversions, events
 from pubpriv.privacy.budgets import Budget, approx, budget, pure, zcdp
@@ -150,7 +150,7 @@ def test_events_that_cost_nothing(monkeypatch):
 
 def test_amounts_mean_what_is_written():
     """A float is its shortest decimal; what is no positive number has no meaning."""
-    assert amounts._meaning(0.1) == amounts._meaning("0.1") == Fraction(1, 10)
-    assert amounts._meaning(np.float32(0.1)) == Fraction(1, 10)
-    assert all(amounts._meaning(value) is None for value in amounts._NOT_AMOUNTS)
-    assert all(amounts._meaning(value) > 0 for value in amounts._AMOUNTS)
+    assert prices._meaning(0.1) == prices._meaning("0.1") == Fraction(1, 10)
+    assert prices._meaning(np.float32(0.1)) == Fraction(1, 10)
+    assert all(prices._meaning(value) is None for value in prices._NOT_AMOUNTS)
+    assert all(prices._meaning(value) > 0 for value in prices._AMOUNTS)
