@@ -1,6 +1,7 @@
 """Record and replay: the drivers hold, and a driver that knows more than its answers is found out. About 6 s."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
+from pubpriv.estimators import MEAN, Estimator
+from pubpriv.estimators.estimator import Trial
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
@@ -46,6 +49,33 @@ def test_the_drivers_hold(found):
     """Three findings for each driver and one from a ledger, and no violation."""
     assert len(found) == 3 * len(recording.drivers(0)) + 1
     assert [finding for finding in found if not finding.holds] == []
+
+
+def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
+    """A run with its default settings, or each that it declares; and what its driver sees past the door is found."""
+
+    def peeks(settings, public, curator, runner):
+        np.asarray(curator._table.rows)
+        return MEAN.driver(settings, public, curator, runner)
+
+    forgetful = replace(MEAN, name="forgetful", trials=Estimator.trials)
+    thorough = replace(MEAN, name="thorough", trials=(Trial("wide", columns=5), Trial("narrow", columns=1)))
+    monkeypatch.setattr(
+        recording, "ESTIMATORS", (replace(forgetful, name="peeking", driver=peeks), thorough, forgetful)
+    )
+    named = {driver.name: driver for driver in recording.drivers(0)}
+    assert list(named) == [
+        "estimate_forgetful",
+        "estimate_thorough, wide",
+        "estimate_thorough, narrow",
+        "estimate_peeking",
+    ]
+    broken = {
+        name: [f.detail for f in recording.tried(driver, 0, replays=0, neighbours=2) if not f.holds]
+        for name, driver in named.items()
+    }
+    assert "rows were opened 3 times for 2 charged questions" in broken.pop("estimate_peeking")[0]
+    assert not any(broken.values())
 
 
 def test_neighbours_come_near_what_was_charged(found):
