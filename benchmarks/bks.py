@@ -14,14 +14,14 @@ from pubpriv.data.regions import View
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.steps import Place, Step
 
-CLEAN = 0.98
+_CLEAN = 0.98
 """A run is clean if the group of every component holds at least this share of its rows."""
 
-BUDGET = "zcdp:1"
+_BUDGET = "zcdp:1"
 
 
 @dataclass(frozen=True)
-class Point:
+class _Point:
     """A method where the issue says what it must reach.
 
     Attributes:
@@ -30,7 +30,7 @@ class Point:
         k: components.
         separation: see `Setting`.
         m: public rows.
-        clean: least share of clean runs; None: told, not bounded.
+        clean: least share of clean runs; None: shown, not bounded.
     """
 
     method: str
@@ -47,7 +47,7 @@ class Point:
 
 
 POINTS = tuple(
-    Point("bks-scarce", constants, k, separation, 12 * k, clean)
+    _Point("bks-scarce", constants, k, separation, 12 * k, clean)
     for k in (2, 3)
     for constants, separation, clean in (
         ("paper", 80, 0.9),
@@ -58,7 +58,7 @@ POINTS = tuple(
         ("practical", 8, None),
     )
 ) + tuple(
-    Point("bks-ample", constants, k, separation, factor * 50 * k, clean)
+    _Point("bks-ample", constants, k, separation, factor * 50 * k, clean)
     for k in (2, 3)
     for factor in (2, 5)
     for constants, separation, clean in (
@@ -70,7 +70,7 @@ POINTS = tuple(
 )
 
 
-def run(task: tuple[Point, int]) -> dict[str, Any]:
+def _run(task: tuple[_Point, int]) -> dict[str, Any]:
     """One draw of a point: whether it was clean, errors over the oracle's if it was, and what the theorem asks for."""
     point, seed = task
     generator = np.random.default_rng(seed)
@@ -87,17 +87,17 @@ def run(task: tuple[Point, int]) -> dict[str, Any]:
 
     estimate = pp.estimate_mixture(
         public,
-        pp.Curator.simulation(rows, pp.parse_budget(BUDGET), seed),
+        pp.Curator.simulation(rows, pp.parse_budget(_BUDGET), seed),
         n_components=point.k,
         method=point.method,
         constants=point.constants,
         runner=noting,
     )
-    share = kept(regions[0], rows, labels, point.k) if regions else 0.0
+    share = _kept(regions[0], rows, labels, point.k) if regions else 0.0
     ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))
     best = error(truth, oracle(rows, labels, point.k))
     return {
-        "clean": share >= CLEAN,
+        "clean": share >= _CLEAN,
         "converged": estimate.converged,
         "redrawn": redrawn,
         "mean_ratio": ours.mean / best.mean,
@@ -106,7 +106,7 @@ def run(task: tuple[Point, int]) -> dict[str, Any]:
     }
 
 
-def kept(regions: Balls, rows: np.ndarray, labels: np.ndarray, k: int) -> float:
+def _kept(regions: Balls, rows: np.ndarray, labels: np.ndarray, k: int) -> float:
     """The smallest share of a component's rows that lie in its region, regions matched to components."""
     from scipy.optimize import linear_sum_assignment
 
@@ -117,15 +117,15 @@ def kept(regions: Balls, rows: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def table(
-    runs: int, first_seed: int = 0, workers: int = WORKERS, points: tuple[Point, ...] = POINTS
+    runs: int, first_seed: int = 0, workers: int = WORKERS, points: tuple[_Point, ...] = POINTS
 ) -> list[dict[str, Any]]:
     """A row for each point: share of clean runs beside its bound, median errors of clean runs, the requirement."""
     tasks = [(point, first_seed + number) for point in points for number in range(runs)]
-    found = list(in_processes(run, tasks, workers))
+    found = list(in_processes(_run, tasks, workers))
     return [_row(point, found[i * runs : (i + 1) * runs]) for i, point in enumerate(points)]
 
 
-def _row(point: Point, found: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(point: _Point, found: list[dict[str, Any]]) -> dict[str, Any]:
     clean = [row for row in found if row["clean"]]
     share = len(clean) / len(found)
     asked = found[0]["requirement"]
@@ -137,7 +137,7 @@ def _row(point: Point, found: list[dict[str, Any]]) -> dict[str, Any]:
         "separation": point.separation,
         "m": point.m,
         "n": point.setting.n,
-        "budget": BUDGET,
+        "budget": _BUDGET,
         "runs": len(found),
         "redrawn": sum(row["redrawn"] for row in found) / sum(row["redrawn"] + 1 for row in found),
         "clean": share,

@@ -5,8 +5,8 @@ from typing import Any
 from benchmarks.grid import WORKERS, in_processes, runs_of
 from benchmarks.synthetic import TABLES
 
-PLAN = TABLES["coverage"]
-BOUNDED = ("weights", "means")
+_PLAN = TABLES["coverage"]
+_BOUNDED = ("weights", "means")
 
 
 def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, Any]:
@@ -20,11 +20,11 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         first_seed: of rows, public rows and noise.
         workers: processes.
     """
-    budgets = tuple(PLAN["budgets"])
-    tasks = [(name, budgets, first_seed + run) for name, times in PLAN["times"].items() for run in range(times * runs)]
+    budgets = tuple(_PLAN["budgets"])
+    tasks = [(name, budgets, first_seed + run) for name, times in _PLAN["times"].items() for run in range(times * runs)]
     found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
-    table = [_row(name, budget, found) for name in PLAN["times"] for budget in budgets]
-    shares = [row[part] for row in table for part in BOUNDED]
+    table = [_row(name, budget, found) for name in _PLAN["times"] for budget in budgets]
+    shares = [row[part] for row in table for part in _BOUNDED]
     return {
         "bench": "mixture",
         "part": "coverage",
@@ -32,8 +32,8 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         "first_seed": first_seed,
         "ratio": max(0.95 / min(shares), max(shares) / 0.95),
         "ratio_of": "share of intervals for weights and means that hold the truth, over 95% or under it, worst row",
-        "least": PLAN["least"],
-        "most": PLAN["most"],
+        "least": _PLAN["least"],
+        "most": _PLAN["most"],
         "met": all(row["met"] for row in table),
         "rows": table,
     }
@@ -44,5 +44,5 @@ def _row(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     shares = {
         part: sum(row[f"{part}_covered"] for row in rows) / len(rows) for part in ("weights", "means", "covariances")
     }
-    met = all(PLAN["least"] <= shares[part] <= PLAN["most"] for part in BOUNDED)
+    met = all(_PLAN["least"] <= shares[part] <= _PLAN["most"] for part in _BOUNDED)
     return {"setting": name, "budget": budget, "runs": len(rows), **shares, "met": met}

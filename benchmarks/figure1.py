@@ -16,12 +16,12 @@ import pubpriv as pp
 from benchmarks.gaussian import MeanSetting
 from pubpriv.estimators.mean.reference import TAIL, tail_bound
 
-D = 50
-BUDGET = "zcdp:0.5"
-RANGES = (10, 100, 1000)
-SIZES = tuple(int(n) for n in np.linspace(1000, 10000, 12))
-SMALL = (100, 150, 200, 300, 500, 700, 1000)
-ROUNDS = (2, 3, 4, 10)
+_D = 50
+_BUDGET = "zcdp:0.5"
+_RANGES = (10, 100, 1000)
+_SIZES = tuple(int(n) for n in np.linspace(1000, 10000, 12))
+_SMALL = (100, 150, 200, 300, 500, 700, 1000)
+_ROUNDS = (2, 3, 4, 10)
 """Numbers of rounds among which CoinPress's best is chosen, in hindsight."""
 
 CURVES = {
@@ -32,11 +32,11 @@ CURVES = {
     "ours": ("1 public row, two-step (ours)", "#009E73", "-"),
 }
 
-Panel = list[dict[str, Any]]
+_Panel = list[dict[str, Any]]
 
 
 def bench(
-    runs: int = 100, picture: Path | None = None, sizes: Sequence[int] = SIZES, small: Sequence[int] = SMALL
+    runs: int = 100, picture: Path | None = None, sizes: Sequence[int] = _SIZES, small: Sequence[int] = _SMALL
 ) -> dict[str, Any]:
     """All points of the figure; drawn to `picture` if it is given.
 
@@ -46,14 +46,14 @@ def bench(
         sizes: n of the three panels.
         small: n of the fourth, at k = 1000.
     """
-    panels = {f"k = {k}": [point(k, n, runs) for n in sizes] for k in RANGES}
-    panels["k = 1000, small n"] = [point(RANGES[-1], n, runs) for n in small]
+    panels = {f"k = {k}": [_point(k, n, runs) for n in sizes] for k in _RANGES}
+    panels["k = 1000, small n"] = [_point(_RANGES[-1], n, runs) for n in small]
     if picture is not None:
-        draw(picture, panels, runs)
+        _draw(picture, panels, runs)
     ratios = [at["ours"][0] / at["coinpress_best"][0] for panel in panels.values() for at in panel]
     return {
         "bench": "figure1",
-        "budget": BUDGET,
+        "budget": _BUDGET,
         "runs": runs,
         "ratio": max(ratios),
         "ratio_of": "our error over that of CoinPress with the best t in hindsight, largest of all points",
@@ -61,35 +61,35 @@ def bench(
     }
 
 
-def point(k: int, n: int, runs: int) -> dict[str, Any]:
+def _point(k: int, n: int, runs: int) -> dict[str, Any]:
     """Trimmed (mean, deviation) of every estimator's errors at one k and n, and the best t."""
-    setting = MeanSetting(n, D, 0.0, k=float(k))
-    ball = np.zeros(D), k * np.sqrt(D)
+    setting = MeanSetting(n, _D, 0.0, k=float(k))
+    ball = np.zeros(_D), k * np.sqrt(_D)
     errors: dict[str, list[float]] = {}
     for seed in range(runs):
         public, private = setting.draw(seed)
         estimators: dict[str, dict[str, Any]] = {
             "ours": {},
             "one_public": {"method": "coinpress", "ball": (public[0], tail_bound(n, TAIL))},
-        } | {f"coinpress_{t}": {"method": "coinpress", "ball": ball, "rounds": t} for t in ROUNDS}
+        } | {f"coinpress_{t}": {"method": "coinpress", "ball": ball, "rounds": t} for t in _ROUNDS}
         errors.setdefault("non_private", []).append(setting.error(private.mean(axis=0)))
         for number, (name, options) in enumerate(estimators.items()):
-            curator = pp.Curator.simulation(private, pp.parse_budget(BUDGET), 1000 * seed + number)
+            curator = pp.Curator.simulation(private, pp.parse_budget(_BUDGET), 1000 * seed + number)
             estimate = pp.estimate_mean(public, curator, **options)
             errors.setdefault(name, []).append(setting.error(estimate.mean))
-    found = {name: trimmed(values) for name, values in errors.items()}
-    best = min(ROUNDS, key=lambda rounds: found[f"coinpress_{rounds}"][0])
+    found = {name: _trimmed(values) for name, values in errors.items()}
+    best = min(_ROUNDS, key=lambda rounds: found[f"coinpress_{rounds}"][0])
     return {"k": k, "n": n, **found, "coinpress_best": found[f"coinpress_{best}"], "best_t": best}
 
 
-def trimmed(errors: Sequence[float]) -> tuple[float, float]:
+def _trimmed(errors: Sequence[float]) -> tuple[float, float]:
     """10% trimmed mean and standard deviation, each side."""
     from scipy.stats import mstats, trim_mean
 
     return float(trim_mean(errors, 0.1)), float(mstats.trimmed_std(np.array(errors), limits=(0.1, 0.1), ddof=1))
 
 
-def draw(path: Path, panels: dict[str, Panel], runs: int) -> None:
+def _draw(path: Path, panels: dict[str, _Panel], runs: int) -> None:
     """The panels, error against n, on one page."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, ScalarFormatter
@@ -114,5 +114,5 @@ def draw(path: Path, panels: dict[str, Panel], runs: int) -> None:
             axes.yaxis.set_major_formatter(ScalarFormatter())
             axes.yaxis.set_minor_formatter(lambda *_: "")
     grid[0, 0].legend(fontsize=9)
-    figure.suptitle(f"Mean of N(k 1, I) in {D} dimensions, rho = 0.5; 10% trimmed mean and deviation of {runs} trials")
+    figure.suptitle(f"Mean of N(k 1, I) in {_D} dimensions, rho = 0.5; 10% trimmed mean and deviation of {runs} trials")
     figure.savefig(path, dpi=130)

@@ -11,10 +11,12 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks import learner
+from benchmarks.fits import real_fit, write_rows
+from benchmarks.grid import covers
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mean.pipeline import METHODS
 
-PARTS = ("all", "mean", "covariance")
+_PARTS = ("all", "mean", "covariance")
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,10 @@ MEAN_SETTINGS = {
     "10-1e3": MeanSetting(1_000, 10, 1.05, times=5),
 }
 
-ROW_OF_REAL = "50-1e3"
+_ROW_OF_REAL = "50-1e3"
 """The row that is repeated with a real curator."""
 
-Estimate = Callable[[np.ndarray, pp.Curator], Any]
+_Estimate = Callable[[np.ndarray, pp.Curator], Any]
 
 
 def bench(
@@ -73,17 +75,17 @@ def bench(
     Raises:
         InvalidInput: an unknown part or method, or a bad budget.
     """
-    if part not in PARTS:
-        raise InvalidInput(f"part must be one of {', '.join(PARTS)}, not {part!r}")
+    if part not in _PARTS:
+        raise InvalidInput(f"part must be one of {', '.join(_PARTS)}, not {part!r}")
     if method not in METHODS:
         raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
     pp.parse_budget(budget)
     rows: list[dict[str, Any]] = []
     if part != "covariance":
         rows += [mean_row(name, budget, runs, method) for name in MEAN_SETTINGS]
-        rows += [mean_row(ROW_OF_REAL, budget, runs, method, real=True)] if real else []
+        rows += [mean_row(_ROW_OF_REAL, budget, runs, method, real=True)] if real else []
     if part != "mean":
-        rows += [covariance_row(name, budget, runs) for name in learner.SETTINGS]
+        rows += [_covariance_row(name, budget, runs) for name in learner.SETTINGS]
     return {
         "bench": "gaussian",
         "budget": budget,
@@ -112,7 +114,7 @@ def mean_row(name: str, budget: str, runs: int, method: str, real: bool = False)
         ours.append(setting.error(estimate.mean))
         best.append(setting.error(private.mean(axis=0)))
         estimates.append(estimate)
-    inside = [_covered(estimate, setting.k) for estimate in estimates]
+    inside = [covers(e.mean, setting.k, e.standard_errors["mean"]) for e in estimates]
     return {
         "of": "mean",
         "setting": f"{name}, real curator" if real else name,
@@ -126,7 +128,7 @@ def mean_row(name: str, budget: str, runs: int, method: str, real: bool = False)
     }
 
 
-def covariance_row(name: str, budget: str, runs: int) -> dict[str, Any]:
+def _covariance_row(name: str, budget: str, runs: int) -> dict[str, Any]:
     """One row of the table of mean and covariance."""
     start = time.perf_counter()
     found = learner.bench(name, budget, runs)
@@ -142,25 +144,9 @@ def covariance_row(name: str, budget: str, runs: int) -> dict[str, Any]:
     }
 
 
-def real_run(public: np.ndarray, private: np.ndarray, budget: str, estimate: Estimate) -> Any:
-    """`estimate` with a Parquet file, a ledger of its own that is thrown away, and the system's noise."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    names = [f"x{i}" for i in range(private.shape[1])]
-    allotment = pp.parse_budget(budget)
+def real_run(public: np.ndarray, private: np.ndarray, budget: str, estimate: _Estimate) -> Any:
+    """Estimate with a Parquet file, a ledger of its own that is thrown away, and the system's noise."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "private.parquet"
-        pq.write_table(pa.table({name: private[:, i] for i, name in enumerate(names)}), path)
-        table = pp.PrivateTable.open(path, names)
-        with pp.Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
-            ledger.register("bench", budget=allotment, table=table, unit="one row")
-            with pp.Curator(table, ledger, "bench", allotment) as curator:
-                return estimate(public, curator)
-
-
-def _covered(estimate: Any, truth: float) -> np.ndarray:
-    """Which coordinates of the true mean are in their 95% interval."""
-    errors = estimate.standard_errors["mean"]
-    total = np.hypot(errors["sampling"], errors["privacy"])
-    return np.asarray(np.abs(estimate.mean - truth) <= 1.959964 * total)
+        names = write_rows(private, path)
+        return real_fit(path, names, pp.parse_budget(budget), lambda curator: estimate(public, curator))

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from statistics import median
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import numpy as np
 
@@ -15,18 +15,18 @@ from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, e
 from pubpriv.errors import InvalidInput
 from pubpriv.released.distances import dist_gmm, dist_param
 
-ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
+_ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
 WORKERS = 2
 DISTANCES = ("dist_gmm_lower", "dist_gmm_upper", "dist_param")
-NORMAL = 1.959964
+_NORMAL = 1.959964
 """Half the width of a 95% interval, in standard errors."""
 
-Task = TypeVar("Task")
-Found = TypeVar("Found")
+_Task = TypeVar("_Task")
+_Found = TypeVar("_Found")
 
 
 def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
-    """One draw of a setting, estimated at each budget on the same rows.
+    """Estimate one draw of a setting at each budget on the same rows.
 
     Args:
         task: (setting, budgets, seed).
@@ -67,27 +67,33 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
     return found
 
 
+def covers(estimate: np.ndarray, truth: Any, errors: Any) -> np.ndarray:
+    """Tell of each number whether its 95% interval holds the truth; errors: its `sampling` and `privacy` parts."""
+    total = np.hypot(errors["sampling"], errors["privacy"])
+    return np.asarray(np.abs(estimate - truth) <= _NORMAL * total)
+
+
 def covered(truth: Truth, estimate: Truth, errors: Any) -> dict[str, float]:
     """Share of weights, of coordinates of means and of entries of covariances whose 95% interval holds the truth."""
     order = matched(truth, estimate)
     found = {}
     for name in ("weights", "means", "covariances"):
-        total = np.hypot(errors[name]["sampling"], errors[name]["privacy"])[order]
-        miss = np.abs(getattr(estimate, name)[order] - getattr(truth, name))
-        found[f"{name}_covered"] = float((miss <= NORMAL * total).mean())
+        ordered = {part: np.asarray(values)[order] for part, values in errors[name].items()}
+        inside = covers(getattr(estimate, name)[order], getattr(truth, name), ordered)
+        found[f"{name}_covered"] = float(inside.mean())
     return found
 
 
 def budgets_of(name: str, approximate: bool) -> tuple[str, ...]:
-    """Budgets at which a setting has a bound: rho, or (epsilon, delta)."""
-    return tuple(text for text in TABLES["synthetic"][name]["mean"] if (text not in ZCDP) == approximate)
+    """List the budgets at which a setting has a bound: rho, or (epsilon, delta)."""
+    return tuple(text for text in TABLES["synthetic"][name]["mean"] if (text not in _ZCDP) == approximate)
 
 
 def summary(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """One row of the table: medians over runs, their bounds, and whether all bounds are met."""
+    """Make one row of the table: medians over runs, their bounds, and whether all bounds are met."""
     rows = [row for row in found if (row["setting"], row["budget"]) == (name, budget)]
     bounds = TABLES["synthetic"][name]
-    told: dict[str, Any] = {
+    row: dict[str, Any] = {
         "setting": name,
         "budget": budget,
         "runs": len(rows),
@@ -96,14 +102,14 @@ def summary(name: str, budget: str, found: list[dict[str, Any]]) -> dict[str, An
         "redrawn": sum(row["redrawn"] for row in rows) / sum(row["redrawn"] + 1 for row in rows),
     }
     for part in ("mean", "covariance", "weight"):
-        told[f"{part}_ratio"] = float(median(row[f"{part}_ratio"] for row in rows))
-        told[f"{part}_bound"] = TABLES["weight"] if part == "weight" else bounds.get(part, {}).get(budget)
+        row[f"{part}_ratio"] = float(median(row[f"{part}_ratio"] for row in rows))
+        row[f"{part}_bound"] = TABLES["weight"] if part == "weight" else bounds.get(part, {}).get(budget)
     for distance in DISTANCES:
-        told[distance] = float(median(row[distance] for row in rows))
-    return told | {"met": met(told)}
+        row[distance] = float(median(row[distance] for row in rows))
+    return row | {"met": _met(row)}
 
 
-def met(row: dict[str, Any]) -> bool:
+def _met(row: dict[str, Any]) -> bool:
     """Every bound of a row is kept."""
     kept = (
         row[f"{part}_bound"] is None or row[f"{part}_ratio"] <= row[f"{part}_bound"]
@@ -113,7 +119,7 @@ def met(row: dict[str, Any]) -> bool:
 
 
 def names_of(approximate: bool, name: str | None = None) -> list[str]:
-    """Settings that have a bound at such budgets, or the one that is named.
+    """List the settings that have a bound at such budgets, or the one that is named.
 
     Raises:
         InvalidInput: an unknown setting, or one without such a bound.
@@ -127,7 +133,7 @@ def names_of(approximate: bool, name: str | None = None) -> list[str]:
 def bench(
     names: list[str], approximate: bool, runs: int, first_seed: int = 0, workers: int = WORKERS
 ) -> dict[str, Any]:
-    """The table of the settings `names` at rho 0.1, 0.5 and 1, or at (1, 1e-6)-DP.
+    """Make the table of the settings `names` at rho 0.1, 0.5 and 1, or at (1, 1e-6)-DP.
 
     Args:
         names: see `names_of`.
@@ -152,26 +158,11 @@ def bench(
     }
 
 
-def in_processes(work: Callable[[Task], Found], tasks: list[Task], workers: int = WORKERS) -> Iterator[Found]:
-    """`work` on every task, in order, in fresh processes of one BLAS thread each; with one worker, here."""
+def in_processes(work: Callable[[_Task], _Found], tasks: list[_Task], workers: int = WORKERS) -> Iterator[_Found]:
+    """Work on every task, in order, in fresh processes of one BLAS thread each; with one worker, here."""
     if workers <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
-    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    with patch.dict(os.environ, one_thread), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(work, tasks)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes that start meanwhile run their BLAS and OpenMP on one thread."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

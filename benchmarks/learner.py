@@ -10,7 +10,7 @@ import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
 
-BAD = 2.0
+_BAD = 2.0
 """A run is bad if its error is so many times the non-private one."""
 
 
@@ -61,7 +61,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class World:
+class _World:
     """One draw: rows, and the map by which errors are measured where the covariance is I.
 
     Attributes:
@@ -93,7 +93,7 @@ class World:
         return float(np.linalg.norm(covariance - identity)), float(np.linalg.norm(self.standard.mean(axis=0)))
 
 
-def world(setting: Setting, seed: int) -> World:
+def world(setting: Setting, seed: int) -> _World:
     """Public and private rows of a setting."""
     generator = np.random.default_rng(seed)
     d, m = setting.d, setting.m or setting.d + 1
@@ -104,7 +104,7 @@ def world(setting: Setting, seed: int) -> World:
     near = near + setting.public_shift * _direction(d, generator)
     root = _root(setting.condition, d, generator) if setting.condition > 1 else np.eye(d)
     mean = setting.shift * (root @ _direction(d, generator))
-    return World(mean + near @ root.T, mean + standard @ root.T, standard, mean, root)
+    return _World(mean + near @ root.T, mean + standard @ root.T, standard, mean, root)
 
 
 def bench(
@@ -132,7 +132,7 @@ def bench(
 
 
 def measure(
-    setting: Setting, estimate: Callable[[World, Any], Any], budget: str, runs: int, first: int = 0
+    setting: Setting, estimate: Callable[[_World, Any], Any], budget: str, runs: int, first: int = 0
 ) -> dict[str, Any]:
     """The same for any estimator of a `World` with a simulated curator."""
     allotment = pp.parse_budget(budget)
@@ -143,9 +143,9 @@ def measure(
         ours.append(drawn.error(found.mean, found.covariance))
         best.append(drawn.best())
         flags.append(not found.converged)
-    (covariance, mean), (best_covariance, best_mean) = trimmed(ours), trimmed(best)
+    (covariance, mean), (best_covariance, best_mean) = _trimmed(ours), _trimmed(best)
     ratios = np.array(ours)[:, 0] / np.array(best)[:, 0]
-    bad = ratios > BAD
+    bad = ratios > _BAD
     return {
         "runs": runs,
         "ratio": covariance / best_covariance,
@@ -158,7 +158,7 @@ def measure(
     }
 
 
-def trimmed(errors: list[tuple[float, float]]) -> tuple[float, float]:
+def _trimmed(errors: list[tuple[float, float]]) -> tuple[float, float]:
     """10% trimmed means, each side, of the two columns."""
     from scipy.stats import trim_mean
 

@@ -32,14 +32,14 @@ from pubpriv.privacy.ledger.records import (
     state_text,
 )
 
-DATASET = "visits"
-START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
-LEASE = timedelta(minutes=10)
-ANSWER = {"count": [12345]}
-PEOPLE = ("ada", "grace", "emmy")
+_DATASET = "visits"
+_START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
+_LEASE = timedelta(minutes=10)
+_ANSWER = {"count": [12345]}
+_PEOPLE = ("ada", "grace", "emmy")
 _RHO = Fraction(1, 1000)
 _ASKED = Counts.priced(Everything(), 2 * _RHO)
-QUESTION, EVENT = to_json(_ASKED), event_of(_ASKED)
+_QUESTION, _EVENT = to_json(_ASKED), event_of(_ASKED)
 _CHUNK = 5000
 
 
@@ -53,8 +53,8 @@ def bench(charges: int, runs: int, repeats: int = 3) -> dict[str, Any]:
     """
     with TemporaryDirectory() as folder:
         url = fill(Path(folder) / "ledger.db", runs, charges // runs)
-        verify = min(_seconds("ledger", "verify", DATASET, "--ledger", url) for _ in range(repeats))
-        show = min(_seconds("budget", "show", DATASET, "--ledger", url) for _ in range(repeats))
+        verify = min(_seconds("ledger", "verify", _DATASET, "--ledger", url) for _ in range(repeats))
+        show = min(_seconds("budget", "show", _DATASET, "--ledger", url) for _ in range(repeats))
     return {
         "bench": "ledger",
         "charges": charges // runs * runs,
@@ -90,7 +90,7 @@ def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1)
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
-            connection.execute(sa.insert(schema.datasets).values(name=DATASET))
+            connection.execute(sa.insert(schema.datasets).values(name=_DATASET))
             chunk = []
             for row in _Writer().rows(runs, charges_per_run, leave_open):
                 chunk.append(row)
@@ -122,23 +122,23 @@ class _Writer:
     def _run_rows(
         self, release_id: str, allotment: Budget, budget: Budget, charges: int, left_open: bool
     ) -> Iterator[dict[str, Any]]:
-        paid = {"price_run": allotment.price(EVENT), "price_ledger": budget.price(EVENT)}
+        paid = {"price_run": allotment.price(_EVENT), "price_ledger": budget.price(_EVENT)}
         hold = allotment.hold_on(budget, self._state.cap, self._state.remaining)
         opened = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
         yield self._row("opened", opened, release_id)
         for number in range(charges):
             label, attempt = f"mean/step-{number}", f"{self._seq:032x}"
-            key = charge_key(DATASET, release_id, label)
-            lease = {"attempt": attempt, "lease_until": (self._now() + LEASE).isoformat()}
-            body = {"label": label, "question": QUESTION, "event": EVENT.to_json(), **lease, **paid}
+            key = charge_key(_DATASET, release_id, label)
+            lease = {"attempt": attempt, "lease_until": (self._now() + _LEASE).isoformat()}
+            body = {"label": label, "question": _QUESTION, "event": _EVENT.to_json(), **lease, **paid}
             yield self._row("charged", body, release_id, key)
             if not (left_open and number == charges - 1):
-                yield self._row("published", {"attempt": attempt, "answer": ANSWER}, release_id, key)
+                yield self._row("published", {"attempt": attempt, "answer": _ANSWER}, release_id, key)
         if not left_open:
             yield self._row("closed", {"reason": "finished"}, release_id)
 
     def _now(self) -> datetime:
-        return START + timedelta(seconds=20 * self._seq)
+        return _START + timedelta(seconds=20 * self._seq)
 
     def _row(
         self, kind: str, body: dict[str, Any], release_id: str | None = None, key: str | None = None
@@ -147,9 +147,9 @@ class _Writer:
         run = None if release_id is None or kind == "opened" else self._run
         self._state, run = apply(kind, facts_of(kind, facts), self._state, run)
         self._run = run or self._run
-        person = PEOPLE[int(release_id[-5:]) % len(PEOPLE)] if release_id else PEOPLE[0]
+        person = _PEOPLE[int(release_id[-5:]) % len(_PEOPLE)] if release_id else _PEOPLE[0]
         record = Record(
-            dataset=DATASET,
+            dataset=_DATASET,
             seq=self._seq,
             kind=kind,
             release_id=release_id,

@@ -25,8 +25,8 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.estimators.mixture.plan import GRAM_SHARES
 
-MEBIBYTE = 1 << 20
-THREADS = 2
+_MEBIBYTE = 1 << 20
+_THREADS = 2
 
 
 def bench(rows: int, dims: int) -> dict[str, Any]:
@@ -46,12 +46,12 @@ def bench(rows: int, dims: int) -> dict[str, Any]:
         "bench": "memory",
         "rows": rows,
         "dims": dims,
-        "threads": THREADS,
+        "threads": _THREADS,
         "ratio": large["peak"] / small["peak"],
         "ratio_of": f"peak resident memory of a scan of {rows} rows over one of {rows // 10} rows",
-        "peak_mebibytes": large["peak"] / MEBIBYTE,
-        "smaller_peak_mebibytes": small["peak"] / MEBIBYTE,
-        "before_scan_mebibytes": large["before"] / MEBIBYTE,
+        "peak_mebibytes": large["peak"] / _MEBIBYTE,
+        "smaller_peak_mebibytes": small["peak"] / _MEBIBYTE,
+        "before_scan_mebibytes": large["before"] / _MEBIBYTE,
         "above_before_ratio": (large["peak"] - large["before"]) / (small["peak"] - small["before"]),
     }
 
@@ -60,8 +60,8 @@ def _in_process(path: Path, names: list[str]) -> dict[str, int]:
     """What `main` prints, run in a new process."""
     command = [sys.executable, "-m", "benchmarks.memory", str(path), *names]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
-    told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
-    found: dict[str, int] = json.loads(told)
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    found: dict[str, int] = json.loads(printed)
     return found
 
 
@@ -73,13 +73,13 @@ def main() -> None:
     radius = 2.0 * len(names) ** 0.5
     question = LiftedGram.priced(Everything(), (frame,), (radius,), Fraction(1), GRAM_SHARES)
     next(iter(table.chunks()[0].blocks()))  # libraries that read are loaded, and one batch was held
-    before = peak()
-    with ThreadPoolExecutor(THREADS) as threads:
+    before = _peak()
+    with ThreadPoolExecutor(_THREADS) as threads:
         scan(table, question, threads)
-    print(json.dumps({"before": before, "peak": peak()}))
+    print(json.dumps({"before": before, "peak": _peak()}))
 
 
-def peak() -> int:
+def _peak() -> int:
     """The largest resident size of this process so far, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # `getrusage` would count the parent's memory too, from before this program replaced it

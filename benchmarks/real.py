@@ -12,12 +12,12 @@ from benchmarks import randhie
 from benchmarks.demo import Comparison, neighbours
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import TABLES
+from benchmarks.tables import census_rows
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
 
-REAL = TABLES["real"]
-MEDIANS = ("public_only", "released", "non_private", "gap_closed")
-CENSUS = ("age", "education_num", "hours_per_week", "log1p(capital_gain)", "log1p(capital_loss)")
+_REAL = TABLES["real"]
+_MEDIANS = ("public_only", "released", "non_private", "gap_closed")
+_CENSUS = ("age", "education_num", "hours_per_week", "log1p(capital_gain)", "log1p(capital_loss)")
 
 
 def bench(adult: Path | None, runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, Any]:
@@ -32,10 +32,10 @@ def bench(adult: Path | None, runs: int, first_seed: int = 0, workers: int = WOR
     Raises:
         InvalidInput: a file that cannot be read, or statsmodels is missing.
     """
-    names = [name for name in REAL["closes"] if name != "adult" or adult is not None]
+    names = [name for name in _REAL["closes"] if name != "adult" or adult is not None]
     tasks = [(name, first_seed + run, adult) for name in names for run in range(runs)]
-    found = [row for rows in in_processes(draws_of, tasks, workers) for row in rows]
-    table = [summary(name, budget, found) for name in names for budget in REAL["budgets"]]
+    found = [row for rows in in_processes(_draws_of, tasks, workers) for row in rows]
+    table = [summary(name, budget, found) for name in names for budget in _REAL["budgets"]]
     return {
         "bench": "mixture",
         "part": "real",
@@ -50,39 +50,37 @@ def bench(adult: Path | None, runs: int, first_seed: int = 0, workers: int = WOR
     }
 
 
-def draws_of(task: tuple[str, int, Path | None]) -> list[dict[str, Any]]:
+def _draws_of(task: tuple[str, int, Path | None]) -> list[dict[str, Any]]:
     """One draw of a table, released at each budget: scores on held-out rows, in nats per row.
 
     Args:
         task: (table, seed, file of the census).
     """
     name, seed, adult = task
-    public, private, held_out = parts(name, seed, adult)
-    k = REAL["components"]
+    public, private, held_out = _parts(name, seed, adult)
+    k = _REAL["components"]
     others = neighbours(public, private, held_out, k, seed)
     found = []
-    for budget in REAL["budgets"]:
+    for budget in _REAL["budgets"]:
         curator = pp.Curator.simulation(private, pp.parse_budget(budget), seed)
         estimate = pp.estimate_mixture(public.rows, curator, n_components=k)
         scored = Comparison(released=float(estimate.log_density(held_out).mean()), **others)
-        told = {"table": name, "budget": budget, "seed": seed, "gap_closed": scored.gap_closed}
-        found.append(told | scored.__dict__ | {"private": bool(estimate.diagnostics["private_model_chosen"])})
+        facts = {"table": name, "budget": budget, "seed": seed, "gap_closed": scored.gap_closed}
+        found.append(facts | scored.__dict__ | {"private": bool(estimate.diagnostics["private_model_chosen"])})
     return found
 
 
-def parts(name: str, seed: int, adult: Path | None) -> tuple[PublicTable, np.ndarray, np.ndarray]:
+def _parts(name: str, seed: int, adult: Path | None) -> tuple[PublicTable, np.ndarray, np.ndarray]:
     """(public rows, private rows (n, d), held-out rows (t, d)): no person is in two of them."""
     if name != "adult":
         found = randhie.split(seed, name)
         split = (found.public, found.private, found.held_out)
         public, private, held_out = (PublicTable.open(part, randhie.COLUMNS) for part in split)
         return public, private.rows, held_out.rows
-    if adult is None:
-        raise InvalidInput("the census extract does not come with pubpriv: give its file by --adult FILE")
-    rows = PublicTable.open(adult, CENSUS).rows
+    rows = census_rows(adult, _CENSUS)
     rows = rows[np.random.default_rng(seed).permutation(len(rows))]
-    first, last = REAL["public_rows"], REAL["public_rows"] + len(rows) // 4
-    return PublicTable(CENSUS, rows[:first]), rows[last:], rows[first:last]
+    first, last = _REAL["public_rows"], _REAL["public_rows"] + len(rows) // 4
+    return PublicTable(_CENSUS, rows[:first]), rows[last:], rows[first:last]
 
 
 def summary(name: str, budget: str, found: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -91,15 +89,15 @@ def summary(name: str, budget: str, found: Iterable[dict[str, Any]]) -> dict[str
     The share of the gap is bounded at the larger budget, the loss against the public-only model at every budget.
     """
     rows = [row for row in found if (row["table"], row["budget"]) == (name, budget)]
-    bound = REAL["closes"][name] if budget == REAL["closes_at"] else None
-    told = {
+    bound = _REAL["closes"][name] if budget == _REAL["closes_at"] else None
+    row = {
         "table": name,
         "budget": budget,
         "draws": len(rows),
-        **{part: median(row[part] for row in rows) for part in MEDIANS},
+        **{part: median(row[part] for row in rows) for part in _MEDIANS},
         "bound": bound,
         "worst": min(row["released"] - row["public_only"] for row in rows),
-        "worst_bound": REAL["worst"],
+        "worst_bound": _REAL["worst"],
         "kept_public": sum(not row["private"] for row in rows),
     }
-    return told | {"met": told["worst"] >= REAL["worst"] and (bound is None or told["gap_closed"] >= bound)}
+    return row | {"met": row["worst"] >= _REAL["worst"] and (bound is None or row["gap_closed"] >= bound)}

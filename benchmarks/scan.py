@@ -18,7 +18,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.estimators.mixture.plan import GRAM_SHARES
 
-ROW_GROUP = 100_000
+_ROW_GROUP = 100_000
 
 
 def bench(rows: int, dims: int, repeats: int = 5) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def write(path: Path, rows: int, names: list[str], generator: np.random.Generato
 
     schema = pa.schema([(name, pa.float64()) for name in names])
     with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, rows, ROW_GROUP):
-            count = min(ROW_GROUP, rows - start)
+        for start in range(0, rows, _ROW_GROUP):
+            count = min(_ROW_GROUP, rows - start)
             group = [pa.array(generator.standard_normal(count)) for _ in names]
-            writer.write_table(pa.table(group, schema=schema), row_group_size=ROW_GROUP)
+            writer.write_table(pa.table(group, schema=schema), row_group_size=_ROW_GROUP)
     return path

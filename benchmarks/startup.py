@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
+from benchmarks.fits import write_rows
 
-LIBRARIES = "import numpy, scipy.special, pyarrow.parquet, sqlalchemy, opendp.measurements"
-CLUSTERING = f"{LIBRARIES}, sklearn.cluster, sklearn.mixture"
-N = 20_000
-COLUMNS = ("x0", "x1", "x2")
+_LIBRARIES = "import numpy, scipy.special, pyarrow.parquet, sqlalchemy, opendp.measurements"
+_CLUSTERING = f"{_LIBRARIES}, sklearn.cluster, sklearn.mixture"
+_N = 20_000
+_COLUMNS = ("x0", "x1", "x2")
 _PROGRAM = "from pubpriv.cli.main import main; main()"
 
 
 @dataclass(frozen=True)
-class Start:
+class _Start:
     """A command line of `pubpriv` (None: `import pubpriv`), the Python code it is held against, and its bound.
 
     Attributes:
@@ -42,13 +43,13 @@ class Start:
     seconds: float | None = None
 
 
-STARTS = {
-    "import pubpriv": Start(None, "pass", seconds=0.1),
-    "pubpriv --help": Start("--help", "import typer", 1.3),
-    "pubpriv budget show": Start("budget show one-group", "import sqlalchemy", 2.0),
-    "pubpriv fit mean": Start("fit mean --dataset one-group", LIBRARIES, 2.5),
-    "pubpriv fit gaussian": Start("fit gaussian --dataset one-group", LIBRARIES, 2.5),
-    "pubpriv fit mixture": Start("fit mixture --components 2 --dataset two-groups", CLUSTERING, 2.0),
+_STARTS = {
+    "import pubpriv": _Start(None, "pass", seconds=0.1),
+    "pubpriv --help": _Start("--help", "import typer", 1.3),
+    "pubpriv budget show": _Start("budget show one-group", "import sqlalchemy", 2.0),
+    "pubpriv fit mean": _Start("fit mean --dataset one-group", _LIBRARIES, 2.5),
+    "pubpriv fit gaussian": _Start("fit gaussian --dataset one-group", _LIBRARIES, 2.5),
+    "pubpriv fit mixture": _Start("fit mixture --components 2 --dataset two-groups", _CLUSTERING, 2.0),
 }
 
 
@@ -60,13 +61,13 @@ def bench(repeats: int = 5) -> dict[str, Any]:
     """
     with TemporaryDirectory() as folder:
         _prepare(Path(folder))
-        rows = [_row(name, start, Path(folder), repeats) for name, start in STARTS.items()]
+        rows = [_row(name, start, Path(folder), repeats) for name, start in _STARTS.items()]
     fit = next(row for row in rows if row["of"] == "pubpriv fit gaussian")
     return {
         "bench": "startup",
         "repeats": repeats,
         "ratio": fit["ratio"],
-        "ratio_of": f"seconds of a plain `fit gaussian` of {N} x {len(COLUMNS)}, over those of `{LIBRARIES}`",
+        "ratio_of": f"seconds of a plain `fit gaussian` of {_N} x {len(_COLUMNS)}, over those of `{_LIBRARIES}`",
         "met": all(row["met"] for row in rows),
         "rows": rows,
     }
@@ -74,21 +75,17 @@ def bench(repeats: int = 5) -> dict[str, Any]:
 
 def _prepare(folder: Path) -> None:
     """Tables of one group and of two, and a ledger with room for every run of either."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     generator = np.random.default_rng(0)
     with pp.Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
         for dataset, groups in (("one-group", 1), ("two-groups", 2)):
-            for name, n in (("private", N), ("public", 60)):
-                rows = generator.standard_normal((n, len(COLUMNS))) + 10 * generator.integers(0, groups, n)[:, None]
-                columns = dict(zip(COLUMNS, rows.T, strict=True))
-                pq.write_table(pa.table(columns), folder / f"{dataset}-{name}.parquet")
-            table = pp.PrivateTable.open(folder / f"{dataset}-private.parquet", list(COLUMNS))
+            for name, n in (("private", _N), ("public", 60)):
+                rows = generator.standard_normal((n, len(_COLUMNS))) + 10 * generator.integers(0, groups, n)[:, None]
+                write_rows(rows, folder / f"{dataset}-{name}.parquet")
+            table = pp.PrivateTable.open(folder / f"{dataset}-private.parquet", list(_COLUMNS))
             ledger.register(dataset, budget=pp.ZeroConcentratedDP(10**6), table=table)
 
 
-def _row(name: str, start: Start, folder: Path, repeats: int) -> dict[str, Any]:
+def _row(name: str, start: _Start, folder: Path, repeats: int) -> dict[str, Any]:
     ours, beside = _command(start, folder), [sys.executable, "-c", start.beside]
     pairs = [(_timed(ours, folder), _timed(beside, folder)) for _ in range(repeats + 1)][1:]  # the first compiles
     (seconds, own), (least, imports) = (
@@ -108,7 +105,7 @@ def _row(name: str, start: Start, folder: Path, repeats: int) -> dict[str, Any]:
     }
 
 
-def _command(start: Start, folder: Path) -> list[str]:
+def _command(start: _Start, folder: Path) -> list[str]:
     if start.arguments is None:
         return [sys.executable, "-c", "import pubpriv"]
     arguments = start.arguments.split()

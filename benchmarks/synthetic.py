@@ -43,7 +43,7 @@ class Setting:
 
 
 SETTINGS = {name: Setting.of(row) for name, row in TABLES["synthetic"].items()}
-GROUP_GAP = 1e4
+_GROUP_GAP = 1e4
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def draw(setting: Setting, generator: np.random.Generator) -> Truth:
         near = _orthogonal(d, half, generator) * setting.separation * scales[:half].max() / np.sqrt(2)
         far = _orthogonal(d, k - half, generator) * setting.separation * scales[half:].max() / np.sqrt(2)
         direction = generator.standard_normal(d)
-        means = np.concatenate([near, far + GROUP_GAP * direction / np.linalg.norm(direction)])
+        means = np.concatenate([near, far + _GROUP_GAP * direction / np.linalg.norm(direction)])
     else:
         means = _orthogonal(d, k, generator) * setting.separation / np.sqrt(2)
     return Truth(weights / weights.sum(), means + 5 * scales.max() * generator.standard_normal(d), covariances)
@@ -108,7 +108,7 @@ def oracle(rows: np.ndarray, labels: np.ndarray, k: int) -> Truth:
 
 
 @dataclass(frozen=True)
-class Error:
+class _Error:
     """Largest error over matched components: Mahalanobis (mean), relative Frobenius, absolute (weight)."""
 
     mean: float
@@ -123,7 +123,7 @@ def matched(truth: Truth, estimate: Truth) -> np.ndarray:
     return np.asarray(linear_sum_assignment(_distances(truth, estimate))[1])
 
 
-def error(truth: Truth, estimate: Truth) -> Error:
+def error(truth: Truth, estimate: Truth) -> _Error:
     """Errors after the matching of components that makes the mean errors smallest in sum."""
     k, d = truth.means.shape
     columns = matched(truth, estimate)
@@ -132,7 +132,7 @@ def error(truth: Truth, estimate: Truth) -> Error:
         for inverse, j in zip(_inverse_roots(truth), columns, strict=True)
     ]
     weights = np.abs(estimate.weights[columns] - truth.weights)
-    return Error(
+    return _Error(
         float(_distances(truth, estimate)[np.arange(k), columns].max()), float(max(relative)), float(weights.max())
     )
 

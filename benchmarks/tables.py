@@ -11,12 +11,12 @@ from benchmarks.randhie import rows_of
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 
-TABLES = ("rand", "adult")
-N_PUBLIC = 60
+_TABLES = ("rand", "adult")
+_N_PUBLIC = 60
 HEALTH = ("mdvis", "lpi", "fmde", "disea", "lncoins")
 LOGGED = ("log1p(mdvis)", *HEALTH[1:])
-CENSUS = ("age", "education_num", "hours_per_week")
-ALL_OF_CENSUS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+_CENSUS = ("age", "education_num", "hours_per_week")
+_ALL_OF_CENSUS = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Row:
     target: float | None
 
 
-ROWS = {
+_ROWS = {
     "rand": (
         Row("person-year", HEALTH, "zcdp:0.05", 0.30),
         Row("person-year", HEALTH, "zcdp:0.5", 0.15),
@@ -48,8 +48,8 @@ ROWS = {
         Row("person", LOGGED, "zcdp:0.5", 0.05),
     ),
     "adult": (
-        Row("person", CENSUS, "zcdp:0.5", 0.012),
-        Row("person", ALL_OF_CENSUS, "zcdp:0.5", None),
+        Row("person", _CENSUS, "zcdp:0.5", 0.012),
+        Row("person", _ALL_OF_CENSUS, "zcdp:0.5", None),
     ),
 }
 
@@ -66,9 +66,9 @@ def bench(table: str, runs: int = 20, target: str = "auto", adult: Path | None =
     Raises:
         InvalidInput: an unknown table, or its data is missing.
     """
-    if table not in TABLES:
-        raise InvalidInput(f"table must be one of {', '.join(TABLES)}, not {table!r}")
-    rows = [measured(row, cells(row, adult), runs, target) for row in ROWS[table]]
+    if table not in _TABLES:
+        raise InvalidInput(f"table must be one of {', '.join(_TABLES)}, not {table!r}")
+    rows = [measured(row, cells(row, adult), runs, target) for row in _ROWS[table]]
     return {
         "bench": "gaussian",
         "table": table,
@@ -83,12 +83,21 @@ def cells(row: Row, adult: Path | None) -> np.ndarray:
     """(n, d) cells of a table's columns, expressions applied."""
     if row.columns[-1] == HEALTH[-1]:
         return PublicTable.open(rows_of(row.unit)[0], row.columns).rows
+    return census_rows(adult, row.columns)
+
+
+def census_rows(adult: Path | None, columns: tuple[str, ...]) -> np.ndarray:
+    """Read columns of the census extract, (n, d).
+
+    Raises:
+        InvalidInput: no file is given, or it cannot be read.
+    """
     if adult is None:
         raise InvalidInput(
             "the census extract does not come with pubpriv: give its file by --adult FILE, a CSV with the columns "
-            + ", ".join(ALL_OF_CENSUS)
+            + ", ".join(_ALL_OF_CENSUS)
         )
-    return PublicTable.open(adult, row.columns).rows
+    return PublicTable.open(adult, columns).rows
 
 
 def measured(row: Row, rows: np.ndarray, runs: int, target: str) -> dict[str, Any]:
@@ -97,7 +106,7 @@ def measured(row: Row, rows: np.ndarray, runs: int, target: str) -> dict[str, An
     found, public_only, chosen, flagged, warned = [], [], [], 0, 0
     for seed in range(runs):
         order = np.random.default_rng(seed).permutation(len(rows))
-        public, private = rows[order[:N_PUBLIC]], rows[order[N_PUBLIC:]]
+        public, private = rows[order[:_N_PUBLIC]], rows[order[_N_PUBLIC:]]
         curator = pp.Curator.simulation(private, budget, seed)
         estimate = pp.estimate_gaussian(public, curator, target=target)
         found.append(errors(estimate.mean, estimate.covariance, private))

@@ -9,8 +9,8 @@ import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import TABLES, Setting, covering_draw, draw
 
-POINTS = TABLES["unknown-k"]
-BUDGET = "zcdp:0.5"
+_POINTS = TABLES["unknown-k"]
+_BUDGET = "zcdp:0.5"
 
 
 def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, Any]:
@@ -21,13 +21,13 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         first_seed: of rows, public rows and noise.
         workers: processes.
     """
-    tasks = [(name, first_seed + run) for name in POINTS for run in range(runs)]
-    found = dict(zip(tasks, in_processes(components_of, tasks, workers), strict=True))
-    table = [_row(name, [found[name, first_seed + run] for run in range(runs)]) for name in POINTS]
+    tasks = [(name, first_seed + run) for name in _POINTS for run in range(runs)]
+    found = dict(zip(tasks, in_processes(_components_of, tasks, workers), strict=True))
+    table = [_row(name, [found[name, first_seed + run] for run in range(runs)]) for name in _POINTS]
     return {
         "bench": "mixture",
         "part": "unknown-k",
-        "budget": BUDGET,
+        "budget": _BUDGET,
         "runs": runs,
         "first_seed": first_seed,
         "ratio": min(row["right"] / row["bound"] for row in table),
@@ -37,28 +37,28 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
     }
 
 
-def components_of(task: tuple[str, int]) -> int:
+def _components_of(task: tuple[str, int]) -> int:
     """Components that a run finds which is not told how many there are.
 
     Args:
         task: (setting, seed).
     """
     name, seed = task
-    setting = Setting.of(POINTS[name])
+    setting = Setting.of(_POINTS[name])
     generator = np.random.default_rng(seed)
     truth = draw(setting, generator)
     public, _ = covering_draw(setting, truth, generator)
     rows, _ = truth.sample(setting.n, generator)
-    return len(pp.estimate_mixture(public, pp.Curator.simulation(rows, pp.parse_budget(BUDGET), seed)).weights)
+    return len(pp.estimate_mixture(public, pp.Curator.simulation(rows, pp.parse_budget(_BUDGET), seed)).weights)
 
 
 def _row(name: str, found: list[int]) -> dict[str, Any]:
-    right = sum(k == POINTS[name]["k"] for k in found) / len(found)
+    right = sum(k == _POINTS[name]["k"] for k in found) / len(found)
     return {
-        "setting": f"d {POINTS[name]['d']}, k {POINTS[name]['k']}",
+        "setting": f"d {_POINTS[name]['d']}, k {_POINTS[name]['k']}",
         "runs": len(found),
         "right": right,
-        "bound": POINTS[name]["right"],
+        "bound": _POINTS[name]["right"],
         "found": ", ".join(f"{k} ({count}x)" for k, count in sorted(Counter(found).items())),
-        "met": right >= POINTS[name]["right"],
+        "met": right >= _POINTS[name]["right"],
     }

@@ -10,7 +10,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv import curator as door
-from pubpriv.audit.catalogue import PRICE, SHARES
+from pubpriv.audit.catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
@@ -26,6 +26,7 @@ from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.ledger import event_of
 
 D, SD = 3, 1 << 40
+SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
 PLANE = Frame((0.0,) * D)
 SHORT, LONG = Frame((0.0,)), Frame((0.0,) * 4)
 WIDE = Frame((0.0,) * D, ((1.0,) * D,) * (D + 1))

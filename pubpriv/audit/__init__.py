@@ -6,6 +6,6 @@ Parquet table counts once, wherever it lies), `malformed` (a malformed question 
 and noise is what was announced), `noise_law` (the noise is what was declared), `prices` (no event is
 priced below what it costs), `canary` (the best known attack on a mechanism end to end finds no more than was
 claimed), `recording` (a driver asks the same questions, and returns the same model, on any two tables that gave the
-same answers), `door` (one charge, one answer, never a refund), `books` (what was written into the ledger past the
-door is not believed) and `names` (one table is one table under every name).
+same answers), `door` (one charge, one answer, never a refund), `tampering` (what was written into the ledger past
+the door is not believed) and `names` (one table is one table under every name).
 """

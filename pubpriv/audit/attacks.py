@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pubpriv.audit.catalogue import EAST, WEST
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.base import squared_weight
@@ -18,15 +19,14 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint
 CLAIM = Fraction(4)
 """mu^2 of every question that is attacked: at mu = 2 as many runs bound mu most closely in proportion."""
 
-WEST, EAST = (-4.0, 0.0), (4.0, 0.0)
-GROUND = Frame((0.0, 0.0))
-HALVES = NearestPoint(GROUND, (WEST, EAST), (0, 1))
-FRAMES = Frame(WEST), Frame(EAST)
-RADII = 1.0, 1.0
-ONE = Everything(), (GROUND,), (1.0,)
-BOTH = HALVES, FRAMES, RADII
-SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-NOWHERE = (float("nan"), 0.0)
+_GROUND = Frame((0.0, 0.0))
+HALVES = NearestPoint(_GROUND, (WEST, EAST), (0, 1))
+"""West and east of x0 = 0."""
+
+_ONE = Everything(), (_GROUND,), (1.0,)
+_BOTH = HALVES, (Frame(WEST), Frame(EAST)), (1.0, 1.0)
+_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+_NOWHERE = (float("nan"), 0.0)
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class Attack:
     new: tuple[float, float]
 
     def tables(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """The neighbours, (n, 2) each: forty bystanders, and the one record in which they differ."""
+        """Make the neighbours, (n, 2) each: forty bystanders, and the one record in which they differ."""
         bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
         return np.vstack([bystanders, self.old]), np.vstack([bystanders, self.new])
 
 
 def attacks() -> list[Attack]:
-    """One or more attacks on every kind of question, built by the product as it stands now."""
+    """Build one or more attacks on every kind of question, by the product as it stands now."""
     return [make() for make in _MAKERS]
 
 
 def _counts_of_one() -> Attack:
-    return Attack("Counts, one region", Counts.priced(Everything(), CLAIM), (0.0, 0.0), NOWHERE)
+    return Attack("Counts, one region", Counts.priced(Everything(), CLAIM), (0.0, 0.0), _NOWHERE)
 
 
 def _counts() -> Attack:
@@ -58,42 +58,42 @@ def _counts() -> Attack:
 
 
 def _sums() -> Attack:
-    return Attack("ClippedSums over a partition", ClippedSums.priced(*BOTH, CLAIM), (-4.0, 2.0), (-4.0, -2.0))
+    return Attack("ClippedSums over a partition", ClippedSums.priced(*_BOTH, CLAIM), (-4.0, 2.0), (-4.0, -2.0))
 
 
 def _moments() -> Attack:
-    return Attack("Moments over a partition", Moments.priced(*BOTH, CLAIM, SHARES), (-4.0, 2.0), (4.0, 2.0))
+    return Attack("Moments over a partition", Moments.priced(*_BOTH, CLAIM, _SHARES), (-4.0, 2.0), (4.0, 2.0))
 
 
 def _gram() -> Attack:
-    question = LiftedGram.priced(*BOTH, CLAIM, SHARES)
+    question = LiftedGram.priced(*_BOTH, CLAIM, _SHARES)
     return Attack("LiftedGram over a partition", question, (-4.0, 2.0), (4.0, 2.0))
 
 
 def _gram_of_one() -> Attack:
-    question = LiftedGram.priced(*ONE, CLAIM, SHARES)
+    question = LiftedGram.priced(*_ONE, CLAIM, _SHARES)
     return Attack("LiftedGram, one region", question, *_apart(question))
 
 
 def _gram_without_count() -> Attack:
-    _, total, moment = LiftedGram.priced(*ONE, CLAIM, SHARES).noise_scales
-    question = LiftedGram(*ONE, (0, total, moment))
+    _, total, moment = LiftedGram.priced(*_ONE, CLAIM, _SHARES).noise_scales
+    question = LiftedGram(*_ONE, (0, total, moment))
     return Attack("LiftedGram without its count", question, *_apart(question))
 
 
 def _second_moment() -> Attack:
-    question = LiftedGram.second_moment(*ONE, CLAIM)
+    question = LiftedGram.second_moment(*_ONE, CLAIM)
     return Attack("LiftedGram, second moment alone", question, *_apart(question))
 
 
 def _bisection() -> Attack:
-    question = Bisection(GROUND, -4.0, 4.0, 4, 20.0, Bisection.noise_for(4, CLAIM), signed=True)
+    question = Bisection(_GROUND, -4.0, 4.0, 4, 20.0, Bisection.noise_for(4, CLAIM), signed=True)
     return Attack("Bisection, each step after the answers before it", question, (-5.0, 0.0), (5.0, 0.0))
 
 
 def _bisection_of_norms() -> Attack:
-    question = Bisection(GROUND, 0.01, 10.0, 5, 30.0, Bisection.noise_for(5, CLAIM), logarithmic=True)
-    return Attack("Bisection of norms", question, (0.0, 0.0), NOWHERE)
+    question = Bisection(_GROUND, 0.01, 10.0, 5, 30.0, Bisection.noise_for(5, CLAIM), logarithmic=True)
+    return Attack("Bisection of norms", question, (0.0, 0.0), _NOWHERE)
 
 
 def _score() -> Attack:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.attacks import CLAIM, GROUND, Attack, attacks
+from pubpriv.audit.attacks import CLAIM, Attack, attacks
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.worlds import DATASET, in_memory, world
+from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Counts, Question
 from pubpriv.data.questions.base import Totals, Values
 from pubpriv.data.regions import NearestPoint
@@ -27,31 +28,25 @@ from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 from pubpriv.privacy.units import UNIT
 
-FALSE_ALARM = 1e-6
+_FALSE_ALARM = 1e-6
 """Of a whole audit."""
 
-BOUNDS = 2 * 20
+_BOUNDS = 2 * 20
 """Rates that one audit bounds, at most: two for each attack."""
 
-POWER = 0.7
+_POWER = 0.7
 """An attack that finds less than this part of what is claimed is called weak."""
-
-RUNS = {True: 5_000, False: 30_000}
-"""Answers on each side, in a fast audit and in a full one."""
-
-THROUGH_THE_DOOR = {True: (5, 1_000), False: (20, 1_500)}
-"""Releases on each side, and pairs of regions that each of them counts."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """Every attack on questions, then one on the whole curator with its ledger."""
+    """Attack every kind of question, then the whole curator with its ledger."""
     for attack in attacks():
-        yield attacked(attack, RUNS[fast], seed)
-    yield through_the_door(*THROUGH_THE_DOOR[fast], seed)
+        yield attacked(attack, 5_000 if fast else 30_000, seed)
+    yield through_the_door(5, 1_000, seed) if fast else through_the_door(20, 1_500, seed)
 
 
 def attacked(attack: Attack, runs: int, seed: int) -> Finding:
-    """Answers of the product itself, over exact totals of the real scan, with real noise.
+    """Attack answers of the product itself, over exact totals of the real scan, with real noise.
 
     Args:
         attack: the question and its neighbours.
@@ -60,14 +55,14 @@ def attacked(attack: Attack, runs: int, seed: int) -> Finding:
     """
     question = attack.question
     sides = [scan(in_memory(rows), question) for rows in attack.tables(seed)]
-    score = score_of(question, *sides)
+    score = _likelihood_ratio(question, *sides)
     source = OperatingSystemNoise()
     scores = [_scores(question, totals, score, _Stock(source, runs), runs) for totals in sides]
-    return _judged(attack.name, charged_mu(question), scores, f"{runs:,} answers on each of two neighbours")
+    return _judged(attack.name, _charged_mu(question), scores, f"{runs:,} answers on each of two neighbours")
 
 
 def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
-    """Counts through `Curator.release` with a ledger on disk; claimed: what the ledger was charged an answer.
+    """Attack counts through `Curator.release` with a ledger on disk; claimed: what the ledger was charged an answer.
 
     A release costs some milliseconds and counts many regions, so it is attacked in many places at once. In D a record
     lies in the first region of each pair; moving one of them to the second makes a neighbour, and only the pair's own
@@ -81,7 +76,7 @@ def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
     """
     centers = np.arange(2.0 * pairs)
     points = tuple((float(center), 0.0) for center in centers)
-    question = Counts.priced(NearestPoint(GROUND, points, tuple(range(2 * pairs))), CLAIM)
+    question = Counts.priced(NearestPoint(Frame((0.0, 0.0)), points, tuple(range(2 * pairs))), CLAIM)
     bystanders = np.random.default_rng(seed).integers(2 * pairs, size=pairs)
     scores, claimed, noise = [], np.inf, set[bytes]()
     for moved in (0, 1):
@@ -103,8 +98,8 @@ def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
     return found
 
 
-def charged_mu(question: Question) -> float:
-    """mu that a ledger under (epsilon, delta) is charged for one answer."""
+def _charged_mu(question: Question) -> float:
+    """Price one answer in a ledger under (epsilon, delta), as mu."""
     paid = ApproximateDP(1, Fraction(1, 10**6)).price(event_of(question))
     return float(np.sqrt(paid.main / UNIT))
 
@@ -112,8 +107,8 @@ def charged_mu(question: Question) -> float:
 # -- scores ---------------------------------------------------------------------------------------------------
 
 
-def score_of(question: Question, first: Totals, second: Totals) -> Any:
-    """The likelihood ratio of two neighbours' totals, as a function of released values."""
+def _likelihood_ratio(question: Question, first: Totals, second: Totals) -> Any:
+    """Make the likelihood ratio of two neighbours' totals, a function of released values."""
     if isinstance(question, Bisection):
         return _PathScore(question, np.cumsum(first["histogram"]), np.cumsum(second["histogram"]))
     exact = [
@@ -181,13 +176,13 @@ def _scores(question: Question, totals: Totals, score: Any, stock: _Stock, runs:
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
     under, over = scores
     found = mu_bound(under, over)
-    holds, weak = found <= claimed, found <= POWER * claimed
+    holds, weak = found <= claimed, found <= _POWER * claimed
     why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
     return Finding("canary", name, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
 
 
-def mu_bound(under: np.ndarray, over: np.ndarray, error: float = FALSE_ALARM / BOUNDS) -> float:
-    """Lower bound of mu from independent scores on D (`under`) and on D' (`over`), (runs,) each.
+def mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _BOUNDS) -> float:
+    """Bound mu from below by independent scores on D (`under`) and on D' (`over`), (runs,) each.
 
     Args:
         under: scores on D, which tend to be lower.

@@ -24,30 +24,30 @@ COLUMNS = ("a", "log1p(b)")
 PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
 
-SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
+_SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
 """Of count, sum and second part in joint releases."""
 
 WEST, EAST, NORTH = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0)
-PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
-TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
-FAR = 30.0
+_PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
+_TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
+_FAR = 30.0
 """Much further from a region's point than its radius."""
 
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 
-def _cells(*centers: Point) -> Cells:
+def _cells(*centers: _Point) -> Cells:
     frames = tuple(Frame.of(np.array(center), np.eye(2)) for center in centers)
     return Cells(frames, tuple(0.1 * i for i in range(len(centers))))
 
 
 PARTITIONS: dict[str, Partition] = {
     "everything": Everything(),
-    "nearest": NearestPoint(PLANE, (WEST, EAST, (40.0, 1.0)), (0, 1, 1)),
+    "nearest": NearestPoint(_PLANE, (WEST, EAST, (40.0, 1.0)), (0, 1, 1)),
     "cells": _cells(WEST, EAST),
-    "refined": Refined(NearestPoint(PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
+    "refined": Refined(NearestPoint(_PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
 }
-BALLS = Balls(
+_BALLS = Balls(
     (Cylinder(Frame(WEST), 2.0), Cylinder(Frame.of(np.array(EAST), np.array([[1.0, 0.0]])), 3.0)),
     (((0, True), (1, False)), ((0, False), (1, True)), ((0, False), (1, False))),
 )
@@ -71,83 +71,83 @@ class Example:
     attainable: float
 
 
-def frames_of(name: str, matrix: np.ndarray = TILTED) -> tuple[Frame, ...]:
-    """A frame for each region, about a point deep in it."""
-    return tuple(Frame.of(np.array(center), matrix) for center in CENTERS[name])
+def framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]:
+    """Give a kind of partition, with a frame about a point deep in each region, and a radius for each.
+
+    The radii are small enough for both ends of a diameter to lie in the region.
+    """
+    centers = CENTERS[name]
+    frames = tuple(Frame.of(np.array(center), _TILTED) for center in centers)
+    return PARTITIONS[name], frames, tuple(0.5 + 0.25 * i for i in range(len(centers)))
 
 
-def radii_of(name: str) -> tuple[float, ...]:
-    """One radius a region, small enough for both ends of a diameter to lie in it."""
-    return tuple(0.5 + 0.25 * i for i in range(len(CENTERS[name])))
-
-
-def at(center: Point, direction: Point, length: float = FAR) -> Point:
-    """The cells of a record: `center` + `length` times the `direction` that it has after the frame's tilt."""
-    tilted = np.linalg.solve(TILTED, np.array(direction))
+def at(center: _Point, direction: _Point, length: float = _FAR) -> _Point:
+    """Work out the cells of a record: `center` + `length` times the `direction` that it has after the frame's tilt."""
+    tilted = np.linalg.solve(_TILTED, np.array(direction))
     a, log1p_b = np.array(center) + length * tilted
     return float(a), math.expm1(float(log1p_b))
 
 
-def over_partitions(name: str, price: Fraction = PRICE, matrix: np.ndarray = TILTED) -> dict[str, Question]:
+def _by_region(name: str) -> dict[str, Question]:
     """Every question that asks by region, over one kind of partition."""
-    partition, frames, radii = PARTITIONS[name], frames_of(name, matrix), radii_of(name)
-    without_count = LiftedGram.priced(partition, frames, radii, price, SHARES).noise_scales
+    partition, frames, radii = framed(name)
+    without_count = LiftedGram.priced(partition, frames, radii, PRICE, _SHARES).noise_scales
     return {
-        f"counts-{name}": Counts.priced(partition, price),
-        f"sums-{name}": ClippedSums.priced(partition, frames, radii, price),
-        f"moments-{name}": Moments.priced(partition, frames, radii, price, SHARES),
-        f"gram-{name}": LiftedGram.priced(partition, frames, radii, price, SHARES),
-        f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, price),
+        f"counts-{name}": Counts.priced(partition, PRICE),
+        f"sums-{name}": ClippedSums.priced(partition, frames, radii, PRICE),
+        f"moments-{name}": Moments.priced(partition, frames, radii, PRICE, _SHARES),
+        f"gram-{name}": LiftedGram.priced(partition, frames, radii, PRICE, _SHARES),
+        f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, PRICE),
         f"gram-without-count-{name}": LiftedGram(partition, frames, radii, (0, *without_count[1:])),
     }
 
 
-def of_one_number(price: Fraction = PRICE) -> dict[str, Question]:
+def _of_one_number() -> dict[str, Question]:
     """Questions that look at one number of a record."""
-    sd = Bisection.noise_for(6, price)
-    frame = Frame.of(np.array([0.5, 0.5]), TILTED)
+    sd = Bisection.noise_for(6, PRICE)
+    frame = Frame.of(np.array([0.5, 0.5]), _TILTED)
     return {
         "bisection-linear": Bisection(frame, 0.5, 9.0, 6, 4.0, sd),
         "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
         "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
-        "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, price),
+        "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
     }
 
 
 def questions() -> dict[str, Question]:
-    """Every kind over every partition, at one price."""
-    return {name: q for partition in PARTITIONS for name, q in over_partitions(partition).items()} | of_one_number()
+    """Make every kind of question over every partition, at one price."""
+    return {name: q for partition in PARTITIONS for name, q in _by_region(partition).items()} | _of_one_number()
 
 
-def at_the_edge() -> dict[str, Question]:
+def _at_the_edge() -> dict[str, Question]:
     """At the edges of a proof: maps that overflow, one dimension, shares at and beyond the condition, many regions."""
     one, radius = Everything(), (0.5,)
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
-    frames = frames_of("everything")
+    _, frames, _ = framed("everything")
     return {
-        "counts-balls": Counts.priced(BALLS, PRICE),
-        "counts-pairs": Counts.priced(PairBins(PLANE, (WEST, EAST, NORTH)), PRICE),
+        "counts-balls": Counts.priced(_BALLS, PRICE),
+        "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
-        "moments-overflow": Moments.priced(one, steep, radius, PRICE, SHARES),
-        "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, SHARES),
-        "gram-line": LiftedGram.priced(one, line, radius, PRICE, SHARES),
+        "moments-overflow": Moments.priced(one, steep, radius, PRICE, _SHARES),
+        "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, _SHARES),
+        "gram-line": LiftedGram.priced(one, line, radius, PRICE, _SHARES),
         "gram-balanced": LiftedGram.priced(one, frames, radius, PRICE, balanced),
-        "gram-unbalanced": LiftedGram(one, frames, radius, unbalanced_scales((5, 55, 40))),
+        "gram-unbalanced": LiftedGram(one, frames, radius, _unbalanced_scales((5, 55, 40))),
     }
 
 
-def unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
+def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
     """Integer sds whose squared weights at norm R are `shares` hundredths of the price, condition or no condition."""
     n, s, second = (PRICE / 2 * share / 100 for share in shares)
     return root_up(COUNT_FACTOR**2 / n), root_up((SUM_FACTOR * GRID) ** 2 / s), root_up(GRID**4 / second)
 
 
 def unsound() -> dict[str, Callable[[], Question]]:
-    """Makers of questions whose proof does not hold: each must refuse with a ValueError."""
-    one, frames, radii = PARTITIONS["everything"], frames_of("everything"), radii_of("everything")
-    shares, scales = (Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)), unbalanced_scales((10, 80, 10))
+    """List makers of questions whose proof does not hold: each must refuse with a ValueError."""
+    one, frames, radii = framed("everything")
+    shares, scales = (Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)), _unbalanced_scales((10, 80, 10))
     return {
         "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(one, frames, radii, scales),
         "Moments, shares that break 4 N Q >= S^2": lambda: Moments.priced(one, frames, radii, PRICE, shares),
@@ -156,14 +156,14 @@ def unsound() -> dict[str, Callable[[], Question]]:
 
 
 def examples() -> list[Example]:
-    """Everything above, with what an attack can hope for."""
+    """Make all examples, with what an attack can hope for."""
     return [
-        Example(name, describe(name, question), question, attainable(question))
-        for name, question in (questions() | at_the_edge()).items()
+        Example(name, _describe(name, question), question, attainable(question))
+        for name, question in (questions() | _at_the_edge()).items()
     ]
 
 
-def describe(name: str, question: Question) -> str:
+def _describe(name: str, question: Question) -> str:
     """`LiftedGram over 3 regions (refined)`."""
     kind, _, rest = name.partition("-")
     regions = getattr(getattr(question, "partition", None), "n_regions", None)
@@ -175,7 +175,7 @@ def describe(name: str, question: Question) -> str:
 
 
 def attainable(question: Question) -> float:
-    """Largest share of the declared squared distance that real vectors in the ball reach.
+    """Work out the largest share of the declared squared distance that real vectors in the ball reach.
 
     Two regions always reach it: one record in each, on the spheres. In a single region, with K the kernel of the
     proofs and weights N, S, M of count, sum and second part at norm R, the furthest pair is

@@ -1,12 +1,15 @@
 """The discrete Gaussian on the integers, summed: what its noise really costs, with 80 digits.
 
 P is the law of the noise, with probabilities proportional to exp(-k^2 / (2 sd^2)); Q is P moved by an integer
-shift. No formula of `pubpriv.privacy` is used.
+shift. No formula of `pubpriv.privacy` is used, only its units.
 """
 
 from fractions import Fraction
 from functools import cache
 from typing import Any
+
+from pubpriv.privacy.budgets import Amount
+from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 _ORDERS = 6
 """Terms of the Euler-Maclaurin series beyond the first two; each is smaller by about sd^2."""
@@ -20,7 +23,7 @@ _WINDOW = 40
 
 @cache
 def precise() -> Any:
-    """mpmath with 80 digits of its own."""
+    """Load mpmath, with 80 digits of its own."""
     import mpmath
 
     context = mpmath.mp.clone()
@@ -29,7 +32,7 @@ def precise() -> Any:
 
 
 def curve(mu_squared: Any, epsilon: Fraction) -> Any:
-    """delta(epsilon) of mu-GDP (Balle and Wang 2018), by the complementary error function."""
+    """Compute delta(epsilon) of mu-GDP (Balle and Wang 2018) by the complementary error function."""
     mp = precise()
     mu, e = mp.sqrt(mu_squared), mp.mpf(epsilon.numerator) / epsilon.denominator
     # P(N(0, 1) > x) is erfc(x / sqrt 2) / 2
@@ -37,8 +40,14 @@ def curve(mu_squared: Any, epsilon: Fraction) -> Any:
     return (mp.erfc((e / mu - mu / 2) / root) - mp.exp(e) * mp.erfc((e / mu + mu / 2) / root)) / 2
 
 
+def delta_at(cap: Amount, epsilon: Fraction) -> Any:
+    """Bound delta at `epsilon` of everything that a cap or a price in mu^2 and delta stands for."""
+    mp = precise()
+    return curve(mp.mpf(cap.main) / UNIT, epsilon) + mp.mpf(cap.delta) / DELTA_UNIT
+
+
 def lattice_delta(sd: int, shift: int, epsilon: Fraction) -> Any:
-    """sum_k max(0, P(k) - e^epsilon Q(k)), Q being P moved by `shift` > 0.
+    """Compute sum_k max(0, P(k) - e^epsilon Q(k)), Q being P moved by `shift` > 0.
 
     P(k) > e^epsilon Q(k) iff k < shift / 2 - epsilon sd^2 / shift, so the sum is a difference of two tails.
     """
@@ -50,7 +59,7 @@ def lattice_delta(sd: int, shift: int, epsilon: Fraction) -> Any:
 
 
 def lattice_renyi(sd: int, shift: int, order: float) -> Any:
-    """The Renyi divergence of P from Q of this order, term by term."""
+    """Sum the Renyi divergence of P from Q of this order, term by term."""
     mp = precise()
     a, width = mp.mpf(order), _WINDOW * sd + int(order) * shift
     terms = (
@@ -60,7 +69,7 @@ def lattice_renyi(sd: int, shift: int, order: float) -> Any:
 
 
 def lattice_variation(sd: int) -> Any:
-    """Total variation distance of P from a rounded continuous Gaussian of the same sd, term by term."""
+    """Sum the total variation distance of P from a rounded continuous Gaussian of the same sd, term by term."""
     mp = precise()
     width, scale = _WINDOW * sd, sd * mp.sqrt(2)
 
@@ -77,11 +86,11 @@ def _mass(sd: int, last: int) -> Any:
     mp = precise()
     if sd <= _SUMMED:
         return mp.fsum(_weight(sd, k) for k in range(-_WINDOW * sd, last + 1)) / _total(sd)
-    return by_euler_maclaurin(sd, last)
+    return _by_euler_maclaurin(sd, last)
 
 
-def by_euler_maclaurin(sd: int, last: int) -> Any:
-    """P(K <= last) from the integral, half the last term, and the odd derivatives there.
+def _by_euler_maclaurin(sd: int, last: int) -> Any:
+    """Compute P(K <= last) from the integral, half the last term, and the odd derivatives there.
 
     sum_{k <= m} f(k) = integral to m + f(m) / 2 + sum_j B_2j / (2j)! f^(2j - 1)(m), with the derivatives of
     f(x) = exp(-x^2 / (2 sd^2)) from Hermite polynomials: f^(n)(x) = (-1 / sd)^n He_n(x / sd) f(x).

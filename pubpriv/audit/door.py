@@ -13,7 +13,7 @@ import numpy as np
 
 from pubpriv.audit.attacks import HALVES, attacks
 from pubpriv.audit.finding import Claims, Finding, promised
-from pubpriv.audit.worlds import DATASET, Crash, WatchedNoise, World, world
+from pubpriv.audit.worlds import DATASET, WatchedNoise, World, world
 from pubpriv.curator import Release
 from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, RunClosed
@@ -21,29 +21,29 @@ from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.units import ceil_units
 
-BUDGET = ZeroConcentratedDP(100)
-MARK = 73921.46508
+_BUDGET = ZeroConcentratedDP(100)
+_MARK = 73921.46508
 """A cell of the private file; no message may show it."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """Every promise, for three kinds of question; in a full audit, for every question that is attacked."""
+    """Try every promise on three kinds of question; in a full audit, on every question that is attacked."""
     questions = [attack.question for attack in attacks()]
     if fast:
         questions = [next(q for q in questions if isinstance(q, kind)) for kind in (Counts, LiftedGram, Bisection)]
-    rows = np.vstack([np.random.default_rng(seed).normal(0.0, 3.0, (40, 2)), (MARK, 1.0)])
+    rows = np.vstack([np.random.default_rng(seed).normal(0.0, 3.0, (40, 2)), (_MARK, 1.0)])
     with world(rows) as place:
-        for number, question in enumerate(questions):
+        for question in questions:
             for name, story in PROMISES.items():
-                yield tried(name, story, place, question, f"{story.__name__}-{number}")
+                yield tried(name, story, place, question)
 
 
-def tried(name: str, story: "Story", place: World, question: Question, release_id: str) -> Finding:
-    """One promise as a finding; the ledger must verify, and must not have shrunk, after every one."""
+def tried(name: str, story: "_Story", place: World, question: Question) -> Finding:
+    """Try one promise in a run of its own; the ledger must verify, and must not have shrunk, after it."""
 
     def claims() -> Claims:
         before = place.spent
-        yield from story(place, question, release_id)
+        yield from story(place, question, place.new_release_id())
         place.ledger.verify(DATASET)
         paid = sum(charge.price_ledger.main for run in place.ledger.history(DATASET) for charge in run.charges)
         yield "what was spent is the sum of the charges", place.spent == paid
@@ -52,20 +52,20 @@ def tried(name: str, story: "Story", place: World, question: Question, release_i
     return promised("door", f"{name} ({type(question).__name__})", claims(), ", and the ledger verifies")
 
 
-def same(first: Release, second: Release) -> bool:
+def _same(first: Release, second: Release) -> bool:
     """The same bits, and the same question."""
     names = list(first.values)
     equal = names == list(second.values) and first.question == second.question
     return equal and all(first.values[name].tobytes() == second.values[name].tobytes() for name in names)
 
 
-def stored(place: World, release_id: str, label: str) -> dict[str, list[int]] | None:
+def _stored(place: World, release_id: str, label: str) -> dict[str, list[int]] | None:
     """The answer that the ledger has."""
     standing = place.ledger.run(DATASET, release_id).find(label)
     return standing.answer if standing else None
 
 
-def cost_of(question: Question) -> int:
+def _cost_of(question: Question) -> int:
     """Units of rho that one release of `question` must cost: half its squared distance, rounded up."""
     return ceil_units(question.squared_distance / 2)
 
@@ -73,7 +73,7 @@ def cost_of(question: Question) -> int:
 # -- promises -------------------------------------------------------------------------------------------------
 
 
-def paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
+def _paid_before_the_look(place: World, question: Question, release_id: str) -> Claims:
     """Between charge and answer, another connection sees the charge and no answer."""
     seen: list[tuple[list[str], bool]] = []
 
@@ -83,73 +83,73 @@ def paid_before_the_look(place: World, question: Question, release_id: str) -> C
             kinds = [record.kind for record in other.records(DATASET) if record.release_id == release_id]
             seen.append((kinds, standing is not None and standing.answer is None))
 
-    cost, before = cost_of(question), place.spent
-    place.enter(release_id, BUDGET, WatchedNoise(look)).release(question, "a")
+    cost, before = _cost_of(question), place.spent
+    place.enter(release_id, _BUDGET, WatchedNoise(look)).release(question, "a")
     yield "the noise is drawn once a part", len(seen) == len(question.parts)
     yield "the charge is committed before the answer is drawn", seen[0] == (["opened", "charged"], True)
     yield "a release costs half its squared distance in rho", place.spent == before + cost
     yield "there is one charge and one answer", place.kinds(release_id) == ["opened", "charged", "published"]
 
 
-def what_leaves_is_what_is_stored(place: World, question: Question, release_id: str) -> Claims:
+def _what_leaves_is_what_is_stored(place: World, question: Question, release_id: str) -> Claims:
     """The answer is the ledger's, and asking again repeats it at no cost and without a look."""
     noise = WatchedNoise()
-    curator = place.enter(release_id, BUDGET, noise)
+    curator = place.enter(release_id, _BUDGET, noise)
     answer = curator.release(question, "a")
-    kept = stored(place, release_id, "a") or {}
+    kept = _stored(place, release_id, "a") or {}
     integers = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
-    yield "the answer is the stored one", same(answer, Release("a", question, question.values(integers)))
+    yield "the answer is the stored one", _same(answer, Release("a", question, question.values(integers)))
     paid, drawn = place.spent, len(noise.drawn)
-    yield "the same label repeats it", same(answer, curator.release(question, "a"))
+    yield "the same label repeats it", _same(answer, curator.release(question, "a"))
     yield (
         "the same label repeats it in a curator made later",
-        same(answer, place.enter(release_id, BUDGET, noise).release(question, "a")),
+        _same(answer, place.enter(release_id, _BUDGET, noise).release(question, "a")),
     )
     yield "a repeat draws nothing", len(noise.drawn) == drawn
     yield "a repeat costs nothing", place.spent == paid
 
 
-def a_crash_is_resumed(place: World, question: Question, release_id: str) -> Claims:
+def _a_crash_is_resumed(place: World, question: Question, release_id: str) -> Claims:
     """A crash between charge and answer leaves the charge; the next attempt answers the question that was paid for."""
-    cost, before = cost_of(question), place.spent
+    cost, before = _cost_of(question), place.spent
     for _ in range(2):
-        with suppress(Crash):
-            place.enter(release_id, BUDGET, WatchedNoise(_crash)).release(question, "a")
+        with suppress(_Crash):
+            place.enter(release_id, _BUDGET, WatchedNoise(_crash)).release(question, "a")
             yield "the crash is not swallowed", False
         yield "the charge stays, once", place.spent == before + cost
-        yield "there is no answer yet", stored(place, release_id, "a") is None
+        yield "there is no answer yet", _stored(place, release_id, "a") is None
     other = Counts.priced(HALVES, Fraction(1, 2))
-    answer = place.enter(release_id, BUDGET).release(other, "a")
+    answer = place.enter(release_id, _BUDGET).release(other, "a")
     yield "the stored question is answered, not the one that is asked now", answer.question == question
     yield "going on costs nothing", place.spent == before + cost
     kinds = place.kinds(release_id)
     yield "there is one charge and one answer", (kinds.count("charged"), kinds.count("published")) == (1, 1)
-    yield "a retry repeats that answer", same(answer, place.enter(release_id, BUDGET).release(question, "a"))
+    yield "a retry repeats that answer", _same(answer, place.enter(release_id, _BUDGET).release(question, "a"))
 
 
-def a_failure_has_one_text(place: World, question: Question, release_id: str) -> Claims:
+def _a_failure_has_one_text(place: World, question: Question, release_id: str) -> Claims:
     """What fails behind the charge leaves as one fixed text that quotes nothing; the charge is kept."""
-    cost, before = cost_of(question), place.spent
+    cost, before = _cost_of(question), place.spent
     failures: list[PrivateStepFailed] = []
-    for cause in (ValueError(MARK), OSError(str(MARK)), MemoryError()):
+    for cause in (ValueError(_MARK), OSError(str(_MARK)), MemoryError()):
         try:
-            place.enter(release_id, BUDGET, WatchedNoise(_failing(cause))).release(question, "a")
+            place.enter(release_id, _BUDGET, WatchedNoise(_failing(cause))).release(question, "a")
         except PrivateStepFailed as error:
             failures.append(error)
     yield "every cause fails in the same way", len(failures) == 3
     for failed in failures:
         yield "the text is fixed", str(failed) == PrivateStepFailed.TEXT and failed.args == (PrivateStepFailed.TEXT,)
         yield "nothing is chained to it", failed.__cause__ is None and failed.__context__ is None
-        yield "its trace quotes no cell", str(MARK) not in "".join(traceback.format_exception(failed))
+        yield "its trace quotes no cell", str(_MARK) not in "".join(traceback.format_exception(failed))
     yield "the charge is kept, once", place.spent == before + cost
     place.ledger.run(DATASET, release_id).close("given up")
     yield "closing refunds nothing", place.spent == before + cost
 
 
-def a_failing_scan_is_the_same(place: World, question: Question, release_id: str) -> Claims:
+def _a_failing_scan_is_the_same(place: World, question: Question, release_id: str) -> Claims:
     """A table that cannot be scanned after the charge: same text, and the charge is kept."""
-    cost, before = cost_of(question), place.spent
-    curator = place.enter(release_id, BUDGET)
+    cost, before = _cost_of(question), place.spent
+    curator = place.enter(release_id, _BUDGET)
     curator._executor = _Unwilling()  # type: ignore[assignment]
     caught: PrivateStepFailed | None = None
     try:
@@ -159,35 +159,35 @@ def a_failing_scan_is_the_same(place: World, question: Question, release_id: str
     yield "the scan's failure has the fixed text", caught is not None and str(caught) == PrivateStepFailed.TEXT
     yield "nothing is chained to it", caught is not None and caught.__cause__ is None and caught.__context__ is None
     yield "the charge is kept", place.spent == before + cost
-    yield "there is no answer", stored(place, release_id, "a") is None
+    yield "there is no answer", _stored(place, release_id, "a") is None
 
 
-def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
+def _an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """While one process draws, another answers the same label: one charge, one answer, and both return it."""
-    cost, before = cost_of(question), place.spent
+    cost, before = _cost_of(question), place.spent
     faster: list[Release] = []
 
     def overtake() -> None:
         if not faster:
-            faster.append(place.enter(release_id, BUDGET).release(question, "a"))
+            faster.append(place.enter(release_id, _BUDGET).release(question, "a"))
 
     slow = WatchedNoise(overtake)
-    answer = place.enter(release_id, BUDGET, slow).release(question, "a")
+    answer = place.enter(release_id, _BUDGET, slow).release(question, "a")
     yield "both draw", len(slow.drawn) == len(question.parts)
-    yield "both return one answer", same(answer, faster[0])
+    yield "both return one answer", _same(answer, faster[0])
     kinds = place.kinds(release_id)
     yield "there is one charge and one answer", (kinds.count("charged"), kinds.count("published")) == (1, 1)
     yield "it is paid for once", place.spent == before + cost
-    yield "it stays the answer", same(faster[0], place.enter(release_id, BUDGET).release(question, "a"))
+    yield "it stays the answer", _same(faster[0], place.enter(release_id, _BUDGET).release(question, "a"))
 
 
-def a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
+def _a_late_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """A run that is closed while it draws publishes nothing; what it was charged stays charged."""
-    cost, before = cost_of(question), place.spent
+    cost, before = _cost_of(question), place.spent
     late = WatchedNoise(lambda: place.ledger.run(DATASET, release_id).close("recovered"))
     refused = False
     try:
-        place.enter(release_id, BUDGET, late).release(question, "a")
+        place.enter(release_id, _BUDGET, late).release(question, "a")
     except RunClosed:
         refused = True
     yield "the late draw is refused", refused
@@ -195,25 +195,25 @@ def a_late_draw_is_dropped(place: World, question: Question, release_id: str) ->
     yield "the charge stays", place.spent == before + cost
 
 
-def a_closed_run_repeats_and_charges_no_more(place: World, question: Question, release_id: str) -> Claims:
+def _a_closed_run_repeats_and_charges_no_more(place: World, question: Question, release_id: str) -> Claims:
     """Closing returns what was not charged, keeps answers, and ends charges."""
-    cost, free = cost_of(question), place.ledger.balance(DATASET).remaining.main
-    curator = place.enter(release_id, BUDGET)
+    cost, free = _cost_of(question), place.ledger.balance(DATASET).remaining.main
+    curator = place.enter(release_id, _BUDGET)
     answer = curator.release(question, "a")
     paid = place.spent
     curator.close()
     yield "what was not charged returns", place.ledger.balance(DATASET).remaining.main == free - cost
     yield "closing refunds nothing", place.spent == paid
-    yield "the answer is repeated", same(answer, place.enter(release_id, BUDGET).release(question, "a"))
+    yield "the answer is repeated", _same(answer, place.enter(release_id, _BUDGET).release(question, "a"))
     refused = False
     try:
-        place.enter(release_id, BUDGET).release(question, "b")
+        place.enter(release_id, _BUDGET).release(question, "b")
     except RunClosed:
         refused = True
     yield "a new label is refused", refused and place.spent == paid
 
 
-def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str) -> Claims:
+def _a_refusal_looks_at_nothing(place: World, question: Question, release_id: str) -> Claims:
     """A question for which there is no room draws nothing, costs nothing and leaves no record of a charge."""
     before, noise = place.spent, WatchedNoise()
     curator = place.enter(release_id, ZeroConcentratedDP("0.000001"), noise)
@@ -231,22 +231,22 @@ def a_refusal_looks_at_nothing(place: World, question: Question, release_id: str
     yield "nothing is charged", place.spent == before and "charged" not in place.kinds(release_id)
 
 
-Story = Callable[[World, Question, str], Claims]
-PROMISES: dict[str, Story] = {
-    "paid before the look": paid_before_the_look,
-    "what leaves is what is stored": what_leaves_is_what_is_stored,
-    "a crash is resumed, with one charge and one answer": a_crash_is_resumed,
-    "a failure has one text and no refund": a_failure_has_one_text,
-    "a failing scan is the same": a_failing_scan_is_the_same,
-    "an overtaken draw is dropped": an_overtaken_draw_is_dropped,
-    "a late draw is dropped": a_late_draw_is_dropped,
-    "a closed run repeats and charges no more": a_closed_run_repeats_and_charges_no_more,
-    "a refusal looks at nothing": a_refusal_looks_at_nothing,
+_Story = Callable[[World, Question, str], Claims]
+PROMISES: dict[str, _Story] = {
+    "paid before the look": _paid_before_the_look,
+    "what leaves is what is stored": _what_leaves_is_what_is_stored,
+    "a crash is resumed, with one charge and one answer": _a_crash_is_resumed,
+    "a failure has one text and no refund": _a_failure_has_one_text,
+    "a failing scan is the same": _a_failing_scan_is_the_same,
+    "an overtaken draw is dropped": _an_overtaken_draw_is_dropped,
+    "a late draw is dropped": _a_late_draw_is_dropped,
+    "a closed run repeats and charges no more": _a_closed_run_repeats_and_charges_no_more,
+    "a refusal looks at nothing": _a_refusal_looks_at_nothing,
 }
 
 
 def _crash() -> None:
-    raise Crash
+    raise _Crash
 
 
 def _failing(cause: Exception) -> Callable[[], None]:
@@ -256,8 +256,12 @@ def _failing(cause: Exception) -> Callable[[], None]:
     return fail
 
 
+class _Crash(BaseException):
+    """The process dies here: no handler of `Exception` sees it."""
+
+
 class _Unwilling:
     """An executor that fails when it is given work, quoting a cell."""
 
     def map(self, *_: object) -> None:
-        raise OSError(str(MARK))
+        raise OSError(str(_MARK))

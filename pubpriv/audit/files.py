@@ -8,7 +8,7 @@ of the same rows in memory. What two neighbours' totals differ by is within the 
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -17,33 +17,31 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.catalogue import COLUMNS, EAST, NORTH, WEST, Example, at, examples
-from pubpriv.audit.finding import Finding
+from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, integers
-from pubpriv.audit.reference import adds, summed
+from pubpriv.audit.reference import adds
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data import tables
 from pubpriv.data.memory import remembering
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable, block_length
 
-DIRECTIONS = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.6, -0.8)
-STAYS = tuple(at(center, direction, 2.0) for center in (WEST, NORTH) for direction in DIRECTIONS)
+_DIRECTIONS = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.6, -0.8)
+_STAYS = tuple(at(center, direction, 2.0) for center in (WEST, NORTH) for direction in _DIRECTIONS)
 """What lies at the edges: records of two regions, beyond their radii."""
 
-ARRIVES = (*(at(EAST, direction, 2.0) for direction in DIRECTIONS), NOBODY, at(WEST, (0.0, -1.0), 2.0), (1e300, 0.0))
+_ARRIVES = (*(at(EAST, direction, 2.0) for direction in _DIRECTIONS), NOBODY, at(WEST, (0.0, -1.0), 2.0), (1e300, 0.0))
 """What takes their places, in turn."""
 
-ODD: tuple[Record, ...] = (NOBODY, (0.0, -1.0), (0.0, -2.0), (np.inf, 1.0), (1.0, np.inf), (1e300, 0.0), (-1e200, 1.0))
-SHARE = {True: 5, False: 1}
-"""Of all questions, each neighbour is asked one in so many in a fast audit, and all in a full one.
+_ODD: tuple[Record, ...] = (NOBODY, (0.0, -1.0), (0.0, -2.0), (np.inf, 1.0), (1.0, np.inf), (1e300, 0.0), (-1e200, 1.0))
+_FAST_SHARE = 5
+"""Each neighbour is asked one in so many of all questions in a fast audit, and all in a full one.
 
 No multiple of 2 or 3, so that all six kinds have their turn."""
 
-_SHOWN = 4
-
 
 @dataclass(frozen=True)
-class Layout:
+class _Layout:
     """How a table is cut.
 
     Attributes:
@@ -56,11 +54,11 @@ class Layout:
 
     @property
     def groups(self) -> list[int]:
-        """Rows of each row group, as they are read."""
+        """List the rows of each row group, as they are read."""
         return [rows for groups in self.files.values() for rows in groups]
 
     def edges(self) -> list[tuple[str, int]]:
-        """Where a record has a border beside it, in words and as the number of a row."""
+        """List where a record has a border beside it, in words and as the number of a row."""
         found, start = [], 0
         for group, rows in enumerate(self.groups):
             length = block_length(len(COLUMNS), rows)
@@ -82,8 +80,8 @@ class Layout:
 
 LAYOUTS = (
     # rows of more than one batch; none; whole blocks; whole blocks but for a row; a row alone
-    Layout("a file of uneven row groups", {"table.parquet": (70_000, 0, 8_192, 8_191, 1)}),
-    Layout(
+    _Layout("a file of uneven row groups", {"table.parquet": (70_000, 0, 8_192, 8_191, 1)}),
+    _Layout(
         "a folder of files, some empty",
         {"a.parquet": (4_097, 0), "b.parquet": (), "c/d.parquet": (0, 300, 4_160), "e.parquet": (64,)},
     ),
@@ -91,9 +89,9 @@ LAYOUTS = (
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """For each layout, one finding on each kind of question."""
+    """Try each layout, with one finding on each kind of question."""
     for layout in LAYOUTS:
-        yield from tried(layout, examples(), seed, SHARE[fast])
+        yield from tried(layout, examples(), seed, _FAST_SHARE if fast else 1)
 
 
 @dataclass
@@ -105,8 +103,8 @@ class _Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def tried(layout: Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
-    """The table as it is, then with one record after another replaced.
+def tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
+    """Ask of the table as it is, then with one record after another replaced.
 
     Args:
         layout: how the table is cut.
@@ -115,12 +113,12 @@ def tried(layout: Layout, asked: Sequence[Example], seed: int, share: int = 1) -
         share: each neighbour, and the file where it is read anew, is asked one example in so many.
     """
     random = np.random.default_rng([seed, sum(layout.groups)])
-    alphabet = [*STAYS, *ARRIVES, *ODD, *_bystanders(random)]
+    alphabet = [*_STAYS, *_ARRIVES, *_ODD, *_bystanders(random)]
     rows, edges = random.integers(len(alphabet), size=sum(layout.groups)), layout.edges()
-    rows[[row for _, row in edges]] = np.arange(len(edges)) % len(STAYS)
+    rows[[row for _, row in edges]] = np.arange(len(edges)) % len(_STAYS)
     times = np.bincount(rows, minlength=len(alphabet)).tolist()
     alone = [[adds(example.question, record) for record in alphabet] for example in asked]
-    whole = [summed(pieces, times) for pieces in alone]
+    whole = [_summed(pieces, times) for pieces in alone]
     seen = {type(example.question).__name__: _Seen() for example in asked}
     cells = np.array(alphabet)
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
@@ -133,21 +131,19 @@ def tried(layout: Layout, asked: Sequence[Example], seed: int, share: int = 1) -
             for example, wanted in zip(asked[::step], whole[::step], strict=True):
                 before[example.name] = _ask(seen, example, source, f"as it is, {how}", wanted)
         for number, (where, row) in enumerate(edges):
-            old, new = rows[row], len(STAYS) + number % len(ARRIVES)
+            old, new = rows[row], len(_STAYS) + number % len(_ARRIVES)
             changed = rows.copy()
             changed[row] = new
             places = range(number % share, len(asked), share)
             source = remembering(_written(Path(folder), layout, cells[changed])) if places else None
             for place in places:
-                wanted = summed((whole[place], alone[place][old], alone[place][new]), (1, -1, 1))
+                wanted = _summed((whole[place], alone[place][old], alone[place][new]), (1, -1, 1))
                 _ask(seen, asked[place], source, f"with {where} replaced", wanted, before[asked[place].name])
     how = f"{len(rows):,} rows in {len(layout.groups)} row groups, a record replaced at each of {len(edges)} edges"
     for kind, found in seen.items():
-        more = len(found.faults) - _SHOWN
-        broken = "; ".join(found.faults[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
-        detail = broken or f"{found.asked} scans of {how}: the sum of what each record adds alone"
+        scans = f"{found.asked} scans of {how}: the sum of what each record adds alone"
         furthest = float(found.furthest) ** 0.5
-        yield Finding("files", f"{kind} through {layout.name}", 1.0, furthest, not found.faults, detail)
+        yield judged("files", f"{kind} through {layout.name}", found.faults, scans, 1.0, furthest)
 
 
 def _ask(
@@ -171,12 +167,22 @@ def _ask(
     return totals
 
 
+def _summed(alone: Iterable[Integers], times: Iterable[int]) -> Integers:
+    """Totals of a table that holds each record some `times`."""
+    total: Integers = {}
+    for piece, count in zip(alone, times, strict=True):
+        for name, values in piece.items():
+            before = total.get(name, [0] * len(values))
+            total[name] = [old + count * value for old, value in zip(before, values, strict=True)]
+    return total
+
+
 def _bystanders(random: np.random.Generator) -> list[Record]:
     """Records of all regions; what each adds differs from what the others add."""
     return [(float(a), float(np.expm1(b))) for a, b in random.normal(0.0, (4.0, 2.0), (40, 2))]
 
 
-def _written(folder: Path, layout: Layout, cells: np.ndarray) -> PrivateTable:
+def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
     """The table on disk: columns in another order, among others, one of them named as an expression is."""
     import pyarrow as pa
     import pyarrow.parquet as pq

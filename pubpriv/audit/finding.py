@@ -1,11 +1,14 @@
 """What an audit says: one line per promise that was tried."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 Claims = Iterator[tuple[str, bool]]
 """What is claimed, in words, and whether it holds."""
+
+_SHOWN = 4
+"""Faults that a finding quotes; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,31 @@ class Finding:
         return asdict(self) | {"verdict": self.verdict}
 
 
+def judged(
+    check: str,
+    mechanism: str,
+    faults: Sequence[str],
+    how: str,
+    claimed: float | None = None,
+    found: float | None = None,
+) -> Finding:
+    """Make a finding that holds if there are no `faults`; the first few of them then stand in the place of `how`.
+
+    Args:
+        check: module that finds.
+        mechanism: what was tried, in words.
+        faults: what is wrong; said once where it is found several times.
+        how: how it was tried.
+        claimed: see `Finding`.
+        found: see `Finding`.
+    """
+    once = list(dict.fromkeys(faults))
+    rest = [f"and {len(once) - _SHOWN} more"] if len(once) > _SHOWN else []
+    return Finding(check, mechanism, claimed, found, not once, "; ".join([*once[:_SHOWN], *rest]) or how)
+
+
 def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], also: str = "") -> Finding:
-    """A finding of claims that are tried one after another; it holds if all of them do.
+    """Try claims one after another, and make a finding that holds if all of them do.
 
     Args:
         check: module that finds.
@@ -66,7 +92,7 @@ def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], als
 
 
 def refuses(action: Callable[[], Any], *refusals: type[Exception]) -> bool:
-    """Whether `action` is refused in one of these ways; another exception goes on to whoever called."""
+    """Tell whether `action` is refused in one of these ways; another exception goes on to whoever called."""
     try:
         action()
     except refusals:

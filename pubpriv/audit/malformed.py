@@ -25,47 +25,41 @@ from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
 
-Make = Callable[..., Any]
+_Make = Callable[..., Any]
 """make(class, field=value, ...): by the constructor, or past it."""
 
-SD = 1 << 44
-SCALES = 1 << 44, 1 << 40, 1 << 44
-PLANE, NARROW, WIDE = Frame((0.0, 0.0)), Frame((0.0,)), Frame((0.0, 0.0, 0.0))
-POINTS = (-4.0, 0.0), (4.0, 0.0)
-BUDGET = ZeroConcentratedDP(1000)
+_SD = 1 << 44
+_SCALES = 1 << 44, 1 << 40, 1 << 44
+_PLANE, _NARROW, _WIDE = Frame((0.0, 0.0)), Frame((0.0,)), Frame((0.0, 0.0, 0.0))
+_POINTS = (-4.0, 0.0), (4.0, 0.0)
+_BUDGET = ZeroConcentratedDP(1000)
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit asks all of them
-    """One finding for each way to go wrong."""
-    rows = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-    with world(rows) as place:
-        yield promised("malformed", "well-formed questions are answered", answered(place))
-        for number, (name, questions) in enumerate(MALFORMED.items()):
-            claims = refused(place, questions, f"malformed-{number}")
-            yield promised("malformed", f"{name}: refused before the charge", claims)
-        yield promised("malformed", "fewer draws of noise than totals: no answer", too_few_draws(place))
-    yield promised("malformed", "noise that was not announced is not handed out", unannounced())
-    yield promised("malformed", "draws at the ends of 64 bits show no total", saturated(rows))
+    """Try each way to go wrong, with one finding each."""
+    with world(np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))) as place:
+        for name, story in PROMISES.items():
+            yield promised("malformed", name, story(place))
 
 
-def answered(place: World) -> Claims:
+def _answered(place: World) -> Claims:
     """What is refused below is refused for its defect."""
-    curator = place.enter("well-formed", BUDGET)
+    curator = place.enter(place.new_release_id(), _BUDGET)
     for attack in attacks():
-        ended = asked(place, curator, partial(getattr, attack, "question"), attack.name)
+        ended = _asked(place, curator, partial(getattr, attack, "question"), attack.name)
         yield f"{attack.name}: {ended}", ended == "answered, charged"
 
 
-def refused(place: World, questions: "dict[str, Callable[[Make], Any]]", release_id: str) -> Claims:
+def _refused(questions: "dict[str, Callable[[_Make], Any]]", place: World) -> Claims:
     """Each of `questions`, made by its constructor and past it."""
-    curator = place.enter(release_id, BUDGET)
+    curator = place.enter(place.new_release_id(), _BUDGET)
     for name, question in questions.items():
-        for how, make in (("built", built), ("forged", forged)):
-            ended = asked(place, curator, partial(question, make), f"{name}, {how}")
+        for how, make in (("built", _built), ("forged", forged)):
+            ended = _asked(place, curator, partial(question, make), f"{name}, {how}")
             yield f"{name}, {how}: {ended}", ended == "refused"
 
 
-def asked(place: World, curator: Curator, make: Callable[[], Any], label: str) -> str:
+def _asked(place: World, curator: Curator, make: Callable[[], Any], label: str) -> str:
     """How a question ends, and whether it was charged: `refused` is bad input, and free."""
     before = place.spent
     try:
@@ -78,13 +72,13 @@ def asked(place: World, curator: Curator, make: Callable[[], Any], label: str) -
     return ended if place.spent == before else f"{ended}, charged"
 
 
-def built(kind: type, **fields: Any) -> Any:
+def _built(kind: type, **fields: Any) -> Any:
     """An object of `kind` by its constructor."""
     return kind(**fields)
 
 
 def forged(kind: type, **fields: Any) -> Any:
-    """An object of `kind` whose constructor never saw its fields."""
+    """Make an object of `kind` whose constructor never saw its fields."""
     copy: Any = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(copy, name, value)
@@ -115,16 +109,16 @@ class _End:
         return np.full(size, self._end, dtype=np.int64)
 
 
-def too_few_draws(place: World) -> Claims:
+def _too_few_draws(place: World) -> Claims:
     """One draw that is shared by all totals of a part cancels out of their differences."""
-    for number, question in enumerate(_one_of_each_kind()):
-        name = type(question).__name__
-        curator = place.enter(f"few-{number}", BUDGET, _Few())
+    for question in _one_of_each_kind():
+        name, release_id = type(question).__name__, place.new_release_id()
+        curator = place.enter(release_id, _BUDGET, _Few())
         yield f"{name} fails", refuses(partial(curator.release, question, "a"), PrivateStepFailed)
-        yield f"{name} publishes nothing", "published" not in place.kinds(f"few-{number}")
+        yield f"{name} publishes nothing", "published" not in place.kinds(release_id)
 
 
-def unannounced() -> Claims:
+def _unannounced(_: World) -> Claims:
     """A question that asks for other noise than it was priced with gets none."""
     wanted = [("count", 1000, 3), ("sum", 2000, 6)]
     with drawn_beside(SimulatedNoise(0), "audit", wanted) as draw:
@@ -140,13 +134,13 @@ def unannounced() -> Claims:
         yield "a second time: refused", all(refuses(partial(draw, *ask), ValueError) for ask in wanted)
 
 
-def saturated(rows: np.ndarray) -> Claims:
+def _saturated(place: World) -> Claims:
     """A sampler stops at 64 bits; what it adds to must not show where: neighbours publish the same integers."""
     for question in _one_of_each_kind():
         for end in (-(1 << 63), (1 << 63) - 1):
             noisy = []
             for record in ((-4.0, 0.5), (4.0, 0.5), (np.nan, 0.0)):
-                curator = Curator.simulation(np.vstack([rows, record]), BUDGET, seed=0)
+                curator = Curator.simulation(np.vstack([place.rows, record]), _BUDGET, seed=0)
                 curator._noise = _End(end)
                 noisy.append(curator._look(question, "a"))
             yield f"{type(question).__name__}: neighbours differ at {end}", noisy[0] == noisy[1] == noisy[2]
@@ -185,93 +179,95 @@ class _Duck:
     """It has all that a question has."""
 
     squared_distance = Fraction(1, 10**9)
-    parts = Counts(Everything(), SD).parts
+    parts = Counts(Everything(), _SD).parts
 
     def totals(self, view: Any) -> dict[str, np.ndarray]:
         return {"count": np.array([view.block.shape[1]])}
 
 
-def _nearest(make: Make, points: Any = POINTS, groups: Any = (0, 1), frame: Any = PLANE) -> Any:
+def _nearest(make: _Make, points: Any = _POINTS, groups: Any = (0, 1), frame: Any = _PLANE) -> Any:
     return make(NearestPoint, frame=frame, points=points, groups=groups)
 
 
-def _counts(make: Make, partition: Any, noise_scale: Any = SD) -> Any:
+def _counts(make: _Make, partition: Any, noise_scale: Any = _SD) -> Any:
     return make(Counts, partition=partition, noise_scale=noise_scale)
 
 
-def _sums(make: Make, frames: Any, radii: Any, partition: Any = None, noise_scale: Any = SD) -> Any:
+def _sums(make: _Make, frames: Any, radii: Any, partition: Any = None, noise_scale: Any = _SD) -> Any:
     return make(ClippedSums, partition=partition or Everything(), frames=frames, radii=radii, noise_scale=noise_scale)
 
 
-def _joint(make: Make, kind: type, frames: Any, radii: Any, scales: Any = SCALES, partition: Any = None) -> Any:
+def _joint(make: _Make, kind: type, frames: Any, radii: Any, scales: Any = _SCALES, partition: Any = None) -> Any:
     return make(kind, partition=partition or Everything(), frames=frames, radii=radii, noise_scales=scales)
 
 
-def _bisection(make: Make, lower: Any, upper: Any, steps: Any = 4, rank: Any = 5.0, **more: Any) -> Any:
-    fields = {"frame": PLANE, "noise_scale": SD, "logarithmic": False, "signed": False} | more
+def _bisection(make: _Make, lower: Any, upper: Any, steps: Any = 4, rank: Any = 5.0, **more: Any) -> Any:
+    fields = {"frame": _PLANE, "noise_scale": _SD, "logarithmic": False, "signed": False} | more
     return make(Bisection, lower=lower, upper=upper, steps=steps, rank=rank, **fields)
 
 
-def _cells(make: Make, *frames: Frame, offsets: Any = None) -> Any:
+def _cells(make: _Make, *frames: Frame, offsets: Any = None) -> Any:
     return make(Cells, frames=frames, offsets=(0.0,) * len(frames) if offsets is None else offsets)
 
 
-def _balls(make: Make, frame: Frame, ball: int = 0) -> Any:
+def _balls(make: _Make, frame: Frame, ball: int = 0) -> Any:
     return make(Balls, balls=(make(Cylinder, frame=frame, radius=1.0),), paths=(((ball, True),),))
 
 
-def _refined(make: Make, *inner: Any, groups: Any = HALVES) -> Any:
+def _refined(make: _Make, *inner: Any, groups: Any = HALVES) -> Any:
     return make(Refined, groups=groups, inner=inner)
 
 
-def _score(make: Make, first: Any, bound: Any = 1.0) -> Any:
-    return make(BoundedScore, first=first, second=Cells((PLANE,), (0.0,)), bound=bound, noise_scale=SD)
+def _score(make: _Make, first: Any, bound: Any = 1.0) -> Any:
+    return make(BoundedScore, first=first, second=Cells((_PLANE,), (0.0,)), bound=bound, noise_scale=_SD)
 
 
-MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
+_MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
     "maps of other columns than the table's": {
-        "one centre for two sums": lambda m: _sums(m, (NARROW,), (300.0,)),
-        "three centres for two sums": lambda m: _sums(m, (WIDE,), (300.0,)),
-        "one centre for a second moment": lambda m: _joint(m, LiftedGram, (NARROW,), (300.0,), (0, 0, SD)),
-        "one centre for moments": lambda m: _joint(m, Moments, (NARROW,), (300.0,)),
-        "one centre in one of two regions": lambda m: _sums(m, (PLANE, NARROW), (1.0, 1.0), HALVES),
-        "one centre for a bisection": lambda m: _bisection(m, 0.1, 9.0, frame=NARROW),
-        "one centre for a score": lambda m: _score(m, _cells(m, NARROW)),
-        "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=NARROW)),
-        "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=NARROW, centers=((0.0,), (1.0,)))),
-        "one centre for cells": lambda m: _counts(m, _cells(m, PLANE, NARROW)),
-        "one centre for balls": lambda m: _counts(m, _balls(m, NARROW)),
-        "one centre inside a refined partition": lambda m: _counts(m, _refined(m, _cells(m, PLANE), _cells(m, NARROW))),
+        "one centre for two sums": lambda m: _sums(m, (_NARROW,), (300.0,)),
+        "three centres for two sums": lambda m: _sums(m, (_WIDE,), (300.0,)),
+        "one centre for a second moment": lambda m: _joint(m, LiftedGram, (_NARROW,), (300.0,), (0, 0, _SD)),
+        "one centre for moments": lambda m: _joint(m, Moments, (_NARROW,), (300.0,)),
+        "one centre in one of two regions": lambda m: _sums(m, (_PLANE, _NARROW), (1.0, 1.0), HALVES),
+        "one centre for a bisection": lambda m: _bisection(m, 0.1, 9.0, frame=_NARROW),
+        "one centre for a score": lambda m: _score(m, _cells(m, _NARROW)),
+        "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=_NARROW)),
+        "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
+        "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
+        "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
+        "one centre inside a refined partition": lambda m: _counts(
+            m, _refined(m, _cells(m, _PLANE), _cells(m, _NARROW))
+        ),
         "a matrix with a short row": lambda m: _sums(
             m, (m(Frame, center=(0.0, 0.0), matrix=((1.0, 0.0), (1.0,)), diagonal=None),), (1.0,)
         ),
         "a diagonal of one": lambda m: _sums(m, (m(Frame, center=(0.0, 0.0), matrix=None, diagonal=(1.0,)),), (1.0,)),
     },
     "points and groups that do not fit": {
-        "a point without a group": lambda m: _counts(m, _nearest(m, (*POINTS, (9.0, 9.0)))),
+        "a point without a group": lambda m: _counts(m, _nearest(m, (*_POINTS, (9.0, 9.0)))),
         "a point without a group, refined": lambda m: _counts(
-            m, _refined(m, _cells(m, PLANE), _cells(m, PLANE), groups=_nearest(m, (*POINTS, (9.0, 9.0))))
+            m, _refined(m, _cells(m, _PLANE), _cells(m, _PLANE), groups=_nearest(m, (*_POINTS, (9.0, 9.0))))
         ),
         "a group without a point": lambda m: _counts(m, _nearest(m, groups=(0, 1, 1))),
         "a negative group": lambda m: _counts(m, _nearest(m, groups=(0, -2))),
         "half a group": lambda m: _counts(m, _nearest(m, groups=(0, 0.5))),
         "points of three numbers": lambda m: _counts(m, _nearest(m, ((0.0,) * 3, (1.0,) * 3))),
-        "a point that is no number": lambda m: _counts(m, _nearest(m, (POINTS[0], (np.nan, 0.0)))),
+        "a point that is no number": lambda m: _counts(m, _nearest(m, (_POINTS[0], (np.nan, 0.0)))),
         "no points": lambda m: _counts(m, _nearest(m, (), ())),
     },
     "regions that do not fit": {
-        "fewer frames than regions": lambda m: _sums(m, (PLANE,), (1.0,), HALVES),
-        "more frames than regions": lambda m: _joint(m, LiftedGram, (PLANE, PLANE), (1.0, 1.0)),
-        "fewer radii than regions": lambda m: _joint(m, Moments, (PLANE, PLANE), (1.0,), partition=HALVES),
-        "a radius that is no number": lambda m: _sums(m, (PLANE,), (np.nan,)),
-        "a radius of zero": lambda m: _joint(m, LiftedGram, (PLANE,), (0.0,)),
-        "fewer inner partitions than groups": lambda m: _counts(m, _refined(m, _cells(m, PLANE))),
-        "more inner partitions than groups": lambda m: _counts(m, _refined(m, *[_cells(m, PLANE)] * 3)),
-        "points inside a refined partition": lambda m: _counts(m, _refined(m, _cells(m, PLANE), HALVES)),
-        "fewer offsets than cells": lambda m: _counts(m, _cells(m, PLANE, PLANE, offsets=(0.0,))),
-        "a ball that is not there": lambda m: _counts(m, _balls(m, PLANE, 1)),
+        "fewer frames than regions": lambda m: _sums(m, (_PLANE,), (1.0,), HALVES),
+        "more frames than regions": lambda m: _joint(m, LiftedGram, (_PLANE, _PLANE), (1.0, 1.0)),
+        "fewer radii than regions": lambda m: _joint(m, Moments, (_PLANE, _PLANE), (1.0,), partition=HALVES),
+        "a radius that is no number": lambda m: _sums(m, (_PLANE,), (np.nan,)),
+        "a radius of zero": lambda m: _joint(m, LiftedGram, (_PLANE,), (0.0,)),
+        "fewer inner partitions than groups": lambda m: _counts(m, _refined(m, _cells(m, _PLANE))),
+        "more inner partitions than groups": lambda m: _counts(m, _refined(m, *[_cells(m, _PLANE)] * 3)),
+        "points inside a refined partition": lambda m: _counts(m, _refined(m, _cells(m, _PLANE), HALVES)),
+        "fewer offsets than cells": lambda m: _counts(m, _cells(m, _PLANE, _PLANE, offsets=(0.0,))),
+        "a ball that is not there": lambda m: _counts(m, _balls(m, _PLANE, 1)),
         "frames of two dimensions": lambda m: _joint(
-            m, LiftedGram, (PLANE, Frame((0.0, 0.0), ((1.0, 0.0),))), (1.0, 1.0), partition=HALVES
+            m, LiftedGram, (_PLANE, Frame((0.0, 0.0), ((1.0, 0.0),))), (1.0, 1.0), partition=HALVES
         ),
     },
     "thresholds that do not rise": {
@@ -286,28 +282,36 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
     },
     "noise that is none": {
         "zero": lambda m: _counts(m, HALVES, 0),
-        "negative": lambda m: _counts(m, HALVES, -SD),
+        "negative": lambda m: _counts(m, HALVES, -_SD),
         "true": lambda m: _counts(m, HALVES, True),
-        "a float": lambda m: _counts(m, HALVES, float(SD)),
-        "zero for sums": lambda m: _sums(m, (PLANE,), (1.0,), noise_scale=0),
-        "zero for a second moment": lambda m: _joint(m, LiftedGram, (PLANE,), (1.0,), (SD, SD, 0)),
-        "zero for the sum of moments": lambda m: _joint(m, Moments, (PLANE,), (1.0,), (SD, 0, SD)),
-        "shares without a proof": lambda m: _joint(m, Moments, (PLANE,), (1.0,), (SD << 9, 1 << 20, SD << 9)),
-        "a bound of zero": lambda m: _score(m, _cells(m, PLANE), 0.0),
+        "a float": lambda m: _counts(m, HALVES, float(_SD)),
+        "zero for sums": lambda m: _sums(m, (_PLANE,), (1.0,), noise_scale=0),
+        "zero for a second moment": lambda m: _joint(m, LiftedGram, (_PLANE,), (1.0,), (_SD, _SD, 0)),
+        "zero for the sum of moments": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD, 0, _SD)),
+        "shares without a proof": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD << 9, 1 << 20, _SD << 9)),
+        "a bound of zero": lambda m: _score(m, _cells(m, _PLANE), 0.0),
     },
     "objects that are not on the closed list": {
         "another class with all of a question's methods": lambda m: _Duck(),  # noqa: ARG005
         "a question that says it is cheap": lambda m: m(
-            _Cheap, partition=Everything(), frames=(PLANE,), radii=(1.0,), noise_scale=SD
+            _Cheap, partition=Everything(), frames=(_PLANE,), radii=(1.0,), noise_scale=_SD
         ),
-        "a partition of another making": lambda m: _counts(m, m(_Twice, frame=PLANE, points=POINTS, groups=(0, 1))),
+        "a partition of another making": lambda m: _counts(m, m(_Twice, frame=_PLANE, points=_POINTS, groups=(0, 1))),
         "a map of another making": lambda m: _sums(
             m, (m(_Bent, center=(0.0, 0.0), matrix=None, diagonal=None),), (1.0,)
         ),
-        "a map in the place of a partition": lambda m: _counts(m, PLANE),
-        "a question in the place of a partition": lambda m: _counts(m, Counts(HALVES, SD)),
-        "a map in the place of a question": lambda m: PLANE,  # noqa: ARG005
+        "a map in the place of a partition": lambda m: _counts(m, _PLANE),
+        "a question in the place of a partition": lambda m: _counts(m, Counts(HALVES, _SD)),
+        "a map in the place of a question": lambda m: _PLANE,  # noqa: ARG005
         "nothing": lambda m: None,  # noqa: ARG005
     },
 }
 """Makers of malformed questions about two columns, by what is wrong with them."""
+
+PROMISES: dict[str, Callable[[World], Claims]] = {
+    "well-formed questions are answered": _answered,
+    **{f"{name}: refused before the charge": partial(_refused, asked) for name, asked in _MALFORMED.items()},
+    "fewer draws of noise than totals: no answer": _too_few_draws,
+    "noise that was not announced is not handed out": _unannounced,
+    "draws at the ends of 64 bits show no total": _saturated,
+}

@@ -7,7 +7,7 @@ and the two halves that threads draw). All tests of an audit together raise a fa
 
 A test that accepts everything proves nothing, so each scale is also tried against 2% more and 2% less than was
 declared, on the same draws, and both must be rejected. (A fast audit does so at one scale of the source itself; where
-it has fewer draws it tries larger factors, which it tells.)
+it has fewer draws it tries larger factors, and says which.)
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,25 +16,25 @@ from itertools import combinations
 
 import numpy as np
 
-from pubpriv.audit.finding import Finding
+from pubpriv.audit.finding import Finding, judged
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
 
-FALSE_ALARM, TESTS = 1e-6, 160
+_FALSE_ALARM, _TESTS = 1e-6, 160
 """Of a whole audit, and how many tests share it, at most."""
 
-LEVEL = FALSE_ALARM / TESTS
+_LEVEL = _FALSE_ALARM / _TESTS
 
-DRAWS, OFF = 180_000, 1.02
+DRAWS, _OFF = 180_000, 1.02
 """So many draws tell a scale from one that is off by this factor, both ways, but for once in ten million times."""
 
-ANSWER_DRAWS = {True: DRAWS // 3, False: 2 * DRAWS}
+_ANSWER_DRAWS = {True: DRAWS // 3, False: 2 * DRAWS}
 """Draws for each part of an answer, in a fast audit and in a full one."""
 
-SCALES = {
+_SCALES = {
     True: {20: 10_000, 30: DRAWS, 40: 10_000, 50: 10_000},
     False: dict.fromkeys(range(20, 54, 3), 2 * DRAWS),
 }
@@ -57,25 +57,25 @@ class Batches:
     drawn: dict[int, np.ndarray] = field(default_factory=dict)
 
     def take(self, sd: int, start: int, size: int) -> np.ndarray:
-        """int64 (size,), from position `start` on."""
+        """Hand out int64 (size,), from position `start` on."""
         if sd not in self.drawn:
             self.drawn[sd] = self.source.draw("audit", "law", sd, self.size)
         return np.take(self.drawn[sd], range(start, start + size), mode="wrap")
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """Every kind of question, then the sources of noise at many scales; a fast audit shares draws between kinds."""
-    batches = Batches(OperatingSystemNoise(), ANSWER_DRAWS[fast])
+    """Measure every kind of question, then the sources at many scales; a fast audit shares draws between kinds."""
+    batches = Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
     for name, question in questions().items():
         yield answered(name, question, batches)
         if not fast:
-            batches = Batches(OperatingSystemNoise(), ANSWER_DRAWS[fast])
-    yield at_scales("the system's noise", OperatingSystemNoise(), SCALES[fast])
-    yield at_scales("simulated noise (not private)", SimulatedNoise(seed), SCALES[fast])
+            batches = Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
+    yield at_scales("the system's noise", OperatingSystemNoise(), _SCALES[fast])
+    yield at_scales("simulated noise (not private)", SimulatedNoise(seed), _SCALES[fast])
 
 
 def questions() -> dict[str, Question]:
-    """Every kind of question, with many regions and with sds that share draws between kinds."""
+    """Make every kind of question, with many regions and with sds that share draws between kinds."""
     points = tuple((float(i), 0.0) for i in range(_REGIONS))
     partition = NearestPoint(Frame((0.0, 0.0)), points, tuple(range(_REGIONS)))
     flat, line = Frame((0.0, 0.0)), Frame((0.0, 0.0), ((1.0, 0.0),))
@@ -92,7 +92,7 @@ def questions() -> dict[str, Question]:
 
 
 def answered(name: str, question: Question, batches: Batches) -> Finding:
-    """The law of what a question adds to nothing, by its own `answer`."""
+    """Measure what a question adds to nothing, by its own `answer`."""
     empty, declared = _nobody(question), [(part, p.noise_scale, p.size) for part, p in question.parts.items()]
     asked: list[tuple[str, int, int]] = []
     place = dict.fromkeys(question.parts, 0)
@@ -117,7 +117,7 @@ def answered(name: str, question: Question, batches: Batches) -> Finding:
     lags = {part: (1, p.size) for part, p in question.parts.items()}
     faults = [f"{part}: {fault}" for part, z in streams.items() for fault in faults_of(z, lags[part])]
     pairs = ((one, two, streams[one], streams[two]) for one, two in combinations(streams, 2))
-    faults += [f"{one} and {two} are correlated" for one, two, z, y in pairs if correlated(z, y)]
+    faults += [f"{one} and {two} are correlated" for one, two, z, y in pairs if _correlated(z, y)]
     return _finding(f"{name}: {', '.join(streams)}", streams.values(), faults)
 
 
@@ -129,7 +129,7 @@ def _nobody(question: Question) -> Totals:
 
 
 def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Finding:
-    """One source at several sds; the first of them drawn in small pieces, as small questions do.
+    """Measure one source at several sds; the first of them drawn in small pieces, as small questions do.
 
     Args:
         name: of the source.
@@ -146,15 +146,16 @@ def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Find
 
 
 def _finding(mechanism: str, streams: Collection[np.ndarray], faults: list[str]) -> Finding:
-    """Worst of all streams, told as a factor of mu: declared sd over the largest sd that the draws allow."""
+    """Judge by the worst of all streams, as a factor of mu: declared sd over the largest sd that the draws allow."""
     sizes = sorted({len(z) for z in streams})
-    told = f"declared sd over measured; {' and '.join(f'{n:,}' for n in sizes)} draws a part: rejects a scale "
-    detail = "; ".join(faults) if faults else told + f"{off_for(sizes[-1]) - 1:.1%} off, up or down"
-    return Finding("noise_law", mechanism, 1.0, max(map(least_factor, streams)), not faults, detail)
+    sampled = " and ".join(f"{n:,}" for n in sizes)
+    off = f"{_off_for(sizes[-1]) - 1:.1%}"
+    how = f"declared sd over measured; {sampled} draws a part: rejects a scale {off} off, up or down"
+    return judged("noise_law", mechanism, faults, how, 1.0, max(map(_least_factor, streams)))
 
 
 def faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
-    """What is wrong with standardised noise, if anything.
+    """Say what is wrong with standardised noise, if anything.
 
     Args:
         z: (n,) draws over their declared sd.
@@ -162,20 +163,20 @@ def faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
     """
     from scipy import stats
 
-    off = off_for(len(z))
+    off = _off_for(len(z))
     tests = {
-        f"its sd is {np.sqrt(np.mean(z * z)):.4f} of the declared one": scale_p(z) < LEVEL,
-        "its shape is not Gaussian": stats.kstest(z, "norm").pvalue < LEVEL,
-        f"no power: {off:.3g} times too much would pass": scale_p(z * off) >= LEVEL,
-        f"no power: {off:.3g} times too little would pass": scale_p(z / off) >= LEVEL,
+        f"its sd is {np.sqrt(np.mean(z * z)):.4f} of the declared one": scale_p(z) < _LEVEL,
+        "its shape is not Gaussian": stats.kstest(z, "norm").pvalue < _LEVEL,
+        f"no power: {off:.3g} times too much would pass": scale_p(z * off) >= _LEVEL,
+        f"no power: {off:.3g} times too little would pass": scale_p(z / off) >= _LEVEL,
     }
-    tests |= {f"correlated with itself at distance {lag}": correlated(z[lag:], z[:-lag]) for lag in lags}
+    tests |= {f"correlated with itself at distance {lag}": _correlated(z[lag:], z[:-lag]) for lag in lags}
     return [text for text, found in tests.items() if found]
 
 
-def off_for(draws: int) -> float:
+def _off_for(draws: int) -> float:
     """The factor that so many draws tell from 1: 1.02 at `DRAWS`, and more for fewer."""
-    return 1 + (OFF - 1) * float(np.sqrt(DRAWS / draws))
+    return 1 + (_OFF - 1) * float(np.sqrt(DRAWS / draws))
 
 
 def scale_p(z: np.ndarray) -> float:
@@ -186,16 +187,16 @@ def scale_p(z: np.ndarray) -> float:
     return 2 * float(min(stats.chi2.cdf(total, len(z)), stats.chi2.sf(total, len(z))))
 
 
-def correlated(z: np.ndarray, y: np.ndarray) -> bool:
+def _correlated(z: np.ndarray, y: np.ndarray) -> bool:
     """Independent standardised streams have sum z y of mean 0 and variance n, by the central limit theorem."""
     from scipy import stats
 
     size = min(len(z), len(y))
-    return bool(2 * stats.norm.sf(abs(float(z[:size] @ y[:size])) / np.sqrt(size)) < LEVEL)
+    return bool(2 * stats.norm.sf(abs(float(z[:size] @ y[:size])) / np.sqrt(size)) < _LEVEL)
 
 
-def least_factor(z: np.ndarray) -> float:
+def _least_factor(z: np.ndarray) -> float:
     """Lower confidence bound of declared sd over true sd; above 1 there is less noise than declared."""
     from scipy import stats
 
-    return float(np.sqrt(stats.chi2.ppf(LEVEL / 2, len(z)) / np.sum(z * z)))
+    return float(np.sqrt(stats.chi2.ppf(_LEVEL / 2, len(z)) / np.sum(z * z)))

@@ -7,29 +7,29 @@ a neighbour are then compared with what the run was charged.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.finding import Finding
+from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.audit.tape import Driver, Tape, record
 from pubpriv.audit.worlds import WatchedNoise, in_memory, world
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical, from_json
 from pubpriv.data.scan import scan
-from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
-from pubpriv.estimators.mean.pipeline import estimate_mean
-from pubpriv.estimators.mixture.pipeline import estimate_mixture
-from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators import ESTIMATORS
+from pubpriv.estimators.estimator import Estimator, Trial
+from pubpriv.estimators.steps import plain
+from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.units import UNIT
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """Every driver: replayed on other tables, measured against neighbours, and repeated by a real ledger."""
+    """Replay every driver on other tables, measure it against neighbours, and have a real ledger repeat it."""
     known = drivers(seed)
     for driver in known:
         yield from tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
@@ -38,7 +38,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
 
 
 def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
-    """Three findings on one driver.
+    """Record one driver, and make three findings on it.
 
     Args:
         driver: what runs.
@@ -47,17 +47,18 @@ def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[
         neighbours: whose totals are measured.
     """
     tape = record(driver, driver.rows, seed)
-    near = list(neighbours_of(driver.rows, neighbours, seed))
+    near = list(_neighbours_of(driver.rows, neighbours, seed))
     others = [*near[:replays], np.full_like(driver.rows, np.nan), np.zeros_like(driver.rows)]
     again = [record(driver, rows, seed, tape) for rows in others]
     where = f"{len(tape.entries)} questions replayed on {len(others)} other tables"
-    yield _finding(f"{driver.name}: the same questions in the same order", where, _strayed(tape, again))
-    yield _finding(f"{driver.name}: nothing outside the door", where, _leaked(tape, again))
-    yield measured(driver, tape, near)
+    same = f"{driver.name}: the same questions in the same order"
+    yield judged("recording", same, _strayed(tape, again), where)
+    yield judged("recording", f"{driver.name}: nothing outside the door", _leaked(tape, again), where)
+    yield _measured(driver, tape, near)
 
 
 def repeated(driver: Driver) -> Finding:
-    """A real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
+    """Try a real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
     with world(driver.rows) as place:
         first, paid = canonical(driver.run(place.enter("a", driver.budget))), place.spent
         place.overwrite(np.zeros_like(driver.rows))
@@ -66,11 +67,8 @@ def repeated(driver: Driver) -> Finding:
         broken = ["the model differs although every answer was in the ledger"] if again != first else []
         broken += ["noise was drawn although every answer was in the ledger"] if noise.drawn else []
         broken += ["answers were charged twice"] if place.spent != paid else []
-    return _finding(f"{driver.name}: repeated by the ledger", "a real run, repeated over a file of zeros", broken)
-
-
-def _finding(mechanism: str, how: str, broken: list[str]) -> Finding:
-    return Finding("recording", mechanism, None, None, not broken, "; ".join(dict.fromkeys(broken)) or how)
+    how = "a real run, repeated over a file of zeros"
+    return judged("recording", f"{driver.name}: repeated by the ledger", broken, how)
 
 
 def _strayed(tape: Tape, again: list[Tape]) -> list[str]:
@@ -109,7 +107,7 @@ def _leaked(tape: Tape, again: list[Tape]) -> list[str]:
     return broken
 
 
-def measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
+def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
     exact = [integers(scan(in_memory(driver.rows), question)) for question in questions]
@@ -125,15 +123,15 @@ def measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
         furthest = max(furthest, total)
     if furthest > paid:
         broken.append("over the whole run, neighbours are further apart than was charged")
-    detail = "; ".join(dict.fromkeys(broken)) or f"exact totals of {len(near)} neighbours, all questions of a run"
+    how = f"exact totals of {len(near)} neighbours, all questions of a run"
     name = f"{driver.name}: distances within the charges"
-    return Finding("recording", name, float(paid) ** 0.5, float(furthest) ** 0.5, not broken, detail)
+    return judged("recording", name, broken, how, float(paid) ** 0.5, float(furthest) ** 0.5)
 
 
 # -- tables and drivers ---------------------------------------------------------------------------------------
 
 
-def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
+def _neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarray]:
     """Tables that differ from `rows` in one record: extreme ones first, then jumps of growing length."""
     generator = np.random.default_rng([seed, 1])
     n, d = rows.shape
@@ -153,67 +151,25 @@ def neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarra
 
 
 def drivers(seed: int) -> list[Driver]:
-    """Mixtures by the default driver, in its regimes, and by the paper's; the mean; a Gaussian by every way."""
-    gaussians = [
-        _one_gaussian(f"estimate_gaussian, {name}", partial(estimate_gaussian, **options), seed)
-        for name, options in GAUSSIANS.items()
-    ]
-    return [
-        _mixture("estimate_mixture, separated-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, public_rows=20),
-        _mixture("estimate_mixture, overlapping", 2.0, 2, 3, ApproximateDP(4, "0.000001"), seed),
-        _mixture("estimate_mixture, bks-scarce", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-scarce"),
-        _mixture("estimate_mixture, bks-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, method="bks-ample"),
-        _mixture("estimate_mixture, separated-ample", 12.0, 3, 4, ZeroConcentratedDP("0.5"), seed, **SPHERICAL),
-        _mixture("estimate_mixture, k looked for", 12.0, 2, 4, ZeroConcentratedDP("0.5"), seed, **LOOKED_FOR),
-        _one_gaussian("estimate_mean", estimate_mean, seed),
-        *gaussians,
-    ]
+    """Make a driver of every trial that an estimator declares, the longest runs first."""
+    return [_driver(each, trial, seed) for each in reversed(ESTIMATORS) for trial in each.trials]
 
 
-SPHERICAL: dict[str, Any] = {"covariance_type": "spherical"}
-LOOKED_FOR: dict[str, Any] = {"n_components": None, "max_components": 3, "covariance_type": "auto"}
-"""The search for k, in which released answers decide what is asked next, and the choice of a covariance type."""
-
-
-GAUSSIANS: dict[str, dict[str, Any]] = {
-    "auto": {"target": "auto"},
-    "gaussian": {"target": "gaussian"},
-    "moments": {"target": "moments"},
-    "algorithm-2": {"target": "gaussian", "method": "algorithm-2"},
-}
-
-
-def _mixture(
-    name: str, gap: float, k: int, d: int, budget: Budget, seed: int, public_rows: int = 40, **options: Any
-) -> Driver:
-    """`estimate_mixture` of k unit Gaussians in R^d, means `gap` apart; 4000 private rows.
-
-    The public rows, which choose the regime, are the same for every seed.
-    """
-    means = gap / 2**0.5 * np.eye(k, d)
+def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
+    """4000 private rows for each `seed`; the public ones, which may choose the way, are always the same."""
+    k, d = trial.components, trial.columns
+    means = trial.apart / 2**0.5 * np.eye(k, d)
 
     def drawn(rows: int, generator: np.random.Generator) -> np.ndarray:
         return np.asarray(means[np.arange(rows) % k] + generator.normal(size=(rows, d)))
 
-    public = drawn(public_rows, np.random.default_rng(k))
-    private = drawn(4000, np.random.default_rng([seed, k]))
+    public = PublicTable.open(drawn(trial.public_rows, np.random.default_rng(k)))
+    settings = estimator.settings() if trial.settings is None else trial.settings
 
     def run(curator: Curator) -> Any:
-        found = estimate_mixture(public, curator, **{"n_components": k, **options}).to_json()
+        found = estimator.driver(settings, public, curator, plain).to_json()
         del found["provenance"]["created"]  # the day, which may end meanwhile
         return found
 
-    return Driver(name, run, private, budget)
-
-
-def _one_gaussian(name: str, estimate: Callable[[np.ndarray, Curator], Any], seed: int) -> Driver:
-    """`estimate` from 4000 private rows and 8 public ones of one Gaussian in R^3, the public ones always the same."""
-    public = np.random.default_rng(0).normal(size=(8, 3))
-    private = np.random.default_rng([seed, 3]).normal(size=(4000, 3))
-
-    def run(curator: Curator) -> Any:
-        found = estimate(public, curator).to_json()
-        del found["provenance"]["created"]  # the day, which may end meanwhile
-        return found
-
-    return Driver(name, run, private, ZeroConcentratedDP("0.5"))
+    name = f"estimate_{estimator.name}" + (f", {trial.name}" if trial.name else "")
+    return Driver(name, run, drawn(4000, np.random.default_rng([seed, k])), parse_budget(trial.budget))

@@ -19,21 +19,11 @@ from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts,
 from pubpriv.data.questions.score import SCORE_GRID
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
 
-Vector = list[float]
-
-
-def summed(alone: Iterable[Integers], times: Iterable[int]) -> Integers:
-    """Totals of a table that holds each record some `times`."""
-    total: Integers = {}
-    for piece, count in zip(alone, times, strict=True):
-        for name, values in piece.items():
-            before = total.get(name, [0] * len(values))
-            total[name] = [old + count * value for old, value in zip(before, values, strict=True)]
-    return total
+_Vector = list[float]
 
 
 def adds(question: Question, record: Record) -> Integers:
-    """What a record with the cells (a, b) adds to a question about the columns `catalogue.COLUMNS`."""
+    """Work out what a record with the cells (a, b) adds to a question about the columns `catalogue.COLUMNS`."""
     a, b = record
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
@@ -42,13 +32,13 @@ def adds(question: Question, record: Record) -> Integers:
     if isinstance(question, BoundedScore):
         return {"score": [_score(question, x)]}
     if isinstance(question, Counts):
-        return {"count": _one_of(question.partition.n_regions, region(question.partition, x), 1)}
+        return {"count": _one_of(question.partition.n_regions, _region(question.partition, x), 1)}
     if isinstance(question, ClippedSums | Moments | LiftedGram):
         return _by_region(question, x)
     raise TypeError(f"no reference for {type(question).__name__}: write one")
 
 
-def mapped(frame: Frame, x: Vector) -> tuple[Vector, float]:
+def _mapped(frame: Frame, x: _Vector) -> tuple[_Vector, float]:
     """z = W x - W c where there is a matrix, or D (x - c); and |z|^2."""
     if frame.matrix is not None:
         # rounded where the product rounds: on a line, whatever is clipped lies at half a step of the grid
@@ -59,54 +49,54 @@ def mapped(frame: Frame, x: Vector) -> tuple[Vector, float]:
     return z, _added(cell * cell for cell in z)
 
 
-def region(partition: Partition, x: Vector) -> int:
+def _region(partition: Partition, x: _Vector) -> int:
     """Number of the region, or -1."""
     if type(partition) not in _REGIONS:
         raise TypeError(f"no reference for {type(partition).__name__}: write one")
     return _REGIONS[type(partition)](partition, x)
 
 
-def _everything(partition: Everything, x: Vector) -> int:  # noqa: ARG001 - as every partition
+def _everything(partition: Everything, x: _Vector) -> int:  # noqa: ARG001 - as every partition
     return 0 if math.isfinite(_added(x)) else -1
 
 
-def _nearest(partition: NearestPoint, x: Vector) -> int:
-    z, norm = mapped(partition.frame, x)
+def _nearest(partition: NearestPoint, x: _Vector) -> int:
+    z, norm = _mapped(partition.frame, x)
     if not math.isfinite(norm):
         return -1
     far = _far(z, partition.points)
     return partition.groups[far.index(min(far))]
 
 
-def _likeliest(partition: Cells, x: Vector) -> int:
+def _likeliest(partition: Cells, x: _Vector) -> int:
     scores = _scores(partition, x)
     return scores.index(max(scores)) if all(map(math.isfinite, scores)) else -1
 
 
-def _refined(partition: Refined, x: Vector) -> int:
-    group = region(partition.groups, x)
-    inner = region(partition.inner[group], x) if group >= 0 else -1
+def _refined(partition: Refined, x: _Vector) -> int:
+    group = _region(partition.groups, x)
+    inner = _region(partition.inner[group], x) if group >= 0 else -1
     return inner + sum(cells.n_regions for cells in partition.inner[:group]) if inner >= 0 else -1
 
 
-def _path_of(partition: Balls, x: Vector) -> int:
+def _path_of(partition: Balls, x: _Vector) -> int:
     """The path of which every side holds: inside a ball, or outside at a finite distance."""
     if not math.isfinite(_added(x)):
         return -1
-    norms = [mapped(ball.frame, x)[1] for ball in partition.balls]
+    norms = [_mapped(ball.frame, x)[1] for ball in partition.balls]
     within = [norm <= ball.radius**2 for norm, ball in zip(norms, partition.balls, strict=True)]
     beyond = [math.isfinite(norm) and not inside for norm, inside in zip(norms, within, strict=True)]
     fits = [all((within if inside else beyond)[ball] for ball, inside in path) for path in partition.paths]
     return fits.index(True) if any(fits) else -1
 
 
-def _far(z: Vector, points: Iterable[Sequence[float]]) -> Vector:
+def _far(z: _Vector, points: Iterable[Sequence[float]]) -> _Vector:
     """(|z - p|^2 - |z|^2) / 2 of each point p: far away, the squared distances themselves are all the same float."""
     return [_dot(point, point) / 2 - _dot(point, z) for point in points]
 
 
-def _pair_bin(partition: PairBins, x: Vector) -> int:
-    z, norm = mapped(partition.frame, x)
+def _pair_bin(partition: PairBins, x: _Vector) -> int:
+    z, norm = _mapped(partition.frame, x)
     if not math.isfinite(norm):
         return -1
     far = _far(z, partition.centers)
@@ -129,9 +119,9 @@ _REGIONS: dict[type, Callable[..., int]] = {
 }
 
 
-def quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:
+def _quantised(frame: Frame, radius: float, x: _Vector) -> list[int] | None:
     """The record's integers, or None where it does not count."""
-    z, norm = mapped(frame, x)
+    z, norm = _mapped(frame, x)
     if not math.isfinite(norm):
         return None
     scale = (GRID - math.sqrt(len(z)) / 2 - 1) / radius
@@ -140,12 +130,12 @@ def quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:
     return q if sum(cell * cell for cell in q) <= GRID * GRID else None
 
 
-def _by_region(question: ClippedSums | Moments | LiftedGram, x: Vector) -> Integers:
+def _by_region(question: ClippedSums | Moments | LiftedGram, x: _Vector) -> Integers:
     """Count, sum, squared norm and second moment of the one region that the record is in."""
-    found = region(question.partition, x)
+    found = _region(question.partition, x)
     pieces: list[Mapping[str, list[int]]] = []
     for number, (frame, radius) in enumerate(zip(question.frames, question.radii, strict=True)):
-        q = quantised(frame, radius, x) if number == found else None
+        q = _quantised(frame, radius, x) if number == found else None
         ell, counted = frame.dimension, int(q is not None)
         q = q or [0] * ell
         upper = [q[i] * q[j] for i in range(ell) for j in range(i + 1, ell)]
@@ -154,16 +144,16 @@ def _by_region(question: ClippedSums | Moments | LiftedGram, x: Vector) -> Integ
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
 
 
-def _first_fit(question: Bisection, x: Vector) -> list[int]:
+def _first_fit(question: Bisection, x: _Vector) -> list[int]:
     """One at the first threshold that is not below the record's number; nothing beyond the last."""
-    z, norm = mapped(question.frame, x)
+    z, norm = _mapped(question.frame, x)
     thresholds = question.thresholds.tolist()
     number = z[0] if question.signed else math.sqrt(norm)
     at = bisect_left(thresholds, number) if math.isfinite(number) else -1
     return _one_of(len(thresholds), at if at < len(thresholds) else -1, 1)
 
 
-def _score(question: BoundedScore, x: Vector) -> int:
+def _score(question: BoundedScore, x: _Vector) -> int:
     first, second = _log_density(question.first, x), _log_density(question.second, x)
     if math.isnan(first - second):
         return 0
@@ -171,15 +161,15 @@ def _score(question: BoundedScore, x: Vector) -> int:
     return round(clipped * SCORE_GRID / question.bound)
 
 
-def _log_density(cells: Cells, x: Vector) -> float:
+def _log_density(cells: Cells, x: _Vector) -> float:
     scores = _scores(cells, x)
     top = max(scores)
     # all components infinitely far: there is no density to compare
     return top + math.log(sum(math.exp(score - top) for score in scores)) if math.isfinite(top) else math.nan
 
 
-def _scores(cells: Cells, x: Vector) -> Vector:
-    return [offset - mapped(frame, x)[1] / 2 for frame, offset in zip(cells.frames, cells.offsets, strict=True)]
+def _scores(cells: Cells, x: _Vector) -> _Vector:
+    return [offset - _mapped(frame, x)[1] / 2 for frame, offset in zip(cells.frames, cells.offsets, strict=True)]
 
 
 def _one_of(size: int, place: int, value: int) -> list[int]:

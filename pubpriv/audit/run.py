@@ -1,25 +1,39 @@
 """All checks of an audit, in order: from what is proven of one question to what a whole run gives away."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from pubpriv.audit import books, canary, door, files, malformed, names, noise_law, prices, recording, sensitivity
+from pubpriv.audit import canary, door, files, malformed, names, noise_law, prices, recording, sensitivity, tampering
 from pubpriv.audit.finding import Finding
 
-Check = Callable[[bool, int], Iterator[Finding]]
 
-CHECKS: tuple[tuple[str, Check], ...] = (
-    ("sensitivity", sensitivity.findings),
-    ("files", files.findings),
-    ("malformed", malformed.findings),
-    ("prices", prices.findings),
-    ("noise_law", noise_law.findings),
-    ("canary", canary.findings),
-    ("recording", recording.findings),
-    ("door", door.findings),
-    ("books", books.findings),
-    ("names", names.findings),
+@dataclass(frozen=True)
+class Check:
+    """A kind of promise, and what tries it.
+
+    Attributes:
+        name: of the module; its findings carry it.
+        doing: what it does, in words, for whoever waits.
+        findings: (fast, seed) to findings, one after another.
+    """
+
+    name: str
+    doing: str
+    findings: Callable[[bool, int], Iterator[Finding]]
+
+
+CHECKS = (
+    Check("sensitivity", "looking for neighbours further apart than declared", sensitivity.findings),
+    Check("files", "replacing records at the edges of files, row groups and blocks", files.findings),
+    Check("malformed", "asking malformed questions", malformed.findings),
+    Check("prices", "recomputing prices", prices.findings),
+    Check("noise_law", "measuring noise", noise_law.findings),
+    Check("canary", "attacking each mechanism end to end", canary.findings),
+    Check("recording", "replaying whole drivers on other tables", recording.findings),
+    Check("door", "breaking into the door: one charge, one answer, never a refund", door.findings),
+    Check("tampering", "writing into the ledger past the door", tampering.findings),
+    Check("names", "calling one table by other names", names.findings),
 )
-"""By the name that their findings carry."""
 
 
 def audit(
@@ -34,16 +48,16 @@ def audit(
         fast: smaller searches and samples: under a minute, and each finding says what it can tell.
         seed: of searches, synthetic records and simulated noise; the system's noise has none.
         watch: called with each finding as it comes.
-        begin: called with the name of each check before it begins.
+        begin: called with what each check does before it begins.
 
     Returns:
         All findings. Some may fail with a probability of one in a million each audit, by the law of the noise.
     """
     found = []
-    for name, check in CHECKS:
+    for check in CHECKS:
         if begin:
-            begin(name)
-        for finding in check(fast, seed):
+            begin(check.doing)
+        for finding in check.findings(fast, seed):
             found.append(finding)
             if watch:
                 watch(finding)

@@ -17,17 +17,17 @@ import numpy as np
 
 from pubpriv.audit.catalogue import CENTERS, EAST, WEST, Example, at, examples, unsound
 from pubpriv.audit.finding import Finding
-from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, outside, totals_of
+from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, totals_of
 from pubpriv.data.questions import Bisection, Question
 
-REACH = 0.99
+_REACH = 0.99
 """Part of what is attainable that a search reaches of the squared distance."""
 
-CLIMB, TABLES = {True: 40, False: 600}, {True: 4, False: 60}
-"""Steps uphill from the best pair, and neighbouring tables of several records, in a fast audit and in a full one."""
+_FAST, _FULL = (40, 4), (600, 60)
+"""Steps uphill from the best pair, and neighbouring tables of several records."""
 
 _LOG1P_CELLS = (-1.0, math.nextafter(-1.0, 0), math.nextafter(-1.0, -2), -2.0, -0.0, 1e-17, math.expm1(6.0))
-_AWKWARD = (
+_EXTREME_CELLS = (
     *(math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, -1.7e308, 1e308, 1e154, -1.4e154),
     *(5e-324, -5e-324, -1e-310, 0.0, -0.0),
 )
@@ -35,7 +35,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """Two records, and how far replacing one by the other moves the totals."""
 
     old: Record
@@ -43,20 +43,20 @@ class Pair:
     squared: Fraction
 
 
-class Broken(Exception):
+class _Broken(Exception):
     """A promise about single records that does not hold; its text says which."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
-    """One finding per example of the catalogue, then one per question that must not exist."""
+    """Search for each example of the catalogue, then try each question that must not exist."""
     for example in examples():
-        yield searched(example, CLIMB[fast], TABLES[fast], seed)
+        yield searched(example, *(_FAST if fast else _FULL), seed)
     for name, make in unsound().items():
         yield _refused(name, make, seed)
 
 
 def searched(example: Example, climb: int, tables: int, seed: int) -> Finding:
-    """The result of one search.
+    """Search for the furthest neighbours of one example.
 
     Args:
         example: the question, and the share of its bound that can be attained.
@@ -68,11 +68,11 @@ def searched(example: Example, climb: int, tables: int, seed: int) -> Finding:
     claimed = math.sqrt(declared)
     try:
         best, looked = _search(question, climb, tables, np.random.default_rng(seed))
-    except Broken as broken:
+    except _Broken as broken:
         return Finding("sensitivity", example.mechanism, claimed, None, False, str(broken))
     share = float(best.squared / declared)
     detail = f"reached {share:.2%} of the squared distance, {example.attainable:.2%} attainable, {looked:,} pairs"
-    holds = best.squared <= declared and share >= REACH * example.attainable
+    holds = best.squared <= declared and share >= _REACH * example.attainable
     if best.squared > declared:
         detail = f"replacing {best.old} by {best.new} moves the totals further than declared: {detail}"
     elif not holds:
@@ -86,12 +86,12 @@ def _refused(name: str, make: Callable[[], Question], seed: int) -> Finding:
         question = make()
     except ValueError:
         return Finding("sensitivity", name, None, None, True, "refused when it is built")
-    found = searched(Example(name, name, question, 0.0), CLIMB[True], TABLES[True], seed)
+    found = searched(Example(name, name, question, 0.0), *_FAST, seed)
     detail = f"built although its proof does not hold; {found.detail}"
     return Finding("sensitivity", name, found.claimed, found.found, False, detail)
 
 
-def _search(question: Question, climb: int, tables: int, random: np.random.Generator) -> tuple[Pair, int]:
+def _search(question: Question, climb: int, tables: int, random: np.random.Generator) -> tuple[_Pair, int]:
     """The furthest pair, and how many were looked at."""
     records = _records(random)
     alone = [_alone(question, record) for record in records]
@@ -117,8 +117,8 @@ def _records(random: np.random.Generator) -> list[Record]:
     # on the sphere of radius 1/2, and the next numbers beyond it
     rim = [at(WEST, (math.cos(t), math.sin(t)), 0.5 * (1 + i * 2**-51)) for t in turns[::8] for i in range(-1, 3)]
     odd = [
-        *((cell, 0.0) for cell in _AWKWARD),
-        *((-4.0, cell) for cell in (*_AWKWARD, *_LOG1P_CELLS)),
+        *((cell, 0.0) for cell in _EXTREME_CELLS),
+        *((-4.0, cell) for cell in (*_EXTREME_CELLS, *_LOG1P_CELLS)),
         *product((1.7e308, -1.7e308, math.nan), (1.7e308, -1.0, math.nan)),
         (900.0, 0.0),
         (0.5, math.expm1(0.5)),
@@ -133,21 +133,37 @@ def _alone(question: Question, record: Record) -> Integers:
     try:
         totals = totals_of(question, [record])
     except Exception as error:
-        raise Broken(f"the statistic fails ({type(error).__name__}) on the record {record}") from None
-    fault = outside(question, totals)
+        raise _Broken(f"the statistic fails ({type(error).__name__}) on the record {record}") from None
+    fault = _outside(question, totals)
     if fault:
-        raise Broken(f"{fault}: the record {record}")
+        raise _Broken(f"{fault}: the record {record}")
     return totals
 
 
-def _best_of(question: Question, records: list[Record], alone: list[Integers]) -> Pair:
+def _outside(question: Question, alone: Integers) -> str | None:
+    """Say what a single record adds beyond the bounds that its question declares; None if nothing.
+
+    Args:
+        question: what was asked.
+        alone: totals of a table of one record.
+    """
+    if isinstance(question, Bisection):
+        fits = alone["histogram"]
+        return None if min(fits) >= 0 and sum(fits) <= 1 else "one record counts more than once"
+    for name, part in question.parts.items():
+        if max(map(abs, alone[name]), default=0) > part.bound:
+            return f"one record adds more than {part.bound:,} to a coordinate of {name}"
+    return None
+
+
+def _best_of(question: Question, records: list[Record], alone: list[Integers]) -> _Pair:
     """The furthest of all pairs: the first few by floats, then exactly."""
     vectors = np.array([_weighted(question, totals) for totals in alone])
     norms = (vectors * vectors).sum(axis=1)
     squared = norms[:, None] + norms[None, :] - 2 * vectors @ vectors.T
     order = np.argsort(-squared, axis=None)[: 4 * _SHOWN : 2]  # each pair is there twice
     pairs = [divmod(int(k), len(records)) for k in order]
-    found = [Pair(records[i], records[j], distance(question, difference(alone[i], alone[j]))) for i, j in pairs]
+    found = [_Pair(records[i], records[j], distance(question, difference(alone[i], alone[j]))) for i, j in pairs]
     return max(found, key=lambda pair: pair.squared)
 
 
@@ -159,7 +175,7 @@ def _weighted(question: Question, totals: Integers) -> list[float]:
     return [value * part.factor / part.noise_scale for name, part in parts.items() for value in totals[name]]
 
 
-def _climbed(question: Question, best: Pair, steps: int, random: np.random.Generator) -> Pair:
+def _climbed(question: Question, best: _Pair, steps: int, random: np.random.Generator) -> _Pair:
     """Uphill by random changes of one record of the pair, smaller and smaller ones."""
     ends = {record: _alone(question, record) for record in (best.old, best.new)}
     for step in range(steps):
@@ -170,18 +186,18 @@ def _climbed(question: Question, best: Pair, steps: int, random: np.random.Gener
         totals = _alone(question, moved)
         squared = distance(question, difference(ends[keep], totals))
         if squared > best.squared:
-            best, ends = Pair(keep, moved, squared), {keep: ends[keep], moved: totals}
+            best, ends = _Pair(keep, moved, squared), {keep: ends[keep], moved: totals}
     return best
 
 
-def _in_a_table(question: Question, rows: list[Record], other: Record, best: Pair) -> Pair:
+def _in_a_table(question: Question, rows: list[Record], other: Record, best: _Pair) -> _Pair:
     """The first of `rows` replaced by `other` among the rest: no record's share depends on another's."""
     try:
         before, after = totals_of(question, rows), totals_of(question, [other, *rows[1:]])
     except Exception as error:
-        raise Broken(f"the statistic fails ({type(error).__name__}) on a table of records at the edges") from None
+        raise _Broken(f"the statistic fails ({type(error).__name__}) on a table of records at the edges") from None
     delta = difference(before, after)
     if delta != difference(_alone(question, rows[0]), _alone(question, other)):
-        raise Broken(f"what a record adds depends on the others: replacing {rows[0]} by {other}")
+        raise _Broken(f"what a record adds depends on the others: replacing {rows[0]} by {other}")
     squared = distance(question, delta)
-    return Pair(rows[0], other, squared) if squared > best.squared else best
+    return _Pair(rows[0], other, squared) if squared > best.squared else best

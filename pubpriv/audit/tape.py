@@ -22,7 +22,7 @@ from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import SimulatedNoise
 
-Answer = dict[str, list[int]]
+_Answer = dict[str, list[int]]
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Driver:
 
 
 @dataclass(frozen=True)
-class Entry:
+class _Entry:
     """One question as it was charged, and its answer. JSON as canonical text."""
 
     label: str
     question: str
     event: GaussianEvent
-    answer: Answer
+    answer: _Answer
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Tape:
     """
 
     begun: tuple[tuple[str, ...], ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[_Entry, ...]
     spent: int
     looks: int
     draws: int
@@ -76,12 +76,12 @@ class Tape:
 
     @property
     def asked(self) -> list[tuple[str, str, GaussianEvent]]:
-        """Labels, questions and events, in order."""
+        """List labels, questions and events, in order."""
         return [(entry.label, entry.question, entry.event) for entry in self.entries]
 
 
-class RecordingBooks(SimulatedBooks):
-    """The books of a simulation, which also keep what was asked in which order.
+class _RecordingBooks(SimulatedBooks):
+    """A simulated run that also keeps what was asked in which order.
 
     Args:
         budget: of the run.
@@ -89,12 +89,12 @@ class RecordingBooks(SimulatedBooks):
             question, and the curator has no reason to look.
     """
 
-    def __init__(self, budget: Budget, frozen: dict[str, Entry] | None = None) -> None:
+    def __init__(self, budget: Budget, frozen: dict[str, _Entry] | None = None) -> None:
         super().__init__(budget)
         self._frozen = frozen or {}
         self.begun: list[tuple[str, ...]] = []
         self.asked: list[tuple[str, str, GaussianEvent]] = []
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, _Answer] = {}
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """As a simulation does."""
@@ -112,7 +112,7 @@ class RecordingBooks(SimulatedBooks):
         answer = self.publish(label, "kept", kept.answer)
         return Standing(json.loads(kept.question), answer, "kept", kept.event)
 
-    def publish(self, label: str, attempt: str, answer: Answer) -> Answer:
+    def publish(self, label: str, attempt: str, answer: _Answer) -> _Answer:
         """As a simulation does."""
         stored = super().publish(label, attempt, answer)
         self.answers[label] = stored
@@ -124,7 +124,7 @@ class RecordingBooks(SimulatedBooks):
         return int(self._run.spent.main)
 
 
-class WatchedTable:
+class _WatchedTable:
     """A table that counts how often its rows are opened. Its size and columns are public."""
 
     def __init__(self, table: ArrayTable) -> None:
@@ -141,7 +141,7 @@ class WatchedTable:
         """Names of the columns."""
         return self._table.column_names
 
-    def chunks(self) -> "list[_WatchedChunk]":
+    def chunks(self) -> list["_WatchedChunk"]:
         """Where the rows are; none is opened."""
         return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]
 
@@ -152,7 +152,7 @@ class WatchedTable:
 
 
 class _WatchedChunk:
-    def __init__(self, table: WatchedTable, chunk: ArrayTable) -> None:
+    def __init__(self, table: _WatchedTable, chunk: ArrayTable) -> None:
         self._table, self._chunk = table, chunk
 
     def blocks(self) -> Iterator[np.ndarray]:
@@ -169,15 +169,15 @@ class _CountedNoise(SimulatedNoise):
 
 
 def record(driver: Driver, rows: np.ndarray, seed: int, frozen: Tape | None = None) -> Tape:
-    """What `driver` does on `rows`, with new answers or with those of `frozen`."""
+    """Run `driver` on `rows`, with new answers or with those of `frozen`."""
     kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
     curator = Curator.simulation(rows, driver.budget, seed)
-    table, books, noise = WatchedTable(in_memory(rows)), RecordingBooks(driver.budget, kept), _CountedNoise(seed)
+    table, books, noise = _WatchedTable(in_memory(rows)), _RecordingBooks(driver.budget, kept), _CountedNoise(seed)
     curator._assemble(table, books, noise, None)
     result, failure = None, None
     try:
         result = canonical(driver.run(curator))
-    except Exception as error:  # a driver that fails on some tables only has told them apart
+    except Exception as error:  # a driver that fails on some tables only tells them apart
         failure = type(error).__name__
-    entries = tuple(Entry(*asked, books.answers.get(asked[0], {})) for asked in books.asked)
+    entries = tuple(_Entry(*asked, books.answers.get(asked[0], {})) for asked in books.asked)
     return Tape(tuple(books.begun), entries, books.spent, table.looks, noise.draws, result, failure)

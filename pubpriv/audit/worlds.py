@@ -23,15 +23,16 @@ DATASET = "audited"
 
 
 def in_memory(rows: Any, columns: tuple[str, ...] | None = None) -> ArrayTable:
-    """Rows (n, d) as the scan sees a table; columns are x0, x1, ... unless they are named."""
+    """Make a table of rows (n, d) as the scan sees one; columns are x0, x1, ... unless they are named."""
     cells = np.asarray(rows, dtype=np.float64)
     return ArrayTable(cells, parse_columns(list(columns or (f"x{i}" for i in range(cells.shape[1])))))
 
 
 @dataclass(frozen=True)
 class World:
-    """A private file, and the ledger in which it is registered."""
+    """A private file of synthetic rows, and the ledger in which it is registered."""
 
+    rows: np.ndarray
     table: PrivateTable
     ledger: Ledger
     url: str
@@ -41,11 +42,15 @@ class World:
         _write(Path(self.table.uri.removeprefix("file://")), rows)
 
     def enter(self, release_id: str, budget: Budget, noise: NoiseSource | None = None) -> Curator:
-        """The real curator of a run; `noise` takes the place of the system's in this curator only."""
+        """Open the real curator of a run; `noise` takes the place of the system's in this curator only."""
         curator = Curator(self.table, self.ledger, DATASET, budget, release_id)
         if noise is not None:
             curator._noise = noise  # where an audit makes a private step fail, or watches it
         return curator
+
+    def new_release_id(self) -> str:
+        """Make a release id that no run has yet."""
+        return f"run-{len(self.ledger.history(DATASET))}"
 
     @property
     def spent(self) -> int:
@@ -53,13 +58,13 @@ class World:
         return int(self.ledger.balance(DATASET).spent.main)
 
     def kinds(self, release_id: str) -> list[str]:
-        """Kinds of a run's records, oldest first."""
+        """List the kinds of a run's records, oldest first."""
         return [record.kind for record in self.ledger.records(DATASET) if record.release_id == release_id]
 
 
 @contextmanager
 def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
-    """A world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
+    """Make a world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         names = [f"x{i}" for i in range(rows.shape[1])]
         path = Path(folder) / "table" / "records.parquet"
@@ -69,7 +74,7 @@ def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
         url = f"sqlite:///{folder}/ledger.db"
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, cap or ZeroConcentratedDP(10**6), table)
-            yield World(table, ledger, url)
+            yield World(rows, table, ledger, url)
 
 
 def _write(path: Path, rows: np.ndarray) -> None:
@@ -77,10 +82,6 @@ def _write(path: Path, rows: np.ndarray) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({f"x{i}": column for i, column in enumerate(rows.T)}), path)
-
-
-class Crash(BaseException):
-    """The process dies here: no handler of `Exception` sees it."""
 
 
 class WatchedNoise:
@@ -97,7 +98,7 @@ class WatchedNoise:
         self.drawn: list[list[int]] = []
 
     def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
-        """int64 (size,)."""
+        """Draw as the system does: int64 (size,)."""
         self._before()
         values = self._source.draw(label, part, sd, size)
         self.drawn.append(values.tolist())

@@ -18,19 +18,6 @@ OF_THE_CLAIM = {"prices", "noise_law", "files"}
 """Checks whose figures are shares of what is claimed: of a price, of the mu that the declared noise gives, or of a
 declared distance."""
 
-AT_WORK = {
-    "sensitivity": "looking for neighbours further apart than declared",
-    "files": "replacing records at the edges of files, row groups and blocks",
-    "malformed": "asking malformed questions",
-    "prices": "recomputing prices",
-    "noise_law": "measuring noise",
-    "canary": "attacking each mechanism end to end",
-    "recording": "replaying whole drivers on other tables",
-    "door": "breaking into the door: one charge, one answer, never a refund",
-    "books": "writing into the ledger past the door",
-    "names": "calling one table by other names",
-}
-
 
 def audit(
     fast: Annotated[bool, typer.Option("--fast", help="Smaller searches and samples: under a minute.")] = False,
@@ -43,7 +30,7 @@ def audit(
     """
     from pubpriv.audit.run import audit as run
 
-    found = run(fast, seed, begin=lambda name: note(f"  {AT_WORK[name]}"))
+    found = run(fast, seed, begin=lambda doing: note(f"  {doing}"))
     broken = [finding for finding in found if not finding.holds]
     if as_json:
         out(json.dumps({"fast": fast, "seed": seed, "holds": not broken, "findings": [f.to_json() for f in found]}))

@@ -6,7 +6,7 @@ Nothing heavy is loaded by this module or by a declaration; the functions of an 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pubpriv.estimators.settings import Settings
@@ -52,6 +52,31 @@ class Checks:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """A run that an audit records on synthetic rows and replays on other tables.
+
+    The rows are of unit Gaussians with equal weights; see `pubpriv.audit.recording`.
+
+    Attributes:
+        name: which way the run takes; empty where there is only one.
+        settings: of the run; None: their defaults.
+        budget: of the run, as text.
+        components: how many Gaussians there are.
+        columns: of the table.
+        apart: distance between the means of any two of them.
+        public_rows: how many; they are the same in each audit.
+    """
+
+    name: str = ""
+    settings: Settings | None = None
+    budget: str = "zcdp:0.5"
+    components: int = 1
+    columns: int = 3
+    apart: float = 0.0
+    public_rows: int = 8
+
+
+@dataclass(frozen=True)
 class Estimator:
     """An estimator, declared.
 
@@ -66,6 +91,7 @@ class Estimator:
         case: (settings, public rows or how many there will be) to what prices and predicts a run.
         checks: before anything is spent.
         makes: kind of the model files, see `pubpriv.released.kinds.KINDS`.
+        trials: what an audit records: a run for each way that the driver may take.
     """
 
     name: str
@@ -78,3 +104,4 @@ class Estimator:
     case: Callable[[Any, PublicTable | Size], Case]
     checks: Checks
     makes: str
+    trials: tuple[Trial, ...] = field(default=(Trial(),), hash=False)  # settings may hold mappings

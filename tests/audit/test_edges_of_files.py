@@ -4,13 +4,14 @@ Bugs are seeded in the code that reads and sums private rows; each is caught by 
 """
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from pubpriv.audit import files, reference
 from pubpriv.audit.catalogue import EAST, WEST, at, examples
 from pubpriv.audit.files import LAYOUTS, tried
+from pubpriv.audit.malformed import forged
 from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.reference import adds
 from pubpriv.audit.sensitivity import _records
@@ -43,7 +44,7 @@ def test_nothing_is_caught_where_nothing_is_broken(layout):
 
 def test_every_kind_is_asked_of_a_folder():
     """One finding a kind, each near the largest distance that is declared."""
-    found = list(tried(FOLDER, list(EXAMPLES.values()), 1, files.SHARE[True]))
+    found = list(tried(FOLDER, list(EXAMPLES.values()), 1, share=5))
     assert [finding.detail for finding in found if not finding.holds] == []
     assert {f.mechanism.partition(" ")[0] for f in found} == {type(e.question).__name__ for e in EXAMPLES.values()}
     assert all(finding.check == "files" and 0.7 < finding.found <= finding.claimed == 1 for finding in found)
@@ -81,7 +82,7 @@ def test_a_kind_without_a_reference_is_an_error():
     with pytest.raises(TypeError, match="write one"):
         adds(object(), (0.0, 0.0))
     with pytest.raises(TypeError, match="write one"):
-        reference.region(object(), [0.0, 0.0])
+        adds(forged(Counts, partition=SimpleNamespace(n_regions=1), noise_scale=1), (0.0, 0.0))
 
 
 # -- seeded bugs ----------------------------------------------------------------------------------------------

@@ -8,30 +8,36 @@ import numpy as np
 from pubpriv import curator as the_door
 from pubpriv import ledger as shipped
 from pubpriv import places
-from pubpriv.audit import books, names
+from pubpriv.audit import names, tampering
 from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import NearestPoint
 from pubpriv.privacy.books import LedgerBooks
+from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import guards, schema
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
 
+STORIES = names.PROMISES | tampering.PROMISES
+BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names.PROMISES
+PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS = tampering.PROMISES
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
 
-def broken(story):
-    """What one story claims and does not hold."""
-    with world(ROWS, names.ONE) as place:
+def broken(promise):
+    """What the story of one promise claims and does not hold."""
+    story = STORIES[promise]
+    with world(ROWS, ZeroConcentratedDP(1)) as place:
         found = promised("audit", "a story", story(place))
     return "" if found.holds else found.detail
 
 
 def test_nothing_is_caught_where_nothing_is_broken():
     """Every story, on the product as it is."""
-    stories = [*names.STORIES.values(), *books.STORIES.values()]
-    assert [broken(story) for story in stories] == [""] * len(stories)
+    assert {promise: broken(promise) for promise in STORIES} == dict.fromkeys(STORIES, "")
 
 
 # -- names ----------------------------------------------------------------------------------------------------
@@ -40,25 +46,25 @@ def test_nothing_is_caught_where_nothing_is_broken():
 def test_names_that_are_compared_as_they_are_written(monkeypatch):
     """A link, a folder of links and a hard link are other names, and other files."""
     monkeypatch.setattr(places, "_behind", lambda name: (set(), set()))
-    detail = broken(names.second_budgets)
+    detail = broken(BUDGETS)
     assert "a folder of links: no second budget" in detail
     assert "a hard link: no second budget" in detail
-    assert "a glob of links: not read as public" in broken(names.published)
+    assert "a glob of links: not read as public" in broken(PUBLIC)
 
 
 def test_a_table_that_two_datasets_may_have(monkeypatch):
     """Nobody asks to whom it belongs."""
     monkeypatch.setattr(Book, "_refuse_foreign", lambda self, uri: None)
-    detail = broken(names.second_budgets)
+    detail = broken(BUDGETS)
     for what in ("its folder", "a link", "a glob with *", "a URL", "a glob with a set of one bracket"):
         assert f"{what}: no second budget" in detail
-    assert "a way around, by hand" in broken(names.by_hand)
+    assert "a way around, by hand" in broken(BY_HAND)
 
 
 def test_a_private_table_that_is_public_in_another_run(monkeypatch):
     """Nobody asks the ledger whose rows the public ones are."""
     monkeypatch.setattr(LedgerBooks, "refuse_private", lambda self, public: None)
-    detail = broken(names.published)
+    detail = broken(PUBLIC)
     assert "another dataset's table: not read as public" in detail
     assert "its folder: not read as public" in detail
     assert "nothing was charged" in detail
@@ -68,13 +74,13 @@ def test_public_rows_that_do_not_know_where_they_are_from(monkeypatch):
     """Paths are compared; a table that was opened before is only rows."""
     right = the_door.source_of
     monkeypatch.setattr(the_door, "source_of", lambda public: right(public) if isinstance(public, str) else None)
-    assert "rows that were read before" in broken(names.published)
+    assert "rows that were read before" in broken(PUBLIC)
 
 
 def test_a_handle_that_is_believed(monkeypatch):
     """The table of one dataset, the budget of another."""
     monkeypatch.setattr(Books, "check_declared", lambda *_: None)
-    detail = broken(names.handles)
+    detail = broken(HANDLES)
     assert "a table under another dataset's run: refused" in detail
     assert "columns that are not declared: refused" in detail
 
@@ -83,7 +89,7 @@ def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
     """Every row of it counts twice."""
     number = iter(range(10**6))
     monkeypatch.setattr(places, "_identity", lambda path: (0, next(number)))
-    detail = broken(names.counted_twice)
+    detail = broken(TWICE)
     assert "a file and a link to it" in detail
     assert "a file and a hard link to it" in detail
 
@@ -94,31 +100,31 @@ def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
 def test_a_stored_question_that_is_not_priced_again(monkeypatch):
     """Whatever stands there is asked, under the charge beside it."""
     monkeypatch.setattr(Curator, "_asked", lambda self, standing, label: the_door._stored(standing.question))
-    detail = broken(books.planted)
+    detail = broken(PLANTED)
     assert "a cheap event: not answered" in detail
     assert "nothing is published" in detail
-    assert "not replayed" in broken(books.answered)
+    assert "not replayed" in broken(ANSWERED)
 
 
 def test_a_stored_question_that_is_not_checked_again(monkeypatch):
     """It fails for some records, after its rows were read."""
     for name in ("checked", "rehearse"):
         monkeypatch.setattr(the_door, name, lambda question, columns: question)
-    for kind in (books.Counts, books.NearestPoint):
+    for kind in (Counts, NearestPoint):
         monkeypatch.setattr(kind, "__post_init__", lambda self: None)
-    assert broken(books.malformed)
+    assert broken(MISFIT)
 
 
 def test_a_verify_that_believes_events(monkeypatch):
     """Chain, balances and prices are right; the question is another one."""
     monkeypatch.setattr(shipped.Ledger, "asked", staticmethod(lambda question: None))
-    assert broken(books.planted) == "does not stand: verify finds it"
+    assert broken(PLANTED) == "does not stand: verify finds it"
 
 
 def test_a_balance_that_is_read_as_it_is_written(monkeypatch):
     """Its digest is not worked out again."""
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
-    detail = broken(books.rewritten)
+    detail = broken(EDITED)
     assert "its hash kept: no second budget" in detail
 
 
@@ -127,13 +133,13 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
     monkeypatch.setattr(Access, "lacks", lambda self, ends: {})
     monkeypatch.setattr(Book, "follow_from", lambda *_: None)
-    assert "its hash made anew, with a witness: no second budget" in broken(books.rewritten)
+    assert "its hash made anew, with a witness: no second budget" in broken(EDITED)
 
 
 def test_triggers_that_nobody_misses(monkeypatch):
     """Records can be changed, and the next ones are added all the same."""
     monkeypatch.setattr(guards, "missing", lambda connection: [])
-    assert "no run is opened" in broken(books.unguarded)
+    assert "no run is opened" in broken(TRIGGERS)
 
 
 def test_a_planted_charge_that_is_drawn_for_and_then_refused(monkeypatch):
@@ -145,4 +151,4 @@ def test_a_planted_charge_that_is_drawn_for_and_then_refused(monkeypatch):
         return right(self, standing, label)
 
     monkeypatch.setattr(Curator, "_asked", asked)
-    assert "nothing is drawn" in broken(books.planted)
+    assert "nothing is drawn" in broken(PLANTED)

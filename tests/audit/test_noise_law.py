@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pubpriv.audit import noise_law
-from pubpriv.audit.noise_law import DRAWS, LEVEL, SCALES, Batches, answered, at_scales, faults_of, scale_p
+from pubpriv.audit.noise_law import DRAWS, Batches, answered, at_scales, faults_of
 from pubpriv.data import questions as closed_list
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.privacy.noise import OperatingSystemNoise, SimulatedNoise
@@ -34,14 +34,14 @@ def test_the_noise_of_every_answer_is_what_it_declares(name, batches):
 
 def test_simulated_noise_has_the_same_law():
     """At every scale of a fast audit."""
-    finding = at_scales("simulated", SimulatedNoise(0), SCALES[True])
+    finding = at_scales("simulated", SimulatedNoise(0), noise_law._SCALES[True])
     assert finding.holds, finding.detail
 
 
 def test_gaussian_draws_are_accepted():
     """The checks below start from draws with which nothing is wrong."""
     assert faults_of(DRAWN, (1, DRAWS // 2)) == []
-    assert noise_law.off_for(DRAWS) == pytest.approx(1.02)
+    assert noise_law._off_for(DRAWS) == pytest.approx(1.02)
 
 
 WRONG = {
@@ -64,13 +64,13 @@ def test_wrong_noise_is_seen(wrong):
 
 def test_a_test_without_power_is_seen(monkeypatch):
     """If 0.1% off had to be told apart, these draws could not, and say so."""
-    monkeypatch.setattr(noise_law, "OFF", 1.001)
+    monkeypatch.setattr(noise_law, "_OFF", 1.001)
     assert [fault.split(":")[0] for fault in faults_of(DRAWN, ())] == ["no power", "no power"]
 
 
 def test_p_values_are_uniform():
     """The chi-square test rejects true noise as often as it says, at a level where that can be counted."""
-    p = [scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
+    p = [noise_law.scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
     assert abs(np.mean(np.array(p) < 0.05) - 0.05) < 0.02
 
 
@@ -85,18 +85,18 @@ def test_the_false_alarms_of_an_audit_are_counted(monkeypatch):
 
         return count
 
-    monkeypatch.setattr(noise_law, "correlated", counted("correlated", noise_law.correlated))
+    monkeypatch.setattr(noise_law, "_correlated", counted("correlated", noise_law._correlated))
     monkeypatch.setattr(noise_law, "scale_p", counted("scale", noise_law.scale_p))
     monkeypatch.setattr(noise_law, "OperatingSystemNoise", lambda: SimulatedNoise(0))
-    monkeypatch.setattr(noise_law, "ANSWER_DRAWS", {True: 6000})
-    monkeypatch.setattr(noise_law, "SCALES", {True: {20: 6000, 30: 6000}})
+    monkeypatch.setattr(noise_law, "_ANSWER_DRAWS", {True: 6000})
+    monkeypatch.setattr(noise_law, "_SCALES", {True: {20: 6000, 30: 6000}})
     list(noise_law.findings(True, 0))
     streams = kept["scale"] // 3  # once for the verdict, twice for the power
     tests = kept["correlated"] + 2 * streams
-    for scales in SCALES.values():
+    for scales in noise_law._SCALES.values():
         # two sources; a stream at another scale has a second moment, a shape, and two distances
-        assert tests + 2 * 4 * (len(scales) - 2) <= noise_law.TESTS
-    assert pytest.approx(noise_law.FALSE_ALARM) == noise_law.TESTS * LEVEL
+        assert tests + 2 * 4 * (len(scales) - 2) <= noise_law._TESTS
+    assert pytest.approx(noise_law._FALSE_ALARM) == noise_law._TESTS * noise_law._LEVEL
 
 
 def as_kind(kind, name):

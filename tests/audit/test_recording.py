@@ -1,18 +1,20 @@
 """Record and replay: the drivers hold, and a driver that knows more than its answers is found out. About 6 s."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from pubpriv.audit import recording
-from pubpriv.audit.tape import Driver, WatchedTable, record
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.tape import Driver, record
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
+from pubpriv.estimators import MEAN, Estimator
+from pubpriv.estimators.estimator import Trial
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
@@ -49,6 +51,33 @@ def test_the_drivers_hold(found):
     assert [finding for finding in found if not finding.holds] == []
 
 
+def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
+    """A run with its default settings, or each that it declares; and what its driver sees past the door is found."""
+
+    def peeks(settings, public, curator, runner):
+        np.asarray(curator._table.rows)
+        return MEAN.driver(settings, public, curator, runner)
+
+    forgetful = replace(MEAN, name="forgetful", trials=Estimator.trials)
+    thorough = replace(MEAN, name="thorough", trials=(Trial("wide", columns=5), Trial("narrow", columns=1)))
+    monkeypatch.setattr(
+        recording, "ESTIMATORS", (replace(forgetful, name="peeking", driver=peeks), thorough, forgetful)
+    )
+    named = {driver.name: driver for driver in recording.drivers(0)}
+    assert list(named) == [
+        "estimate_forgetful",
+        "estimate_thorough, wide",
+        "estimate_thorough, narrow",
+        "estimate_peeking",
+    ]
+    broken = {
+        name: [f.detail for f in recording.tried(driver, 0, replays=0, neighbours=2) if not f.holds]
+        for name, driver in named.items()
+    }
+    assert "rows were opened 3 times for 2 charged questions" in broken.pop("estimate_peeking")[0]
+    assert not any(broken.values())
+
+
 def test_neighbours_come_near_what_was_charged(found):
     """A measure that never sees a neighbour move would hold too."""
     measured = [finding for finding in found if finding.claimed is not None]
@@ -82,17 +111,15 @@ def test_an_honest_driver_holds():
     assert verdicts(asks_twice)[0] == [True, True, True]
 
 
-def test_a_watched_table_counts_looks_at_rows():
-    """Its size and columns are public; a scan looks once a chunk, and so does any other use of it."""
-    table = WatchedTable(in_memory(ROWS))
-    assert table.n_rows == 50
-    assert table.column_names == ("x0", "x1")
-    table.chunks()
-    assert table.looks == 0
-    scan(table, Counts.priced(Everything(), PRICE))
-    assert table.looks == 1
-    assert table.rows.shape == (50, 2)
-    assert table.looks == 2
+def test_looks_at_rows_are_counted():
+    """Size and columns are public; a scan looks once a chunk, and so does any other use of the table."""
+
+    def looks(use):
+        return record(of(lambda curator: use(curator._table)), ROWS, 0).looks
+
+    assert looks(lambda table: [table.n_rows, table.column_names, len(table.chunks())]) == 0
+    assert looks(lambda table: bool(scan(table, Counts.priced(Everything(), PRICE)))) == 1
+    assert looks(lambda table: list(table.rows.shape)) == 1
 
 
 def fails_on_odd_rows(curator):
@@ -162,6 +189,6 @@ def test_a_charge_below_the_distance_is_found_out():
     small = [entry.event for entry in tape.entries]
     for event in small:
         object.__setattr__(event, "squared_distance", event.squared_distance / 10)
-    finding = recording.measured(of(asks_twice), tape, list(recording.neighbours_of(ROWS, 10, 0)))
+    finding = recording._measured(of(asks_twice), tape, list(recording._neighbours_of(ROWS, 10, 0)))
     assert not finding.holds
     assert "sums" in finding.detail

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from helpers.neighbours import check
 
 from pubpriv.audit import sensitivity
 from pubpriv.audit.catalogue import Example, attainable, examples, questions, unsound
-from pubpriv.audit.neighbours import check, difference, distance, totals_of
+from pubpriv.audit.neighbours import difference, distance, totals_of
 from pubpriv.audit.sensitivity import searched
 from pubpriv.data import questions as closed_list
 from pubpriv.data.frames import GRID
@@ -145,7 +146,7 @@ def test_a_statistic_that_fails_on_a_value_is_seen():
 def test_the_climb_goes_up():
     """From a poor pair, steps uphill come close to the best; the result depends on the seed alone."""
     question = EXAMPLES["second-moment-everything"].question
-    start = sensitivity.Pair((-4.1, 0.0), (-4.0, 0.1), distance(question, {"diagonal": [0, 0], "upper": [0]}))
+    start = sensitivity._Pair((-4.1, 0.0), (-4.0, 0.1), distance(question, {"diagonal": [0, 0], "upper": [0]}))
     climbed = [sensitivity._climbed(question, start, 300, np.random.default_rng(2)) for _ in range(2)]
     assert climbed[0] == climbed[1]
     assert 0.9 < climbed[0].squared / question.squared_distance <= 1

@@ -51,22 +51,22 @@ MISSES = {
 def test_a_missed_bound_is_told(what):
     """A row is met only if success, means, covariances and weights all are: medians against their bounds."""
     values, met = MISSES[what]
-    told = grid.summary("S1", "zcdp:0.5", rows(**values))
-    assert told["met"] is met
-    assert told["mean_ratio"] == values.get("mean_ratio", 1.0)
-    assert (told["mean_bound"], told["covariance_bound"], told["weight_bound"]) == (1.15, 1.15, 1.3)
+    row = grid.summary("S1", "zcdp:0.5", rows(**values))
+    assert row["met"] is met
+    assert row["mean_ratio"] == values.get("mean_ratio", 1.0)
+    assert (row["mean_bound"], row["covariance_bound"], row["weight_bound"]) == (1.15, 1.15, 1.3)
 
 
 def test_what_has_no_bound_is_reported_only():
     """Covariances at (1, 1e-6)-DP."""
-    told = grid.summary("S1", "approx:1,1e-6", rows("approx:1,1e-6", covariance_ratio=9.0))
-    assert told["covariance_bound"] is None
-    assert told["covariance_ratio"] == 9.0
-    assert told["met"]
+    row = grid.summary("S1", "approx:1,1e-6", rows("approx:1,1e-6", covariance_ratio=9.0))
+    assert row["covariance_bound"] is None
+    assert row["covariance_ratio"] == 9.0
+    assert row["met"]
 
 
 def test_draws_that_miss_a_component_are_counted_apart():
-    """Public rows are redrawn until each component has two; how many draws it took is told."""
+    """Public rows are redrawn until each component has two; how many draws it took is row."""
     setting = replace(SETTINGS["S1"], m=7)
     truth = draw(setting, np.random.default_rng(0))
     found = [covering_draw(setting, truth, np.random.default_rng(seed)) for seed in range(20)]

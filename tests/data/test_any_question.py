@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.neighbours import ONE_THREAD
+from helpers.neighbours import ONE_THREAD, check
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pubpriv as pp
-from pubpriv.audit.neighbours import check, integers
+from pubpriv.audit.neighbours import integers
 from pubpriv.data import codec
 from pubpriv.data.codec import to_json
 from pubpriv.data.columns import parse_columns

@@ -1,13 +1,15 @@
 """Neighbouring tables as Parquet files; the questions and the exact distance are those of the audit."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pubpriv.audit.catalogue import COLUMNS, questions
-from pubpriv.audit.neighbours import integers
+from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.questions import Bisection
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import Chunk
 
@@ -50,3 +52,16 @@ def alone(rows, position):
 def totals_of(question, table, executor=ONE_THREAD):
     """Exact totals by the product's own scan, as Python integers."""
     return integers(scan(table, question, executor))
+
+
+def check(question, first, second):
+    """Share of the declared squared distance between totals of two neighbours, which must not be above one.
+
+    A count of a bisection must not move by more than one either.
+    """
+    delta = difference(first, second)
+    share = distance(question, delta) / question.squared_distance
+    if isinstance(question, Bisection):
+        assert max(map(abs, accumulate(delta["histogram"]))) <= 1, "a count moved by more than one"
+    assert share <= 1, "neighbours are further apart than the declared sensitivity"
+    return float(share)

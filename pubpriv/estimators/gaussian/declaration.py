@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pubpriv.estimators.estimator import Checks, Estimator
+from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.settings import chosen
 
@@ -69,4 +69,10 @@ GAUSSIAN = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     makes="gaussian",
+    trials=(
+        Trial("auto", GaussianSettings(target="auto")),
+        Trial("gaussian", GaussianSettings(target="gaussian")),
+        Trial("moments", GaussianSettings(target="moments")),
+        Trial("algorithm-2", GaussianSettings(target="gaussian", method="algorithm-2")),
+    ),
 )

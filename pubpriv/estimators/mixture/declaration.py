@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pubpriv.estimators.estimator import Checks, Estimator
+from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.settings import chosen
 
@@ -47,6 +47,8 @@ def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
     return advice(len(public.rows), settings.most, settings.smallest_weight)
 
 
+_ROWS: dict[str, Any] = {"components": 3, "columns": 4, "apart": 12.0, "public_rows": 40}
+
 MIXTURE = Estimator(
     name="mixture",
     title="A Gaussian mixture of a private table",
@@ -62,4 +64,13 @@ MIXTURE = Estimator(
     case=_case,
     checks=Checks(_checked, advice=_advice),
     makes="gaussian-mixture",
+    trials=(
+        Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
+        Trial("overlapping", MixtureSettings(n_components=2), "approx:4,1e-6", components=2, apart=2.0, public_rows=40),
+        Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
+        Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
+        Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),
+        # released answers decide what is asked next, and which covariance type is taken
+        Trial("k looked for", MixtureSettings(max_components=3, covariance_type="auto"), **_ROWS | {"components": 2}),
+    ),
 )

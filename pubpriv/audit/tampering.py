@@ -17,7 +17,7 @@ import numpy as np
 
 from pubpriv.audit.attacks import HALVES
 from pubpriv.audit.finding import Claims, Finding, promised, refuses
-from pubpriv.audit.malformed import SD, forged
+from pubpriv.audit.malformed import forged
 from pubpriv.audit.worlds import DATASET, WatchedNoise, World, world
 from pubpriv.data.codec import to_json
 from pubpriv.data.frames import Frame
@@ -27,48 +27,48 @@ from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError
 from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
-from pubpriv.privacy.ledger import Ledger as Books
+from pubpriv.privacy.ledger import Ledger as UncheckedLedger
 from pubpriv.privacy.ledger.records import Record
 
-ONE = ZeroConcentratedDP(1)
-PLANE = Frame((0.0, 0.0))
-BARE = ClippedSums(Everything(), (PLANE,), (300.0,), 1)
+_ONE = ZeroConcentratedDP(1)
+_PLANE = Frame((0.0, 0.0))
+_BARE = ClippedSums(Everything(), (_PLANE,), (300.0,), 1)
 """The sums of all records with one grid step of noise: next to no privacy."""
 
-CHEAP: dict[str, Event] = {
+_CHEAP: dict[str, Event] = {
     "a cheap event": GaussianEvent(Fraction(2, 10**12), ((1 << 40, 2),)),
     "an event of another kind": PureEvent(Fraction(1, 10**6)),
 }
-HONEST = Counts.priced(HALVES, Fraction(1, 10))
-SURPLUS = forged(
+_HONEST = Counts.priced(HALVES, Fraction(1, 10))
+_SURPLUS = forged(
     Counts,
-    partition=forged(NearestPoint, frame=PLANE, points=((-4.0, 0.0), (4.0, 0.0), (0.0, 0.0)), groups=(0, 1)),
-    noise_scale=SD,
+    partition=forged(NearestPoint, frame=_PLANE, points=((-4.0, 0.0), (4.0, 0.0), (0.0, 0.0)), groups=(0, 1)),
+    noise_scale=1 << 44,
 )
 """A question that fails for some records, at its right price."""
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit tries all of them
-    """Each story in a world of its own, for it leaves a broken ledger behind."""
+    """Try each promise in a world of its own, for a story leaves a broken ledger behind."""
     rows = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-    for name, story in STORIES.items():
-        with world(rows, ONE) as place:
-            yield promised("books", name, story(place))
+    for name, story in PROMISES.items():
+        with world(rows, _ONE) as place:
+            yield promised("tampering", name, story(place))
 
 
-def plant(place: World, label: str, question: Question, event: Event) -> None:
+def _plant(place: World, label: str, question: Question, event: Event) -> None:
     """Append a charge by the ledger's own method, which reads no questions; it may be refused there."""
-    with suppress(InvalidInput, LedgerViolation), Books.open(place.url) as books:
-        books.run(DATASET, "r").charge(label, to_json(question), event)
+    with suppress(InvalidInput, LedgerViolation), UncheckedLedger.open(place.url) as ledger:
+        ledger.run(DATASET, "r").charge(label, to_json(question), event)
 
 
-def planted(place: World) -> Claims:
+def _planted(place: World) -> Claims:
     """The next release under the label of a planted charge is refused before a row is read, and verify finds it."""
     noise = WatchedNoise()
     curator = place.enter("r", ZeroConcentratedDP("0.5"), noise)
-    for label, event in CHEAP.items():
-        plant(place, label, BARE, event)
-        yield f"{label}: not answered", refuses(partial(curator.release, HONEST, label), PubPrivError)
+    for label, event in _CHEAP.items():
+        _plant(place, label, _BARE, event)
+        yield f"{label}: not answered", refuses(partial(curator.release, _HONEST, label), PubPrivError)
         yield f"{label}: nothing is drawn", not noise.drawn
     yield "nothing is published", "published" not in place.kinds("r")
     yield (
@@ -77,29 +77,29 @@ def planted(place: World) -> Claims:
     )
 
 
-def answered(place: World) -> Claims:
+def _answered(place: World) -> Claims:
     """A planted charge with an answer beside it is not handed out as a release."""
     curator = place.enter("r", ZeroConcentratedDP("0.5"))
-    plant(place, "planted", BARE, CHEAP["a cheap event"])
-    with suppress(PubPrivError), Books.open(place.url) as books:
-        books.run(DATASET, "r").publish("planted", "an attempt", {"sum": [1, 2]})
-    yield "not replayed", refuses(partial(curator.release, HONEST, "planted"), PubPrivError)
+    _plant(place, "planted", _BARE, _CHEAP["a cheap event"])
+    with suppress(PubPrivError), UncheckedLedger.open(place.url) as ledger:
+        ledger.run(DATASET, "r").publish("planted", "an attempt", {"sum": [1, 2]})
+    yield "not replayed", refuses(partial(curator.release, _HONEST, "planted"), PubPrivError)
 
 
-def malformed(place: World) -> Claims:
+def _malformed(place: World) -> Claims:
     """A planted question at its right price is checked as one that is asked now."""
     noise = WatchedNoise()
     curator = place.enter("r", ZeroConcentratedDP("0.5"), noise)
-    plant(place, "planted", SURPLUS, event_of(SURPLUS))
-    refused = refuses(partial(curator.release, HONEST, "planted"), InvalidInput, LedgerViolation)
+    _plant(place, "planted", _SURPLUS, event_of(_SURPLUS))
+    refused = refuses(partial(curator.release, _HONEST, "planted"), InvalidInput, LedgerViolation)
     yield "refused as bad input, or as no question of this ledger", refused
     yield "nothing is drawn", not noise.drawn
 
 
-def rewritten(place: World) -> Claims:
+def _rewritten(place: World) -> Claims:
     """A balance that says again that nothing is spent: no record is added, with or without a hash to match."""
-    spend(place)
-    witness = file_of(place).with_name("witness.jsonl")
+    _spend(place)
+    witness = _file_of(place).with_name("witness.jsonl")
     place.ledger.export(witness)
     for number, (how, repair, options) in enumerate(
         (
@@ -108,31 +108,31 @@ def rewritten(place: World) -> Claims:
             ("its hash made anew, with a witness", True, {"witness": witness}),
         )
     ):
-        edit(place, repair)
-        yield f"{how}: no second budget", refuses(partial(begin, place, f"again-{number}", options), LedgerViolation)
+        _edit(place, repair)
+        yield f"{how}: no second budget", refuses(partial(_begin, place, f"again-{number}", options), LedgerViolation)
 
 
-def unguarded(place: World) -> Claims:
+def _unguarded(place: World) -> Claims:
     """Without the triggers that keep records as they are, nothing is written."""
-    with closing(sqlite3.connect(file_of(place))) as database, database:
-        for name, _ in triggers(database):
+    with closing(sqlite3.connect(_file_of(place))) as database, database:
+        for name, _ in _triggers(database):
             database.execute(f"DROP TRIGGER {name}")
-    yield "no run is opened", refuses(partial(begin, place, "r", {}), LedgerViolation)
+    yield "no run is opened", refuses(partial(_begin, place, "r", {}), LedgerViolation)
 
 
-def begin(place: World, release_id: str, options: dict[str, Any]) -> None:
+def _begin(place: World, release_id: str, options: dict[str, Any]) -> None:
     """Open the ledger anew, and a run that holds all of the budget."""
     with Ledger.open(place.url, **options) as ledger:
-        ledger.run(DATASET, release_id).open(ONE)
+        ledger.run(DATASET, release_id).open(_ONE)
 
 
-def spend(place: World) -> None:
+def _spend(place: World) -> None:
     """The whole budget."""
-    with place.enter("r", ONE) as curator:
+    with place.enter("r", _ONE) as curator:
         curator.release(Counts.priced(HALVES, Fraction(2)), "a")
 
 
-def edit(place: World, repair: bool) -> None:
+def _edit(place: World, repair: bool) -> None:
     """Set what is spent to nothing in the newest record, with the triggers taken away for a moment.
 
     Args:
@@ -140,14 +140,14 @@ def edit(place: World, repair: bool) -> None:
         repair: the record's hash is made anew; else it stays what it was.
     """
     newest = "SELECT * FROM records WHERE dataset = ? ORDER BY seq DESC LIMIT 1"
-    with closing(sqlite3.connect(file_of(place))) as database, database:
+    with closing(sqlite3.connect(_file_of(place))) as database, database:
         database.row_factory = sqlite3.Row
         row = dict(database.execute(newest, (DATASET,)).fetchone())
         stored = row.pop("hash")
         state = json.loads(row["state"])
         state["dataset"]["spent"]["main"] = state["dataset"]["held"]["main"] = "0"
         record = Record(**row | {"state": json.dumps(state, sort_keys=True, separators=(",", ":"))})
-        guards = triggers(database)
+        guards = _triggers(database)
         for name, _ in guards:
             database.execute(f"DROP TRIGGER {name}")
         values = record.state, record.digest() if repair else stored, DATASET, record.seq
@@ -156,20 +156,20 @@ def edit(place: World, repair: bool) -> None:
             database.execute(statement)
 
 
-def triggers(database: sqlite3.Connection) -> list[Any]:
+def _triggers(database: sqlite3.Connection) -> list[Any]:
     """(name, statement) of each."""
     return database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
 
 
-def file_of(place: World) -> Path:
+def _file_of(place: World) -> Path:
     """The ledger's."""
     return Path(place.url.removeprefix("sqlite:///"))
 
 
-STORIES: dict[str, Callable[[World], Claims]] = {
-    "a charge that is not its question's is not answered": planted,
-    "an answer to such a charge is not handed out": answered,
-    "a planted question that does not fit is not asked": malformed,
-    "a balance that was edited gives no second budget": rewritten,
-    "without the triggers nothing is written": unguarded,
+PROMISES: dict[str, Callable[[World], Claims]] = {
+    "a charge that is not its question's is not answered": _planted,
+    "an answer to such a charge is not handed out": _answered,
+    "a planted question that does not fit is not asked": _malformed,
+    "a balance that was edited gives no second budget": _rewritten,
+    "without the triggers nothing is written": _unguarded,
 }
