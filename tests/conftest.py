@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+if sys.dont_write_bytecode:
+    # some hundred processes are started here; each would compile all libraries anew, which takes ten seconds of it.
+    # The environment's folder keeps the compiled files, so that none lies among the sources.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(sys.prefix) / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # before anything imports Prefect, which reads its settings then
 _HOME = tempfile.TemporaryDirectory(prefix="pubpriv-tests-")
 os.environ.update(
