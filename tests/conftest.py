@@ -26,6 +26,10 @@ os.environ.update(
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",  # some seconds, for nothing that is used here
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        # as `pubpriv.flows.runtime` has it: with a transaction for each task SQLite is often locked, and who is turned
+        # away then waits 2, 4, 8, 16, 32 seconds
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.1",
         "PREFECT_API_REQUEST_TIMEOUT": "15",  # a request that a busy server forgot is made again after this, not 60 s
     }
 )
@@ -47,13 +51,33 @@ class PrefectServer:
         EventsWorker.drain_all(timeout=30, at_exit=False)
 
 
-LONG = ("test_leaks.py", "test_outage.py", "test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py")
+LONG = ("test_leaks.py", "test_outage.py", "test_ledger_races.py", "test_kill.py")
 """Files of few tests that take long: with several workers, none of them should be left for the end."""
 
+SEARCHING = ("test_boundary.py", "test_leaks_library.py", "test_passwords.py")
+"""Files that search all that Prefect's server keeps, which grows with every test."""
 
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Long files first, all else as it was."""
-    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+    """Groups for `--dist loadgroup`: one worker starts Prefect's server and has its tests; else files stay whole.
+
+    The server's tests come first, then long files; all else stays as it was.
+    """
+
+    def place(item) -> int:
+        if group[item] == "prefect":
+            return -2 if item.path.name in SEARCHING else -1
+        return LONG.index(item.path.name) if item.path.name in LONG else len(LONG)
+
+    group = {item: "prefect" if _needs_server(item) else item.path.name for item in items}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group[item]))
+    items.sort(key=place)
+
+
+def _needs_server(item) -> bool:
+    return item.get_closest_marker("prefect") is not None or "prefect_server" in item.fixturenames
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +95,7 @@ def prefect_server():
 
 @pytest.fixture(autouse=True)
 def _server_where_marked(request):
-    if request.node.get_closest_marker("prefect"):
+    if _needs_server(request.node):
         request.getfixturevalue("prefect_server")
 
 

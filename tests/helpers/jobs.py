@@ -29,7 +29,7 @@ from pubpriv.privacy.ledger.book import Book
 processes = multiprocessing.get_context("forkserver")
 _LIBRARIES = (
     "mpmath opendp.domains opendp.measurements pandas pyarrow.parquet pytest "
-    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
+    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture sqlalchemy.dialects.sqlite"
 )
 processes.set_forkserver_preload(
     [

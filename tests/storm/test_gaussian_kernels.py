@@ -18,6 +18,7 @@ RUN = """
 import json, sys
 from pathlib import Path
 import threadpoolctl
+from pubpriv.estimators import GAUSSIAN, MEAN
 from pubpriv.estimators.jobs import Job, run_job
 folder, told = sys.argv[1:]
 common = f"{folder}/private.parquet", f"{folder}/public.parquet", None, "zcdp:0.2", "visits", f"sqlite:///{folder}/ledger.db"

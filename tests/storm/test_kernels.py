@@ -36,7 +36,8 @@ NEEDS = {"Haswell": "avx2", "Sandybridge": "avx", "Nehalem": "sse4_2", "Prescott
 POINTS = "after the charge", "after the publication"
 
 RUN = """
-import sys, jobs, threadpoolctl
+import sys, threadpoolctl
+from helpers import jobs
 for path in sys.argv[1:]:
     jobs.run(*path.rsplit("/", 1))
 print({i["architecture"] for i in threadpoolctl.threadpool_info() if i["internal_api"] == "openblas"})

@@ -1,7 +1,8 @@
 """Runs of the flow in which something goes wrong, for `test_leaks.py`: a process of its own, so that its whole
 console can be searched. Every exception is printed with its traceback, which is more than the product does.
 
-Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`.
+Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`. What
+is kept goes to FOLDER/out. At the end a careless task leaks, with a server whose files are in FOLDER/leaked.
 """
 
 import logging
@@ -68,11 +69,12 @@ def main() -> None:
         from pubpriv.flows.estimate import estimate_mixture
         from pubpriv.flows.parameters import parameters_of
 
-        if len(sys.argv) > 2:
-            leak(folder)
-            return
         for way, run in (("flow", lambda j: estimate_mixture(parameters_of(j))), ("plain", run_job)):
             scenarios(folder, way, run)
+    for stream in (sys.stdout, sys.stderr):
+        print("## leak", file=stream, flush=True)
+    with running(f"sqlite:///{folder / 'leaked' / 'ledger.db'}", verbose=True):
+        leak(folder)
 
 
 def scenarios(folder, way, run):
