@@ -23,7 +23,7 @@ demo: install  ## the main job on real data: a released mixture and its ledger, 
 	$(BIN)/pubpriv demo
 
 test: install  ## the fast suite, on up to four processors
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-slow: install  ## the long statistical and timing tests
 	$(BIN)/pytest -m slow

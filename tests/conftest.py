@@ -51,33 +51,17 @@ class PrefectServer:
         EventsWorker.drain_all(timeout=30, at_exit=False)
 
 
-LONG = ("test_leaks.py", "test_outage.py", "test_ledger_races.py", "test_kill.py")
-"""Files of few tests that take long: with several workers, none of them should be left for the end."""
+LONG = (
+    *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
+    *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py"),
+)
+"""Files that take long: with several workers, none should be left for the end. What searches all that Prefect's
+server keeps is early among them, for that grows with every test."""
 
-SEARCHING = ("test_boundary.py", "test_leaks_library.py", "test_passwords.py")
-"""Files that search all that Prefect's server keeps, which grows with every test."""
 
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Groups for `--dist loadgroup`: one worker starts Prefect's server and has its tests; else files stay whole.
-
-    The server's tests come first, then long files; all else stays as it was.
-    """
-
-    def place(item) -> int:
-        if group[item] == "prefect":
-            return -2 if item.path.name in SEARCHING else -1
-        return LONG.index(item.path.name) if item.path.name in LONG else len(LONG)
-
-    group = {item: "prefect" if _needs_server(item) else item.path.name for item in items}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group[item]))
-    items.sort(key=place)
-
-
-def _needs_server(item) -> bool:
-    return item.get_closest_marker("prefect") is not None or "prefect_server" in item.fixturenames
+    """Long files first, all else as it was."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +79,7 @@ def prefect_server():
 
 @pytest.fixture(autouse=True)
 def _server_where_marked(request):
-    if _needs_server(request.node):
+    if request.node.get_closest_marker("prefect"):
         request.getfixturevalue("prefect_server")
 
 
