@@ -5,15 +5,17 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import astuple
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.cli_world import run_program
+from helpers.served import PUBPRIV
 
 from pubpriv.audit import prices, run, sensitivity
 from pubpriv.audit.finding import Finding
 from pubpriv.cli.audit import AT_WORK
-from pubpriv.cli.main import main
 from pubpriv.privacy import events
 from pubpriv.privacy.budgets import approx
 
@@ -23,14 +25,7 @@ COLUMNS = ("check", "mechanism", "claimed mu", "lower bound found", "verdict")
 @pytest.fixture
 def program(monkeypatch, capsys):
     """Run `pubpriv` with arguments, as its entry point is run: (exit code, standard output, standard error)."""
-
-    def told(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pubpriv", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return told
+    return lambda *arguments: astuple(run_program(monkeypatch, capsys, *arguments))
 
 
 def some_prices(fast, seed):
@@ -119,7 +114,7 @@ def test_a_whole_fast_audit_ends_within_a_minute():
 
     It takes half of that; where the machine had other things to do, it may try once more.
     """
-    command = [sys.executable, "-c", "from pubpriv.cli.main import main; main()", "audit", "--fast", "--json"]
+    command = [*PUBPRIV, "audit", "--fast", "--json"]
     took = []
     while not took or (len(took) < 2 and took[0] >= 60):
         began = time.monotonic()

@@ -109,6 +109,15 @@ def in_child(folder: Path, *models: str, before: Callable[[], None] | None = Non
     return child.exitcode
 
 
+def run_cleanly(folder: Path) -> Clean:
+    """One run that nobody kills, in a folder that is made; `model.json` is what it released."""
+    make_ledger(folder)
+    assert in_child(folder, "model.json") == 0
+    with ledger_at(folder) as ledger:
+        charges = ledger.run(DATASET, RELEASE_ID).bill().charges
+        return Clean(folder, tuple(charge.label for charge in charges), ledger.balance(DATASET).spent.main)
+
+
 def killed_at(point: str, label: str) -> None:
     """Patch this process to die at `point` of the question `label`; the product's own functions do the work."""
     asked: list[str] = []

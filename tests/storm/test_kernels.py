@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from helpers.jobs import (
     DATASET,
-    RELEASE_ID,
     Clean,
     answered,
     faults,
@@ -27,6 +26,7 @@ from helpers.jobs import (
     make_tables,
     model_at,
     records_of,
+    run_cleanly,
 )
 from threadpoolctl import threadpool_info
 
@@ -75,11 +75,7 @@ def clean(tmp_path_factory) -> Clean:
         pytest.skip("BLAS has one kernel here")
     folder = tmp_path_factory.mktemp("kernels") / "clean"
     make_tables(folder.parent)
-    make_ledger(folder)
-    assert in_child(folder, "model.json") == 0
-    with ledger_at(folder) as ledger:
-        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).bill().charges)
-        return Clean(folder, labels, ledger.balance(DATASET).spent.main)
+    return run_cleanly(folder)
 
 
 @pytest.fixture(scope="module")
