@@ -9,6 +9,14 @@ from pathlib import Path
 
 import pytest
 
+if sys.dont_write_bytecode:
+    # some hundred processes are started here; each would compile all libraries anew, which takes ten seconds of it.
+    # The environment's folder keeps the compiled files, so that none lies among the sources.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(sys.prefix) / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # before anything imports Prefect, which reads its settings then
 _HOME = tempfile.TemporaryDirectory(prefix="pubpriv-tests-")
 os.environ.update(
@@ -18,6 +26,10 @@ os.environ.update(
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",  # some seconds, for nothing that is used here
         "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+        # as `pubpriv.flows.runtime` has it: with a transaction for each task SQLite is often locked, and who is turned
+        # away then waits 2, 4, 8, 16, 32 seconds
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.1",
         "PREFECT_API_REQUEST_TIMEOUT": "15",  # a request that a busy server forgot is made again after this, not 60 s
     }
 )
@@ -39,8 +51,12 @@ class PrefectServer:
         EventsWorker.drain_all(timeout=30, at_exit=False)
 
 
-LONG = ("test_leaks.py", "test_outage.py", "test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py")
-"""Files of few tests that take long: with several workers, none of them should be left for the end."""
+LONG = (
+    *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
+    *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py"),
+)
+"""Files that take long: with several workers, none should be left for the end. What searches all that Prefect's
+server keeps is early among them, for that grows with every test."""
 
 
 def pytest_collection_modifyitems(items):

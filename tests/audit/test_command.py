@@ -5,16 +5,18 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import astuple
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from helpers.cli_world import run_program
+from helpers.served import PUBPRIV
 
 from pubpriv import audit
 from pubpriv.audit import prices, run
 from pubpriv.audit.finding import Finding
-from pubpriv.cli.main import main
 from pubpriv.privacy.budgets import approx
 
 COLUMNS = ("check", "mechanism", "claimed mu", "lower bound found", "verdict")
@@ -24,14 +26,7 @@ SMALL_NOISE = "Gaussian events with sd below 2^20"
 @pytest.fixture
 def program(monkeypatch, capsys):
     """Run `pubpriv` with arguments, as its entry point is run: (exit code, standard output, standard error)."""
-
-    def run_program(*arguments):
-        monkeypatch.setattr(sys, "argv", ["pubpriv", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    return run_program
+    return lambda *arguments: astuple(run_program(monkeypatch, capsys, *arguments))
 
 
 def some_prices(fast, seed):
@@ -120,7 +115,7 @@ def test_a_whole_fast_audit_ends_within_a_minute():
 
     It takes half of that; where the machine had other things to do, it may try once more.
     """
-    command = [sys.executable, "-c", "from pubpriv.cli.main import main; main()", "audit", "--fast", "--json"]
+    command = [*PUBPRIV, "audit", "--fast", "--json"]
     took = []
     while not took or (len(took) < 2 and took[0] >= 60):
         began = time.monotonic()

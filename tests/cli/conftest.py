@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers.cli_world import URL, Told, fit_arguments, two_groups
+from helpers.cli_world import URL, Told, fit_arguments, run_program, two_groups
 
-from pubpriv.cli.main import main
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -17,17 +16,7 @@ from pubpriv.privacy.ledger import Ledger
 @pytest.fixture
 def program(monkeypatch, capsys) -> Callable[..., Told]:
     """Run `pubpriv` with arguments, as its entry point is run."""
-
-    def run(*arguments: object) -> Told:
-        monkeypatch.setattr(sys, "argv", ["pubpriv", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        assert isinstance(left.value.code, int)
-        return Told(left.value.code, out, err)
-
-    return run
+    return partial(run_program, monkeypatch, capsys)
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers.cli_world import URL, fit_arguments, two_groups
+from helpers.served import PUBPRIV
 
 from pubpriv import load
 from pubpriv.privacy.ledger import Ledger
-
-PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]
-
 
 # --- budget ------------------------------------------------------------------------------------------------
 

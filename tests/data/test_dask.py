@@ -9,12 +9,12 @@ import time
 
 import dask
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 from helpers.neighbours import QUESTIONS
+from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
 
 import pubpriv as pp
@@ -100,13 +100,10 @@ def test_a_killed_worker_changes_no_bit(table, two_workers):
 @pytest.mark.slow
 def test_a_whole_run_on_a_cluster_is_paid_once_and_its_tasks_find_the_cluster(two_workers, tmp_path, monkeypatch):
     """A mean by address: the run's handle carries it, and where nobody answers nothing is held."""
-    for name, n in (("private", 3000), ("public", 8)):
-        rows = np.random.default_rng(n).standard_normal((n, 2))
-        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
+    tables = gaussian_tables(tmp_path, private=3000)
     url = f"sqlite:///{tmp_path}/ledger.db"
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
-    tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
     common = (*tables, None, "zcdp:0.5", "visits", url)
     estimate = run_job(Job.of(MEAN, *common, "r1", dask=two_workers.scheduler_address))
     assert np.abs(estimate.mean).max() < 0.5

@@ -1,10 +1,10 @@
 """`pubpriv deploy` before it meets a server: what it prints, what it asks of the ledger, and its one-line errors."""
 
-import sys
+from dataclasses import astuple
 
 import pytest
+from helpers.cli_world import run_program
 
-from pubpriv.cli.main import main
 from pubpriv.deployments.budgets import standings
 from pubpriv.deployments.files import read
 from pubpriv.deployments.model import Dataset
@@ -103,10 +103,7 @@ def test_a_ledger_that_is_not_known_here_is_told(told, monkeypatch):
 
 def command(monkeypatch, capsys, *words: object) -> tuple[object, str, str]:
     """Exit code, output and errors of `pubpriv ...` in this process."""
-    monkeypatch.setattr(sys, "argv", ["pubpriv", *map(str, words)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code, *capsys.readouterr()
+    return astuple(run_program(monkeypatch, capsys, *words))
 
 
 def test_dry_run_prints_what_prefect_deploy_reads(monkeypatch, capsys, told, tmp_path):

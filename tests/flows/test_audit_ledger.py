@@ -3,11 +3,10 @@
 import json
 from fractions import Fraction
 
-import numpy as np
-import pandas as pd
 import pytest
 import sqlalchemy as sa
 from helpers.stores import drop_guards, raw
+from helpers.tables import gaussian_tables
 
 from pubpriv.data.codec import to_json
 from pubpriv.data.questions import Counts
@@ -26,14 +25,11 @@ pytestmark = pytest.mark.prefect
 @pytest.fixture
 def world(tmp_path, monkeypatch, prefect_server):
     """A ledger with two datasets, of which one has a stored release."""
-    for name, n in (("private", 900), ("public", 8)):
-        rows = np.random.default_rng(n).standard_normal((n, 2))
-        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
+    tables = gaussian_tables(tmp_path)
     url = f"sqlite:///{tmp_path}/ledger.db"
     with Ledger.open(url) as ledger:
         for name in ("visits", "idle"):
             ledger.register(name, budget=parse_budget("zcdp:1"))
-    tables = str(tmp_path / "private.parquet"), str(tmp_path / "public.parquet")
     store_release(run_job(Job.of(MEAN, *tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / "released"))

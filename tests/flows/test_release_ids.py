@@ -5,9 +5,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-import numpy as np
-import pandas as pd
 import pytest
+from helpers.tables import gaussian_tables
 
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
@@ -149,9 +148,7 @@ def deployed(prefect_server, tmp_path, monkeypatch):
     from pubpriv.deployments.register import identity, register, server
     from pubpriv.deployments.render import render
 
-    for name, n in (("private", 900), ("public", 8)):
-        rows = np.random.default_rng(n).standard_normal((n, 2))
-        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(tmp_path / f"{name}.parquet")
+    gaussian_tables(tmp_path)
     url = f"sqlite:///{tmp_path}/ledger.db"
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     with Ledger.open(url) as ledger:

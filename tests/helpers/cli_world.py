@@ -1,10 +1,14 @@
 """What the tests of the command line share: what a command told, tables of two groups, a whole `fit` line."""
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
+
+from pubpriv.cli.main import main
 
 URL = "sqlite:///ledger.db"
 
@@ -20,6 +24,17 @@ class Told:
     @property
     def lines(self) -> list[str]:
         return self.err.splitlines()
+
+
+def run_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object) -> Told:
+    """Run `pubpriv` with arguments in this process, as its entry point is run."""
+    monkeypatch.setattr(sys, "argv", ["pubpriv", *map(str, arguments)])
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as left:
+        main()
+    out, err = capsys.readouterr()
+    assert isinstance(left.value.code, int)
+    return Told(left.value.code, out, err)
 
 
 def two_groups(n: int, seed: int, distance: float = 8.0) -> pd.DataFrame:

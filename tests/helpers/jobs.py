@@ -29,7 +29,7 @@ from pubpriv.privacy.ledger.book import Book
 processes = multiprocessing.get_context("forkserver")
 _LIBRARIES = (
     "mpmath opendp.domains opendp.measurements pandas pyarrow.parquet pytest "
-    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture"
+    "scipy.cluster.hierarchy scipy.spatial.distance sklearn.mixture sqlalchemy.dialects.sqlite"
 )
 processes.set_forkserver_preload(
     [
@@ -107,6 +107,15 @@ def in_child(folder: Path, *models: str, before: Callable[[], None] | None = Non
     child.start()
     child.join(60)
     return child.exitcode
+
+
+def run_cleanly(folder: Path) -> Clean:
+    """One run that nobody kills, in a folder that is made; `model.json` is what it released."""
+    make_ledger(folder)
+    assert in_child(folder, "model.json") == 0
+    with ledger_at(folder) as ledger:
+        charges = ledger.run(DATASET, RELEASE_ID).bill().charges
+        return Clean(folder, tuple(charge.label for charge in charges), ledger.balance(DATASET).spent.main)
 
 
 def killed_at(point: str, label: str) -> None:

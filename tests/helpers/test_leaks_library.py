@@ -146,9 +146,9 @@ def test_searching_is_fast(tmp_path):
     rng = np.random.default_rng(0)
     (tmp_path / "noise").write_bytes(rng.bytes(10_000_000))
     (tmp_path / "numbers").write_text(json.dumps(rng.normal(size=100_000).tolist()))
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone: others may be at work
     assert not search([tmp_path], [], WANTED)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 5
 
 
 # --- Prefect: what leaks is found, what is guarded is not --------------------------------------------------

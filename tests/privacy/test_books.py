@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from helpers.events import gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,11 +15,6 @@ from pubpriv.privacy.ledger import Ledger
 
 QUESTION = {"type": "Counts"}
 BUDGET = ZeroConcentratedDP("0.5")
-
-
-def gaussian(rho):
-    """An event that costs `rho`."""
-    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
 
 
 @pytest.fixture(params=["simulated", "ledger"])

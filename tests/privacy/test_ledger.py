@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
+from helpers.events import gaussian
 from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.conversions import epsilon_gaussian
-from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.units import UNIT
@@ -27,11 +27,6 @@ class Table:
 
     uri: str
     source_columns: tuple[str, ...] = ("age", "cost")
-
-
-def gaussian(rho):
-    """An event that costs exactly `rho` under zCDP."""
-    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ QUESTION = {"type": "Counts"}
 
 # children are forked from a process that has the libraries and no threads
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["pubpriv.privacy.ledger.store", "alembic.command", "mpmath", "pytest", "psycopg"])
+_LIBRARIES = "alembic.command mpmath psycopg pytest sqlalchemy.dialects.postgresql.psycopg sqlalchemy.dialects.sqlite"
+processes.set_forkserver_preload(["pubpriv.privacy.ledger.store", *_LIBRARIES.split()])
 
 
 @dataclass(frozen=True)

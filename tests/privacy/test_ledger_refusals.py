@@ -4,12 +4,13 @@ import re
 from fractions import Fraction
 
 import pytest
+from helpers.events import gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.events import GaussianEvent, PureEvent
+from pubpriv.privacy.events import PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import DatasetState
 from pubpriv.privacy.ledger.refusals import Refusal, what_fits
@@ -17,11 +18,6 @@ from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}
 ZCDP, APPROX, PURE = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6"), PureDP(1)
-
-
-def gaussian(rho):
-    """An event that costs `rho`."""
-    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
 
 
 @pytest.fixture

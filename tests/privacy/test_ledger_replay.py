@@ -2,15 +2,14 @@
 
 import hashlib
 import json
-from fractions import Fraction
 
 import pytest
 import sqlalchemy as sa
+from helpers.events import gaussian
 from helpers.stores import drop_guards, raw
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
-from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, schema
 from pubpriv.privacy.ledger.records import canonical
 
@@ -29,11 +28,6 @@ COLUMNS = [
     "host",
     "version",
 ]
-
-
-def gaussian(rho):
-    """An event that costs `rho`."""
-    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
 
 
 @pytest.fixture

@@ -2,18 +2,18 @@
 
 import os
 import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
+from helpers.events import gaussian
+from helpers.served import PUBPRIV
 
 from benchmarks.ledger import bench, fill
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
 from pubpriv.privacy.conversions import delta_gaussian
-from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, outlook
 from pubpriv.privacy.ledger.runs import runs_of
 from pubpriv.privacy.units import UNIT
@@ -21,11 +21,6 @@ from pubpriv.privacy.units import UNIT
 QUESTION = {"type": "Counts"}
 MOST_SECONDS = 1
 """That `budget show` may take, start-up included."""
-
-
-def gaussian(rho):
-    """An event that costs `rho`."""
-    return GaussianEvent(2 * Fraction(rho), ((1 << 30, 1),))
 
 
 def registered(url, budget):
@@ -150,8 +145,7 @@ def test_runs_from_one_pass_are_the_runs(tmp_path):
 
 def _seconds_of_show(url):
     """Of the whole process, the best of three; of some more where none of them was as quick as it has to be."""
-    main = "from pubpriv.cli.main import main; main()"
-    line = [sys.executable, "-c", main, "budget", "show", "visits", "--ledger", url]
+    line = [*PUBPRIV, "budget", "show", "visits", "--ledger", url]
     took = []
     while len(took) < 3 or (len(took) < 9 and min(took) >= MOST_SECONDS):
         start = time.perf_counter()

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from helpers.jobs import (
     DATASET,
-    RELEASE_ID,
     Clean,
     answered,
     faults,
@@ -27,6 +26,7 @@ from helpers.jobs import (
     make_tables,
     model_at,
     records_of,
+    run_cleanly,
 )
 from threadpoolctl import threadpool_info
 
@@ -36,7 +36,8 @@ NEEDS = {"Haswell": "avx2", "Sandybridge": "avx", "Nehalem": "sse4_2", "Prescott
 POINTS = "after the charge", "after the publication"
 
 RUN = """
-import sys, jobs, threadpoolctl
+import sys, threadpoolctl
+from helpers import jobs
 for path in sys.argv[1:]:
     jobs.run(*path.rsplit("/", 1))
 print({i["architecture"] for i in threadpoolctl.threadpool_info() if i["internal_api"] == "openblas"})
@@ -74,11 +75,7 @@ def clean(tmp_path_factory) -> Clean:
         pytest.skip("BLAS has one kernel here")
     folder = tmp_path_factory.mktemp("kernels") / "clean"
     make_tables(folder.parent)
-    make_ledger(folder)
-    assert in_child(folder, "model.json") == 0
-    with ledger_at(folder) as ledger:
-        labels = tuple(charge.label for charge in ledger.run(DATASET, RELEASE_ID).bill().charges)
-        return Clean(folder, labels, ledger.balance(DATASET).spent.main)
+    return run_cleanly(folder)
 
 
 @pytest.fixture(scope="module")

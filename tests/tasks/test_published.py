@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.tables import gaussian_tables
 
 import pubpriv as pp
 from pubpriv.estimators import MEAN
@@ -43,9 +44,7 @@ def world(tmp_path_factory, prefect_server):
     from pubpriv.flows.parameters import parameters_of
 
     folder: Path = tmp_path_factory.mktemp("published")
-    for name, n in (("private", 1500), ("public", 8)):
-        rows = np.random.default_rng(n).standard_normal((n, 2))
-        pd.DataFrame(rows, columns=["a", "b"]).to_parquet(folder / f"{name}.parquet")
+    tables = gaussian_tables(folder, private=1500)
     url = f"sqlite:///{folder}/ledger.db"
     with Ledger.open(url) as ledger:
         ledger.register("ward.7", budget=pp.parse_budget("zcdp:0.75"), unit="one patient")
@@ -53,7 +52,6 @@ def world(tmp_path_factory, prefect_server):
     ensure_automations("ward.7", [deployment_id])
 
     def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
-        tables = str(folder / "private.parquet"), str(folder / "public.parquet")
         wanted = parameters_of(Job.of(MEAN, *tables, None, budget, "ward.7", url, release_id))
         state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
         return Flown(state, _artifacts(state.state_details.flow_run_id), deployment_id)

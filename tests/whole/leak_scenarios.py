@@ -1,11 +1,13 @@
 """Runs of the flow in which something goes wrong, for `test_leaks.py`: a process of its own, so that its whole
 console can be searched. Every exception is printed with its traceback, which is more than the product does.
 
-Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`.
+Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`. What
+is kept goes to FOLDER/out. At the end a careless task leaks, with a server whose files are in FOLDER/leaked.
 """
 
 import logging
 import os
+import shutil
 import sys
 import traceback
 import warnings
@@ -68,11 +70,13 @@ def main() -> None:
         from pubpriv.flows.estimate import estimate_mixture
         from pubpriv.flows.parameters import parameters_of
 
-        if len(sys.argv) > 2:
-            leak(folder)
-            return
         for way, run in (("flow", lambda j: estimate_mixture(parameters_of(j))), ("plain", run_job)):
             scenarios(folder, way, run)
+    shutil.copytree(folder / "out" / ".pubpriv", folder / "leaked" / ".pubpriv")  # a new database would take seconds
+    for stream in (sys.stdout, sys.stderr):
+        print("## leak", file=stream, flush=True)
+    with running(f"sqlite:///{folder / 'leaked' / 'ledger.db'}", verbose=True):
+        leak(folder)
 
 
 def scenarios(folder, way, run):
@@ -87,12 +91,13 @@ def scenarios(folder, way, run):
 
 def leak(folder: Path) -> None:
     """What a careless task would do, to show that the search finds it."""
-    from prefect import flow, task
+    from prefect import flow, get_run_logger, task
 
     @task(persist_result=True)
     def careless():
         block = next(PrivateTable.open(folder / "private", COLUMNS).chunks()[0].blocks())
         logging.getLogger().warning("rows %s", block[:, :50].tolist())
+        get_run_logger().warning("rows %s", block[:, 60:160].tolist())
         warnings.warn(str(block[:, 50:60].tolist()), stacklevel=1)
         return block
 

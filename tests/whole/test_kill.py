@@ -3,7 +3,7 @@
 import signal
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from helpers.jobs import (
     make_tables,
     model_at,
     records_of,
+    run_cleanly,
 )
 
 from pubpriv.privacy.budgets import parse_budget
@@ -46,12 +47,7 @@ def clean(tmp_path_factory) -> Clean:
     """One run that nobody kills, and its tables."""
     tables = tmp_path_factory.mktemp("tables")
     make_tables(tables)
-    folder = tables / "clean"
-    make_ledger(folder)
-    assert in_child(folder, "model.json") == 0
-    with ledger_at(folder) as ledger:
-        charges = ledger.run(DATASET, RELEASE_ID).bill().charges
-        return Clean(tables, tuple(charge.label for charge in charges), ledger.balance(DATASET).spent.main)
+    return replace(run_cleanly(tables / "clean"), folder=tables)
 
 
 def test_the_questions_at_which_runs_are_killed_are_the_first_and_a_later_one(clean):

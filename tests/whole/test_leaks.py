@@ -1,6 +1,5 @@
 """No value of a private row is anywhere but in the private table, however a run ends."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.leaks import Hit, make_canaries, needles, plant, search
 
-pytestmark = [pytest.mark.prefect, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)  # the scenarios start servers of their own
 
 CANARIES = make_canaries(500, 3, seed=11, apart_from=[(2200, 2800), (7200, 7800)])  # where released means are
 WANTED = needles(CANARIES.rows, CANARIES.strings)
@@ -36,14 +35,13 @@ def private_folders(folder: Path) -> None:
     (folder / "out").mkdir()
 
 
-def run_scenarios(folder: Path, *extra: str) -> str:
-    """Everything the scenarios wrote to the console."""
-    script = Path(__file__).with_name("leak_scenarios.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(folder), *extra], capture_output=True, text=True, check=False, cwd=folder
-    )
+def run_scenarios(folder: Path) -> tuple[str, str]:
+    """Everything the scenarios wrote to the console, and what the careless task at the end did."""
+    command = [sys.executable, str(Path(__file__).with_name("leak_scenarios.py")), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout + done.stderr
+    (out, _, leaked), (err, _, also_leaked) = (text.partition("## leak\n") for text in (done.stdout, done.stderr))
+    return out + err, leaked + also_leaked
 
 
 def places(hits: list[Hit]) -> set[str]:
@@ -52,15 +50,15 @@ def places(hits: list[Hit]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """(folder, console) after all scenarios."""
+    """(folder, console, console of the leak) after all scenarios."""
     folder = tmp_path_factory.mktemp("leaks")
     private_folders(folder)
-    return folder, run_scenarios(folder)
+    return folder, *run_scenarios(folder)
 
 
 def test_the_scenarios_end_as_they_should(finished):
     """Normal runs release; damaged pages and a broken scan give the fixed text; bad types and refusals their own."""
-    _, console = finished
+    _, console, _ = finished
     endings = dict(zip(*[iter(line[3:] for line in console.splitlines() if line.startswith("## "))] * 2, strict=True))
     for way in ("flow", "plain"):
         assert endings[f"{way}-normal"] == "released"
@@ -72,17 +70,17 @@ def test_the_scenarios_end_as_they_should(finished):
 
 def test_nothing_leaks(finished):
     """No canary is in Prefect's database, storage, logs, artifacts, in the ledger, a model, or on the console."""
-    folder, console = finished
+    folder, console, _ = finished
     kept = folder / "out"
     names = {path.name for path in kept.rglob("*")}
     assert {"ledger.db", "prefect.db", "flow-normal.json", "flow-1.html", "flow-1.parquet"} <= names
     assert not search([kept], {"console": console}, WANTED), places(search([kept], {"console": console}, WANTED))
 
 
-def test_the_search_would_have_found_a_leak(finished, tmp_path):
+def test_the_search_would_have_found_a_leak(finished):
     """A careless task on the same table is found in Prefect's database, its storage and the console."""
-    folder = shutil.copytree(finished[0], tmp_path / "copy")
-    console = run_scenarios(folder, "leak")
-    found = places(search([folder / "out"], {"console": console}, WANTED))
+    folder, _, console = finished
+    found = places(search([folder / "leaked"], {"console": console}, WANTED))
     assert "console" in found
     assert any("storage" in place for place in found)
+    assert any("prefect.db" in place for place in found)

@@ -2,13 +2,13 @@
 
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.served import PUBPRIV
 from helpers.stores import PASSWORD, running_postgres
 
 from pubpriv.estimators import MIXTURE
@@ -36,11 +36,10 @@ class World:
 
     def command(self, model: str) -> list[str]:
         """The command line of a plain run."""
-        main = "from pubpriv.cli.main import main; main()"
         tables = ["--private", f"{self.folder}/private.parquet", "--public", f"{self.folder}/public.parquet"]
         run = ["--dataset", DATASET, "--release-id", RELEASE_ID, "--budget", ALLOTMENT, "--components", "2"]
         files = ["--ledger", self.url, "--out", f"{self.folder}/{model}", "--plain"]
-        return [sys.executable, "-c", main, "fit", "mixture", *tables, *run, *files]
+        return [*PUBPRIV, "fit", "mixture", *tables, *run, *files]
 
     def fit(self, model: str) -> subprocess.CompletedProcess:
         """A whole run."""
@@ -107,10 +106,9 @@ def test_no_password_is_printed(server, world):
     """Through `budget show` and a whole run, what is printed and written tells where, and never the password."""
     done = world.fit("model.json")
     assert done.returncode == 0, done.stderr
-    main = "from pubpriv.cli.main import main; main()"
     texts = [done.stdout, done.stderr, (world.folder / "model.json").read_text()]
     for arguments in (["budget", "show", DATASET], ["budget", "show", "nobody"], ["ledger", "verify"]):
-        command = [sys.executable, "-c", main, *arguments, "--ledger", world.url]
+        command = [*PUBPRIV, *arguments, "--ledger", world.url]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         texts += [done.stdout, done.stderr]
     assert "--ledger postgresql" in texts[-3]  # what to type, for a dataset that nobody registered
