@@ -18,7 +18,7 @@ MOST_ROWS = 1e12
 
 
 @dataclass(frozen=True)
-class Step:
+class _PlannedQuestion:
     """One question to come.
 
     Attributes:
@@ -69,7 +69,7 @@ class RunPlan:
     m: int
     budget: str
     guarantee: dict[str, Any]
-    steps: tuple[Step, ...]
+    steps: tuple[_PlannedQuestion, ...]
     forecast: Forecast
     feasible: bool
     enough: Enough | None
@@ -113,7 +113,9 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
     events = [event_of(question) for question in told.plan.questions]
     whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
     steps = tuple(
-        Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event)))
+        _PlannedQuestion(
+            ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event))
+        )
         for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))

@@ -26,7 +26,7 @@ from pubpriv.estimators.gaussian.degenerate_columns import (
     learn_scale,
     scale_question,
 )
-from pubpriv.estimators.gaussian.drivers import Outcome, debiased, missing, scarce, walk
+from pubpriv.estimators.gaussian.drivers import GaussianResult, debiased, missing, scarce, walk
 from pubpriv.estimators.gaussian.errors import plain_errors
 from pubpriv.estimators.gaussian.learner import Position, measure, pool, typical_radius
 from pubpriv.estimators.gaussian.moments import (
@@ -145,7 +145,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
 
 def estimate_table(
     run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
-) -> tuple[str, Outcome]:
+) -> tuple[str, GaussianResult]:
     """(target that was chosen, outcome) of `moments` or `auto`."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
@@ -184,7 +184,7 @@ def estimate_table(
     radius = clip_radius(frame, records, found["upper"], found["reach"], final)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     table = run.at("", *found.values())(measure_table, frame, radius, guessed, whole, final)
-    outcome = plain(curator, layout, table, scales, plan, purse)
+    outcome = _undebiased(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
     return "moments", outcome
@@ -210,9 +210,9 @@ def whitened(
     return preconditioner, walk(run, start, typical_radius(preconditioner), plan)
 
 
-def plain(
+def _undebiased(
     curator: Curator, layout: Layout, table: Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
-) -> Outcome:
+) -> GaussianResult:
     """The outcome of a release that is told as it is."""
     enough = feasible(table.records, layout.dimension, purse.rho)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.awkward, scales, strict=True)}
@@ -237,4 +237,4 @@ def plain(
     colour = np.linalg.inv(table.frame.dense()[1])
     noise = (colour, table.mean_sd), (colour, table.moment_sd)
     errors = plain_errors(table.fitted, round(table.records), *noise)
-    return Outcome(table.fitted, enough and table.edge <= QUIET, errors, facts, warnings)
+    return GaussianResult(table.fitted, enough and table.edge <= QUIET, errors, facts, warnings)

@@ -18,7 +18,7 @@ from pubpriv.privacy.budgets import Purse
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GaussianResult:
     """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
 
     fitted: Fitted
@@ -43,7 +43,7 @@ class Told:
     covariance_errors: tuple[Any, Any]
 
     @classmethod
-    def of(cls, outcome: Outcome) -> "Told":
+    def of(cls, outcome: GaussianResult) -> "Told":
         """From an outcome."""
         mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
         return cls(
@@ -68,7 +68,7 @@ def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) 
 
 def debiased(
     curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
-) -> Outcome:
+) -> GaussianResult:
     """The outcome of a debiased release."""
     n, d = curator.n_rows, preconditioner.dimension
     enough = feasible(measured.records, d, purse.rho)
@@ -89,7 +89,7 @@ def debiased(
         "rounds": [ask.label for ask in plan.asks],
     }
     errors = standard_errors(measured, fitted, preconditioner.m)
-    return Outcome(fitted, measured.converged and enough, errors, facts, warnings)
+    return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
 
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:

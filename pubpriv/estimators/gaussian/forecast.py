@@ -59,7 +59,7 @@ class GaussianCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Rounds, quantiles if the target takes them, and the last release."""
         if self.target == "gaussian":
-            plan: LearnerPlan = learner_plan.make_plan(purse, n, self.d)
+            plan: LearnerPlan = learner_plan.learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
         return Forecast(plan, self._errors(n, plan))

@@ -121,7 +121,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Moments:
+class _ClippedMoments:
     """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
 
     frame: Frame
@@ -242,13 +242,13 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
-def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:
+def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> _ClippedMoments:
     """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
     whole = curator.n_rows if count > curator.n_rows - MISSED * sd else max(count, MISSED * sd)
-    return Moments(
+    return _ClippedMoments(
         answer.question.frames[0],
         whole,
         answer.question.radii[0],
@@ -265,7 +265,7 @@ def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-def _moved(told: Moments, median: float) -> Frame:
+def _moved(told: _ClippedMoments, median: float) -> Frame:
     """The map that undoes what a round has seen; noise is never taken for shape."""
     d = len(told.mean)
     # the mean moves by what stands out of its noise (James-Stein)

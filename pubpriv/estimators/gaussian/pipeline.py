@@ -16,7 +16,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.auto import estimate_table
 from pubpriv.estimators.gaussian.degenerate_columns import checked_scale, examine
-from pubpriv.estimators.gaussian.drivers import Outcome, Told, debiased, walk
+from pubpriv.estimators.gaussian.drivers import GaussianResult, Told, debiased, walk
 from pubpriv.estimators.gaussian.errors import plain_errors
 from pubpriv.estimators.gaussian.learner import (
     LEAST_VARIANCE,
@@ -28,7 +28,7 @@ from pubpriv.estimators.gaussian.learner import (
     start,
     typical_radius,
 )
-from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, make_plan
+from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.reference import (
     COVARIANCE_ROUNDS,
@@ -144,13 +144,13 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -
     return target
 
 
-def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> Outcome:
+def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> GaussianResult:
     """Eight rounds; see `learner`."""
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
         check_feasible(n, d, purse, curator.budget)
-    plan = make_plan(purse, n, d)
+    plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
     measured = learn(run, preconditioner, plan)
     fitted = run(pool, preconditioner, measured)
@@ -164,7 +164,7 @@ def learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> 
     return run(measure, position, plan.final)
 
 
-def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> Outcome:
+def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> GaussianResult:
     """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
     n, d = run.curator.n_rows, bounds.frame.dimension
     plan = reference_plan(purse, d)
@@ -196,10 +196,12 @@ def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> Outcome:
     }
     warnings = [] if converged else ["noise drowns the smallest direction of the last round: do not use this estimate"]
     errors = plain_errors(fitted, n, (spread, ball.sd), (colour, last.sd))
-    return Outcome(fitted, converged, errors, facts, warnings)
+    return GaussianResult(fitted, converged, errors, facts, warnings)
 
 
-def _estimate(outcome: Outcome, curator: Curator, rows: PublicTable, method: str, target: str) -> GaussianEstimate:
+def _estimate(
+    outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
+) -> GaussianEstimate:
     told: Told = curator.settled("gaussian/told", partial(Told.of, outcome))
     statement = curator.statement()
     return GaussianEstimate(

@@ -84,7 +84,7 @@ def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
     return shares | {"final": 1 - scale * sum(ROUND_SHARES, Fraction(0))}
 
 
-def make_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
+def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """The learner's plan on n rows of d columns."""
     shares = learner_shares(n, d, purse.rho)
     frame = Frame((0.0,) * d)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pubpriv.estimators.forecasts import OWN_SD, Forecast, Predicted
 from pubpriv.estimators.mean.errors import two_step_errors
 from pubpriv.estimators.mean.pipeline import feasible
-from pubpriv.estimators.mean.plan import combined, make_plan, predicted_error
+from pubpriv.estimators.mean.plan import combined, mean_plan, predicted_error
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -19,7 +19,7 @@ class MeanCase:
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Two steps, combined with the public mean."""
-        plan = make_plan(purse, n, self.d, self.m)
+        plan = mean_plan(purse, n, self.d, self.m)
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
         told = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))

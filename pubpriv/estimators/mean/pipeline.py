@@ -16,8 +16,8 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mean.errors import told_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import make_plan, predicted_error, rho_for, rows_for
-from pubpriv.estimators.mean.reference import Found, Options, clip_and_noise, coinpress
+from pubpriv.estimators.mean.plan import mean_plan, predicted_error, rho_for, rows_for
+from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MEAN_METHODS
 from pubpriv.estimators.mean.steps import clipped_mean, combine_means
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -186,11 +186,11 @@ def public_mean(rows: PublicTable) -> tuple[float, ...]:
     return tuple(mean.tolist())
 
 
-def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
-    plan = curator.settled("mean/plan", partial(make_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
+    plan = curator.settled("mean/plan", partial(mean_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
     curator.rehearse(plan.questions)
     public = options.public
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
@@ -215,7 +215,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "predicted_error": plan.error,
         "predicted_ratio_to_non_private": plan.ratio,
     }
-    return Found(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
+    return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
 METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=True))

@@ -84,7 +84,7 @@ class MeanPlan(Plan):
         return self.error * math.sqrt(self.n)
 
 
-def make_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
+def mean_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
     """The plan of least predicted error for n private rows of d columns and m public rows."""
     exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
     blank = blank_sum(d)
@@ -132,14 +132,14 @@ def combined(first: MeanStep, second: MeanStep, n: int, public: float) -> tuple[
     return raw / raw.sum(), float(1 / raw.sum())
 
 
-def question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
+def sum_question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
     """The sum of clipped records, around the frame's centre."""
     return ClippedSums.priced(Everything(), (frame,), (radius,), ask.price)
 
 
 def blank_sum(d: int) -> Blank:
-    """A `question` about nothing in d columns."""
-    return lambda ask: question(Frame((0.0,) * d), 1.0, ask)
+    """A `sum_question` about nothing in d columns."""
+    return lambda ask: sum_question(Frame((0.0,) * d), 1.0, ask)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ LAST = Fraction(3, 4)
 
 
 @dataclass(frozen=True)
-class Found:
+class MeanResult:
     """What a method makes of the answers.
 
     Attributes:
@@ -102,7 +102,9 @@ def public_radius(d: int, m: int) -> float:
     return tail_bound(d, TAIL) / math.sqrt(m)
 
 
-def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def clip_and_noise(
+    run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options
+) -> MeanResult:
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
     n, d = run.curator.n_rows, len(rows.columns)
     radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
@@ -110,10 +112,10 @@ def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, pu
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
-    return Found(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
+    return MeanResult(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
 
 
-def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """CoinPress: a ball that holds mu, made smaller `rounds` times."""
     n, d = run.curator.n_rows, len(rows.columns)
     radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
@@ -129,7 +131,7 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
         radius = math.sqrt(1 / n + answer.noise**2) * gamma
         radii.append(clip)
-    return Found(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+    return MeanResult(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
 
 
 def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:

@@ -10,7 +10,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.errors import two_step_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, question
+from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, sum_question
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
@@ -61,7 +61,7 @@ def clipped_mean(
     A record with a missing or infinite value adds zero and is still one of the n: it pulls the answer to the centre
     by its share of the rows.
     """
-    release = curator.release(question(known.frame(np.array(center)), radius, ask), ask.label)
+    release = curator.release(sum_question(known.frame(np.array(center)), radius, ask), ask.label)
     asked = release.question  # on a resumed run, the question as it was stored
     move = release.values["sum"] / curator.n_rows
     noise = float(asked.noise()["sum"][0]) / curator.n_rows

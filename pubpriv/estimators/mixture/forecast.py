@@ -142,9 +142,9 @@ class MixtureCase:
         settings, k = self.settings, self.k
         if settings.method != "auto":
             levels = k - self.groups if settings.method == "bks-scarce" else 0
-            return paper_plan.make_plan(purse, n, self.d, k, levels)
+            return paper_plan.bks_plan(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
-        return default_plan.make_plan(
+        return default_plan.mixture_plan(
             purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
         )
 

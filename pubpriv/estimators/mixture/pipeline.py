@@ -13,11 +13,11 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import prefer
 from pubpriv.estimators.mixture.components import count_weights
-from pubpriv.estimators.mixture.plan import MixturePlan, make_plan
+from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
 from pubpriv.estimators.mixture.released import diagnostics, released
-from pubpriv.estimators.mixture.routes import Layout, Scene, measured, search, with_type
+from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search, with_type
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MOST_UNKNOWN, MixtureSettings
 from pubpriv.estimators.mixture.shapes import shaped
@@ -85,14 +85,14 @@ def estimate_mixture(
     regime = searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
-        return make_plan(
+        return mixture_plan(
             purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
         )
 
     plan = planned(most)
     for other in [plan] if not looked_for else [plan, planned(1)]:
         curator.rehearse(other.questions)
-    layout = Layout(most, groups)
+    layout = Placement(most, groups)
     if looked_for:
         layout = search(scene, groups, plan)
         plan = planned(layout.n_components)

@@ -94,7 +94,7 @@ Shares = dict[str, tuple[Fraction, Blank]]
 """By name, in the order of the run."""
 
 
-def make_plan(
+def mixture_plan(
     purse: Purse,
     n: int,
     d: int,

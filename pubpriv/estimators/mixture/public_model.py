@@ -12,15 +12,15 @@ from pubpriv.estimators.mixture.seeding import k_means
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-Setting = tuple[str, float]
+_FitShape = tuple[str, float]
 
-CANDIDATES: tuple[Setting, ...] = (
+CANDIDATES: tuple[_FitShape, ...] = (
     *((kind, factor * FLOOR) for kind in ("full", "diag") for factor in (1, 4, 16)),
     ("spherical", FLOOR),
 )
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
-START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
+START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
 """As many as `plan.STARTS`."""
 
 FOLDS = 5
@@ -40,7 +40,7 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
     few = set(settings) <= set(FEW)
     n_init = 1 if few else 3  # these two differ by more than their starts
 
-    def held_out(setting: Setting) -> float:
+    def held_out(setting: _FitShape) -> float:
         models = [(fit(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(FOLDS)]
         return sum(float(model.log_density(test).sum()) for model, test in models)
 
@@ -55,7 +55,7 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
     return tuple(fit(rows, n_components, setting, n_init=20) for setting in START_SETTINGS)
 
 
-def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
+def fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:
     """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
 
     Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
@@ -76,7 +76,7 @@ def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
     return Mixture.of(fitted.weights_, fitted.means_, covariances)
 
 
-def _climbed(rows: np.ndarray, k: int, setting: Setting, **starts: Any) -> Any:
+def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any:
     """scikit-learn's mixture of the rows."""
     from sklearn.mixture import GaussianMixture
 
@@ -101,11 +101,11 @@ def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
     return rows[:: -(-len(rows) // MOST_ROWS)]
 
 
-FEW: tuple[Setting, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
+FEW: tuple[_FitShape, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
 """What remains of the candidates where there are fewer rows than half the means have coordinates."""
 
 
-def _estimable(setting: Setting, m: int, d: int, k: int) -> bool:
+def _estimable(setting: _FitShape, m: int, d: int, k: int) -> bool:
     """Whether four fifths of the rows can hold k components of this shape at all."""
     if m * (FOLDS - 1) // FOLDS <= k:
         return setting[0] == "spherical"

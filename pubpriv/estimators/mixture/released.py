@@ -12,7 +12,7 @@ from pubpriv.estimators.mixture.errors import standard_errors
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice
-from pubpriv.estimators.mixture.routes import Layout, Scene
+from pubpriv.estimators.mixture.routes import Placement, Scene
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.shapes import Shape, exact, shaped_errors
 from pubpriv.released.estimate import provenance_of, told_method
@@ -20,7 +20,7 @@ from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
 
-def _floor(layout: Layout | None, scaling: Scaling) -> list[float]:
+def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
     """Least variance of each column, in the data's own units.
 
     Components of a far group of public rows are held to that group's units, which may be smaller than the whole
@@ -31,7 +31,7 @@ def _floor(layout: Layout | None, scaling: Scaling) -> list[float]:
 
 
 def diagnostics(
-    scene: Scene, layout: Layout, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+    scene: Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
 ) -> dict[str, Any]:
     """Of a run by the default pipeline: public facts and released answers."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)

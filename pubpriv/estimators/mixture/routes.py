@@ -51,7 +51,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placement:
     """Where components are looked for.
 
     Attributes:
@@ -71,7 +71,7 @@ class Layout:
     tried: tuple[Evidence, ...] = ()
 
 
-def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
+def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Placement:
     """The largest number of components that are all apart, from `plan.most` downwards.
 
     Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
@@ -89,8 +89,8 @@ def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
         seeds = here(seed, *where, k)
         tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
         if tried[-1].apart:
-            return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
-    return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
+            return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    return Placement(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
 
 
 def _as_grouped(groups: Groups, k: int) -> Groups:
@@ -98,12 +98,12 @@ def _as_grouped(groups: Groups, k: int) -> Groups:
     return groups if k >= groups.count else groups.joined()
 
 
-def measured(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
+def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
     """The last round of the plan's regime."""
     return _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
 
 
-def _separated(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
+def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
     """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
     groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or _subspaces(scene, groups, plan)

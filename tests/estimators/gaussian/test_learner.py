@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.gaussian import pipeline
 from pubpriv.estimators.gaussian.errors import predicted_errors
 from pubpriv.estimators.gaussian.learner import Measured, pool, typical_radius
-from pubpriv.estimators.gaussian.plan import final_theta, joint_question, make_plan, needed
+from pubpriv.estimators.gaussian.plan import final_theta, joint_question, learner_plan, needed
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import plain as plain_runner
@@ -59,7 +59,7 @@ def test_the_joint_question_costs_its_price_and_the_count_is_free(theta):
 def test_a_plan_adds_up_to_its_purse(n, d, rho):
     """Prices are positive and sum to what the purse holds, whatever n, d and rho."""
     purse = Purse(int(rho * 10**12), "zcdp")
-    plan = make_plan(purse, n, d)
+    plan = learner_plan(purse, n, d)
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     assert min(ask.price for ask in plan.asks) > 0
     assert len(plan.asks) == 15
@@ -169,7 +169,7 @@ def test_the_privacy_part_of_the_errors_is_the_noise():
 @pytest.mark.parametrize(("n", "d"), [(1000, 5), (10_000, 5)])
 def test_the_error_is_predicted_before_a_row_is_read(n, d):
     """Within 20% of the root mean square of 30 runs, both parts; 2 s."""
-    told = predicted_errors(make_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
+    told = predicted_errors(learner_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
     runs = [learn(Setting(n, d), seed) for seed in range(30)]
     found = np.sqrt(np.mean([np.square(drawn.error(e.mean, e.covariance)) for drawn, e in runs], axis=0))
     assert told["covariance"] == pytest.approx(found[0], rel=0.2)

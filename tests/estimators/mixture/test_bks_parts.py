@@ -18,7 +18,7 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
 from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
 from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import count_sd, make_plan
+from pubpriv.estimators.mixture.bks.plan import bks_plan, count_sd
 from pubpriv.estimators.mixture.bks.private import private_query
 from pubpriv.estimators.mixture.bks.queries import Split, grown, search
 from pubpriv.estimators.mixture.bks.requirement import requirement
@@ -265,7 +265,7 @@ def test_less_budget_asks_for_more_rows():
         )
     ]
     assert all(less > more for more, less in rows)
-    loud = count_sd(make_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1))
+    loud = count_sd(bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1))
     assert loud == pytest.approx((1e-5 * 0.13) ** -0.5, rel=1e-3)
     noisy = requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, loud).private_rows
     assert noisy > requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, 0.0).private_rows

@@ -6,7 +6,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import make_plan, spectral_noise
+from pubpriv.estimators.mixture.plan import mixture_plan, spectral_noise
 from pubpriv.estimators.mixture.public_model import fit, public_model
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
@@ -72,7 +72,9 @@ def test_a_type_that_holds_is_nearer_than_a_full_covariance(estimates, kind):
 def test_spherical_components_are_asked_for_less():
     """Count, sum and one squared norm per component instead of a second moment, and less noise for it."""
     purse = Purse(10**11, "zcdp")
-    assert make_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * make_plan(purse, 8000, 5, 2).noise
+    assert (
+        mixture_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * mixture_plan(purse, 8000, 5, 2).noise
+    )
     curator = pp.Curator.simulation(drawn(VARIANCES["spherical"])[1], pp.ZeroConcentratedDP(0.1), 1)
     pp.estimate_mixture(
         drawn(VARIANCES["spherical"])[0], curator, n_components=2, covariance_type="spherical", runner=CHEAP

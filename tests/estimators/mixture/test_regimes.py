@@ -7,7 +7,7 @@ from helpers.runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.plan import UNTRUSTED, make_plan
+from pubpriv.estimators.mixture.plan import UNTRUSTED, mixture_plan
 from pubpriv.estimators.mixture.public_model import fit, public_model
 from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -74,7 +74,7 @@ def test_a_run_asks_what_its_regime_needs(m, gap, regime, asked):
 def test_what_ample_public_rows_spare_goes_to_the_rounds():
     """The shares of the subspace are those of the rounds now, and the noise of the last one is smaller."""
     purse = Purse(10**11, "zcdp")
-    scarce, ample = (make_plan(purse, 20_000, 10, 3, regime) for regime in (SCARCE, AMPLE))
+    scarce, ample = (mixture_plan(purse, 20_000, 10, 3, regime) for regime in (SCARCE, AMPLE))
     assert ample.asks[-1].price > 1.1 * scarce.asks[-1].price
     assert ample.noise < scarce.noise
 

@@ -12,7 +12,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import BINS, PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import make_plan, searched
+from pubpriv.estimators.mixture.plan import mixture_plan, searched
 from pubpriv.estimators.mixture.public_model import fit, public_model
 from pubpriv.estimators.mixture.regimes import searching
 from pubpriv.estimators.mixture.routes import Scene, search
@@ -34,7 +34,7 @@ def found(public, private, budget=HALF, seed=1, **options):
     scene = Scene(Execution(curator, "mixture"), rows, precondition(rows), settings)
     most = min(settings.most, len(public))
     purse = curator.begin("mixture", settings.configuration(), rows.sha256)
-    plan = make_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
+    plan = mixture_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
     return search(scene, supercluster(rows, scene.scaling, most), plan).n_components
 
 

@@ -10,7 +10,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
 from pubpriv.estimators.mixture.bks.constants import CONSTANTS, least_private
 from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import BksPlan, count_sd, make_plan
+from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan, count_sd
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
@@ -27,7 +27,7 @@ UNEQUAL = 30.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class _BksResult:
     """What becomes of a run.
 
     Attributes:
@@ -45,7 +45,9 @@ class Outcome:
     diagnostics: dict[str, Any]
 
 
-def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget) -> Outcome:
+def estimate_bks(
+    rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
+) -> _BksResult:
     """A mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
 
     Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
@@ -76,13 +78,13 @@ def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, p
     if clustering.failure is not None:
         model = run(public_model, rows, standard, settings.most)
         told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, None)
-        return Outcome(model, None, standard, False, told)
+        return _BksResult(model, None, standard, False, told)
     start = run(start_clusters, rows, scaling, clustering.tree.partition)
     last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
     told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, last)
     told["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
-    return Outcome(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
+    return _BksResult(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
 
 
 def one_scale(scaling: Scaling) -> Scaling:
@@ -97,9 +99,9 @@ def _planned(
     """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
     k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
     if settings.method == "bks-ample":
-        return None, make_plan(purse, n, d, k, 0)
+        return None, bks_plan(purse, n, d, k, 0)
     level = run.at("(level 1)")(open_level, rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
-    return level, make_plan(purse, n, d, k, k - len(level.tree.groups))
+    return level, bks_plan(purse, n, d, k, k - len(level.tree.groups))
 
 
 def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:

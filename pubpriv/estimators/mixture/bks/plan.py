@@ -40,7 +40,7 @@ class BksPlan(Plan):
     rounds: tuple[Ask, ...]
 
 
-def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
+def bks_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
     """The plan of a run on n rows of d columns, with `levels` levels of private splits.
 
     The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
