@@ -14,7 +14,7 @@ from pubpriv.estimators.forecasts import Case, Forecast
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
 
-MOST_ROWS = 1e12
+_MOST_ROWS = 1e12
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class _PlannedQuestion:
 
 
 @dataclass(frozen=True)
-class Enough:
+class _Enough:
     """What would do: the fewest rows at this budget, and the smallest budget with these rows; None: nothing would."""
 
     rows: int | None
@@ -49,7 +49,7 @@ class Enough:
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class _RunPlan:
     """What a run would cost and tell.
 
     Attributes:
@@ -72,8 +72,8 @@ class RunPlan:
     steps: tuple[_PlannedQuestion, ...]
     forecast: Forecast
     feasible: bool
-    enough: Enough | None
-    wanted: tuple[float, Enough] | None
+    enough: _Enough | None
+    wanted: tuple[float, _Enough] | None
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class RunPlan:
         }
 
 
-def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> RunPlan:
+def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> _RunPlan:
     """Price and predict a run.
 
     Args:
@@ -119,8 +119,8 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))
-    wanted = None if error is None else (error, enough(_reaches(case, error), n, budget))
-    return RunPlan(
+    wanted = None if error is None else (error, _enough(_reaches(case, error), n, budget))
+    return _RunPlan(
         n=n,
         d=case.d,
         m=case.m,
@@ -129,18 +129,18 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         steps=steps,
         forecast=told,
         feasible=feasible,
-        enough=None if feasible else enough(case.feasible, n, budget),
+        enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,
         notes=case.notes(n, budget),
     )
 
 
-def enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> Enough:
+def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
     purse = purse_of(budget)
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, MOST_ROWS)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
     size = _least(lambda value: _holds(does, n, purse_of(budget.resized(value))), *budget.searched)
-    return Enough(
+    return _Enough(
         None if rows is None else math.ceil(_up(rows, 3)),
         None if size is None else budget.resized(_up(size, 2)).written(),
     )

@@ -56,23 +56,23 @@ from pubpriv.estimators.plans import Ask, Plan, split_purse
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
-QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
+_QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
 """Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
 
-PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
+_PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
 """What each quantile takes of the budget."""
 
-COUNT_SHARE = Fraction(1, 100)
+_COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
 
-SCALE_SHARE, SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
+_SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
 """What the scale of an awkward column takes of the budget; all of them together at most."""
 
-QUIET = 0.9 * LOUD
+_QUIET = 0.9 * LOUD
 """The estimate is to be mistrusted if the noise alone has an eigenvalue of so much in whitened units."""
 
 
-def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, Fraction]:
+def _table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, Fraction]:
     """Shares of the questions of `moments` or `auto`, in order, summing to one.
 
     Args:
@@ -86,11 +86,11 @@ def table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, F
         shares = learner_shares(n, len(layout.regular), rho)
         shares.pop("final")
     learnt = layout.learnt
-    shares["count"] = COUNT_SHARE
+    shares["count"] = _COUNT_SHARE
     for column in learnt:
-        shares[f"scale-{column.index + 1}"] = min(SCALE_SHARE, SCALES_SHARE / len(learnt))
-    names = list(PRICES) if compares(layout, target) else ["upper", "reach"]
-    shares |= {f"quantile-{name}": PRICES[name] for name in names}
+        shares[f"scale-{column.index + 1}"] = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
+    names = list(_PRICES) if compares(layout, target) else ["upper", "reach"]
+    shares |= {f"quantile-{name}": _PRICES[name] for name in names}
     return shares | {"final": 1 - sum(shares.values(), Fraction(0))}
 
 
@@ -107,7 +107,7 @@ class TablePlan(LearnerPlan):
     Attributes:
         count: of whole rows.
         scales: of the awkward columns, in their order; None where the user gave it.
-        quantiles: by name, see `QUANTILES`.
+        quantiles: by name, see `_QUANTILES`.
     """
 
     count: Ask
@@ -117,12 +117,12 @@ class TablePlan(LearnerPlan):
     @property
     def reach(self) -> Ask:
         """The quantile of which as many records as noise allows are asked for."""
-        return next(ask for name, ask in self.quantiles if QUANTILES[name] is None)
+        return next(ask for name, ask in self.quantiles if _QUANTILES[name] is None)
 
 
 def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """The plan of `moments` or `auto`."""
-    d, names = layout.dimension, {name: f"quantile-{name}" for name in QUANTILES}
+    d, names = layout.dimension, {name: f"quantile-{name}" for name in _QUANTILES}
     last, rounds = Frame((0.0,) * d), Frame((0.0,) * d, ((0.0,) * d,) * max(1, len(layout.regular)))
     scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.awkward]
     blanks = round_blanks(rounds) | {"count": count_question, "final": blank_joint(last, final_theta(d))}
@@ -131,7 +131,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
             blanks[name] = partial(scale_question, layout, column, Whole(1.0, 0.0))
     for name in names.values():
         blanks[name] = partial(quantile_question, last, 0.5, Whole(1.0, 0.0), 1.0)
-    shares = table_shares(n, layout, purse.rho, target)
+    shares = _table_shares(n, layout, purse.rho, target)
     asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
     return TablePlan(
         asks=tuple(asks.values()),
@@ -153,7 +153,7 @@ def estimate_table(
         check_feasible(n, d, purse, curator.budget)
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(plan.questions)
-    preconditioner, position = whitened(run, rows, layout, plan)
+    preconditioner, position = _whitened(run, rows, layout, plan)
     whole, final = run(count_rows, plan.count), plan.final
     records = whole.records
     scales = tuple(
@@ -165,7 +165,7 @@ def estimate_table(
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for name, ask in plan.quantiles:
-        share = QUANTILES[name] or reach_share(plan, whole)
+        share = _QUANTILES[name] or _reach_share(plan, whole)
         found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
     if compares(layout, target) and preconditioner is not None:
@@ -190,7 +190,7 @@ def estimate_table(
     return "moments", outcome
 
 
-def reach_share(plan: TablePlan, whole: Whole) -> float:
+def _reach_share(plan: TablePlan, whole: Whole) -> float:
     """The share of the records within the reach: so many that noise does not carry it beyond them.
 
     As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
@@ -199,7 +199,7 @@ def reach_share(plan: TablePlan, whole: Whole) -> float:
     return min(high_rank(Bisection.noise_for(steps, ask.price), whole) for ask, steps in searches) / whole.records
 
 
-def whitened(
+def _whitened(
     run: Execution, rows: PublicTable, layout: Layout, plan: LearnerPlan
 ) -> tuple[Preconditioner | None, Position | None]:
     """The public whitening of the regular columns, and where the rounds lead from it; nothing if there are none."""
@@ -220,7 +220,7 @@ def _undebiased(
     warnings = layout.notes() + missing(table.records, curator.n_rows) + scarce(enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
-    if table.edge > QUIET:
+    if table.edge > _QUIET:
         warnings.append(
             "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
             "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
@@ -237,4 +237,4 @@ def _undebiased(
     colour = np.linalg.inv(table.frame.dense()[1])
     noise = (colour, table.mean_sd), (colour, table.moment_sd)
     errors = plain_errors(table.fitted, round(table.records), *noise)
-    return GaussianResult(table.fitted, enough and table.edge <= QUIET, errors, facts, warnings)
+    return GaussianResult(table.fitted, enough and table.edge <= _QUIET, errors, facts, warnings)

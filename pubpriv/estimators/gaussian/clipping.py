@@ -18,7 +18,7 @@ from pubpriv.estimators.gaussian.minimum import bounded_minimum
 
 
 @dataclass(frozen=True)
-class MeanConstants:
+class _MeanConstants:
     """Of the mean of psi_r(w), w ~ N(delta, I_d), at small delta.
 
     Attributes:
@@ -31,7 +31,7 @@ class MeanConstants:
 
 
 @dataclass(frozen=True)
-class MomentConstants:
+class _MomentConstants:
     """Of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
 
     Attributes:
@@ -50,10 +50,10 @@ class MomentConstants:
 
 
 @cache
-def mean_constants(d: int, radius: float) -> MeanConstants:
+def mean_constants(d: int, radius: float) -> _MeanConstants:
     """kappa and v for clip radius `radius` in R^d."""
     slope, variance = mean_curves(d, np.array([radius]))
-    return MeanConstants(float(slope[0]), float(variance[0]))
+    return _MeanConstants(float(slope[0]), float(variance[0]))
 
 
 def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,12 +114,12 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
 
 
 @cache
-def moment_constants(d: int, radius: float) -> MomentConstants:
+def moment_constants(d: int, radius: float) -> _MomentConstants:
     """c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
     r2 = radius * radius
     level = _inside(d + 2, r2) + r2 / d * _outside(d, r2)
     square = d * (d + 2) * _inside(d + 4, r2) + r2 * r2 * _outside(d, r2)  # E min(|w|^2, r^2)^2
-    return MomentConstants(
+    return _MomentConstants(
         level=level,
         shape=_inside(d + 4, r2) + r2 * _outside(d + 2, r2) / (d + 2),
         trace=_inside(d + 2, r2),

@@ -9,7 +9,7 @@ from pubpriv.estimators.gaussian.clipping import length_quantile
 from pubpriv.estimators.gaussian.moments import Quantile
 from pubpriv.estimators.steps import step
 
-NOISES = 2.5
+_NOISES = 2.5
 """Sds that a rank may be off. Two quantiles must both be off to be taken for another law, and the width of a cell comes
 on top, so that this happens to a Gaussian far less than once in a hundred runs."""
 
@@ -39,7 +39,7 @@ def decide(quantiles: tuple[Quantile, ...], frame: Frame, n: float) -> Verdict:
     d = frame.dimension
     lower, upper = [], []
     for told in quantiles:
-        off = NOISES * math.hypot(told.sd, math.sqrt(n * told.share * (1 - told.share))) / n
+        off = _NOISES * math.hypot(told.sd, math.sqrt(n * told.share * (1 - told.share))) / n
         least, most = max(told.share - off, 1 / n), min(told.share + off, 1 - 1 / n)
         lower.append(math.log(told.value) - told.cell - math.log(length_quantile(d, most)))
         upper.append(math.log(told.value) - math.log(length_quantile(d, least)))

@@ -32,16 +32,16 @@ from pubpriv.estimators.gaussian.ranks import Whole, high_rank
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
-MOSTLY = 0.75
+_MOSTLY = 0.75
 """A column is awkward if this share of the public rows has one and the same value in it."""
 
-CLEARLY = 100.0
+_CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
-WIDE, SCALE_STEPS = 1e6, 7
+_WIDE, SCALE_STEPS = 1e6, 7
 """A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
 
-SMALL = 1e-3
+_SMALL = 1e-3
 """A scale below this part of a spread that the public rows show is noise's doing."""
 
 
@@ -130,12 +130,12 @@ class Scale:
     seen: bool
 
 
-Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
+_Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
 """By column: a mapping, or pairs, which may cross the boundary of a task."""
 
 
 @step(title="look for awkward columns")
-def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
+def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
     """Tell awkward columns from others by the public rows alone.
 
     Args:
@@ -168,7 +168,7 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
     return layout
 
 
-def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, float]:
+def checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
     """The user's scales as numbers.
 
     Raises:
@@ -192,7 +192,7 @@ def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> B
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
     noise = Bisection.noise_for(SCALE_STEPS, ask.price)
     rank = high_rank(noise, whole)
-    return Bisection(frame, column.unit / WIDE, column.unit * WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
+    return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
 
 
 @step(title="scale of an awkward column", private=True)
@@ -213,8 +213,8 @@ def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole,
     """
     answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
     quantile = float(answer.values["quantile"][0])
-    least = column.unit * SMALL if column.spread else 2 * column.unit / WIDE
-    seen = least < quantile < column.unit * WIDE / 2
+    least = column.unit * _SMALL if column.spread else 2 * column.unit / _WIDE
+    seen = least < quantile < column.unit * _WIDE / 2
     size = quantile if seen else column.unit
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
@@ -243,7 +243,7 @@ def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[
     constant = deviation <= TRUSTED * RESOLUTION * float(np.abs(cells).max())
     if constant:
         reason, unit = "has the same value in every public row", max(abs(common), 1.0)
-    elif share >= MOSTLY:
+    elif share >= _MOSTLY:
         reason, unit = f"has the value {common:g} in {share:.0%} of the public rows", deviation
     elif scale is not None:
         reason, unit, common = "has a scale from the user", scale, float(cells.mean())
@@ -265,7 +265,7 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
         for _ in range(2):  # twice is enough for orthogonality to the last digit
             rest = rest - basis @ (basis.T @ rest)
         rounding = TRUSTED * RESOLUTION * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
-        if np.linalg.norm(rest) > CLEARLY * max(DEGENERATE, rounding):
+        if np.linalg.norm(rest) > _CLEARLY * max(DEGENERATE, rounding):
             kept.append(index)
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
             continue

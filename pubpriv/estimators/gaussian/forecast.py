@@ -38,7 +38,7 @@ class GaussianCase:
         """From public rows, which are checked as the driver checks them."""
         if target == "gaussian":
             precondition(public)
-            return cls(plain_layout(len(public.columns), public.columns), len(public.rows), target)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
         return cls(examine(public, scale), len(public.rows), target)
 
     @classmethod
@@ -49,7 +49,7 @@ class GaussianCase:
                 f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
                 "or ask for fewer columns"
             )
-        return cls(plain_layout(d), m, target)
+        return cls(_plain_layout(d), m, target)
 
     @property
     def d(self) -> int:
@@ -112,7 +112,7 @@ class GaussianCase:
         return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
 
 
-def plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
+def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
     """d columns, none of them awkward as far as is known."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())

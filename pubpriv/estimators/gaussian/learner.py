@@ -35,14 +35,14 @@ from pubpriv.estimators.steps import step
 LEAST_VARIANCE = 0.02
 """Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
 
-FAR = 0.5
+_FAR = 0.5
 """The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
 
-UNEXPECTED, HARMLESS = 4.0, 0.1
+_UNEXPECTED, _HARMLESS = 4.0, 0.1
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
 
-MISSED = 4.0
+_MISSED = 4.0
 """Rows count as incomplete if the released count is short of n by so many of its noise sds."""
 
 
@@ -98,7 +98,7 @@ class Measured:
         """The records were in standard coordinates when they were measured, as far as the release can tell."""
         root = math.sqrt(len(self.mean))
         expected = math.hypot(self.expected, self.accuracy)
-        return self.deviation <= min(FAR * root, max(UNEXPECTED * expected, HARMLESS * root))
+        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root))
 
 
 @public_value
@@ -247,7 +247,7 @@ def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fract
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
-    whole = curator.n_rows if count > curator.n_rows - MISSED * sd else max(count, MISSED * sd)
+    whole = curator.n_rows if count > curator.n_rows - _MISSED * sd else max(count, _MISSED * sd)
     return _ClippedMoments(
         answer.question.frames[0],
         whole,

@@ -6,23 +6,23 @@ One search is all that a fit asks of `scipy.optimize`, which takes longer to loa
 import math
 from collections.abc import Callable
 
-GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-ROOT = math.sqrt(2.2e-16)
-TOLERANCE = 1e-5
-MOST = 500
+_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+_ROOT = math.sqrt(2.2e-16)
+_TOLERANCE = 1e-5
+_MOST = 500
 """Evaluations."""
 
-Point = tuple[float, float]
+_Point = tuple[float, float]
 """x and the function's value there."""
 
 
 def bounded_minimum(function: Callable[[float], float], low: float, high: float) -> float:
     """Where `function` is least between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5)."""
-    x = low + GOLDEN * (high - low)
+    x = low + _GOLDEN * (high - low)
     best = second = third = (x, function(x))
     step = before = 0.0
-    for _ in range(MOST - 1):
-        middle, near = 0.5 * (low + high), ROOT * abs(best[0]) + TOLERANCE / 3.0
+    for _ in range(_MOST - 1):
+        middle, near = 0.5 * (low + high), _ROOT * abs(best[0]) + _TOLERANCE / 3.0
         if abs(best[0] - middle) <= 2.0 * near - 0.5 * (high - low):
             break
         parabolic = _parabolic(best, second, third, before, (low, high), near) if abs(before) > near else None
@@ -30,7 +30,7 @@ def bounded_minimum(function: Callable[[float], float], low: float, high: float)
             before, step = step, parabolic
         else:
             before = (low if best[0] >= middle else high) - best[0]
-            step = GOLDEN * before
+            step = _GOLDEN * before
         x = best[0] + (max(step, near) if step >= 0.0 else min(step, -near))
         new = x, function(x)
         if new[1] <= best[1]:
@@ -46,7 +46,7 @@ def bounded_minimum(function: Callable[[float], float], low: float, high: float)
 
 
 def _parabolic(
-    best: Point, second: Point, third: Point, before: float, ends: tuple[float, float], near: float
+    best: _Point, second: _Point, third: _Point, before: float, ends: tuple[float, float], near: float
 ) -> float | None:
     """The step to the vertex of the parabola through three points; None where it is too long or leaves the interval."""
     low, high = ends

@@ -22,16 +22,16 @@ from pubpriv.estimators.gaussian.ranks import Whole, high_rank
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
-LOW, STEPS = 1 / 30, 8
+_LOW, STEPS = 1 / 30, 8
 """A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
 
 LOUD = 0.5
 """The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
 
-ROOM = 1.4
+_ROOM = 1.4
 """The clip radius is at most this many times the reach."""
 
-FAINT, STANDING_OUT = 1e-6, 4.0
+_FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
 
@@ -82,7 +82,7 @@ class Table:
 
 def quantile_question(frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask) -> Bisection:
     """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
-    low = LOW * math.sqrt(frame.dimension)
+    low = _LOW * math.sqrt(frame.dimension)
     noise = Bisection.noise_for(STEPS, ask.price)
     rank = high_rank(noise, whole) if share is None else share * whole.records
     return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
@@ -114,14 +114,14 @@ def spread_quantile(
     )
 
 
-def moment_noise(frame: Frame, n: float, ask: Ask) -> float:
+def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
     """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
     return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
 
 
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
     """The radius at which noise alone has an eigenvalue of `LOUD`: public."""
-    return math.sqrt(LOUD / (moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
+    return math.sqrt(LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
 
 
 def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
@@ -133,8 +133,8 @@ def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: A
     """
     d, r, beyond = frame.dimension, reach.value, max(1 - reach.share, 1 / n)
     h = max(r - upper.value, 0.01 * r) / max(math.log((1 - upper.share) / beyond), 0.1)
-    c = r * np.linspace(1, ROOM, 201)
-    noise = moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
+    c = r * np.linspace(1, _ROOM, 201)
+    noise = _moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
     lost = 2 * beyond * h * (c + h) * np.exp((r - c) / h)
     return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
@@ -164,9 +164,9 @@ def measure_table(
     spread, edge = told.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
     covariance = floored(spread, min(LEAST_VARIANCE, edge))
     for index in guessed:
-        if spread[index, index] < STANDING_OUT * sd:
+        if spread[index, index] < _STANDING_OUT * sd:
             covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
-            covariance[index, index] = FAINT**2
+            covariance[index, index] = _FAINT**2
     return Table(
         frame=told.frame,
         fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),

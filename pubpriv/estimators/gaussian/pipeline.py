@@ -47,7 +47,7 @@ from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
 
-STANDING_OUT = 4.0
+_STANDING_OUT = 4.0
 """Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
 
@@ -121,7 +121,7 @@ def estimate_gaussian(
     return _estimate(outcome, curator, rows, method, target)
 
 
-def check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
+def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
     """Refuse what is not on the list, with the list."""
     if given not in accepted:
         raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
@@ -133,8 +133,8 @@ def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -
     Raises:
         InvalidInput: unknown names, or a combination that does not exist.
     """
-    check_choice("target", target, TARGETS)
-    check_choice("method", method, METHODS)
+    _check_choice("target", target, TARGETS)
+    _check_choice("method", method, METHODS)
     if method == "algorithm-2" and target == "moments":
         raise InvalidInput("algorithm-2 estimates a Gaussian: use the target gaussian, or the method learner")
     if method == "algorithm-2" or target == "gaussian":
@@ -152,12 +152,12 @@ def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force
         check_feasible(n, d, purse, curator.budget)
     plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
-    measured = learn(run, preconditioner, plan)
+    measured = _learn(run, preconditioner, plan)
     fitted = run(pool, preconditioner, measured)
     return debiased(curator, preconditioner, measured, plan, purse, fitted)
 
 
-def learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
+def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
     """All rounds of `plan` and the final release."""
     begun = start(preconditioner, run.curator.n_rows)
     position = walk(run, begun, typical_radius(preconditioner), plan)
@@ -186,7 +186,7 @@ def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> GaussianResult
     covariance = spread @ inner @ spread.T
     fitted = Fitted.of(mean, covariance)
     edge = last.sd * math.sqrt(2 * d)
-    converged = last.least > STANDING_OUT * edge
+    converged = last.least > _STANDING_OUT * edge
     facts = {
         "K": bounds.spread,
         "R": bounds.distance,

@@ -25,7 +25,7 @@ TRUSTED = 64.0
 DEGENERATE = 1e-12
 """Least singular value of standardised public rows, relative to the largest."""
 
-SAME = 0.95
+_SAME = 0.95
 """A column is nearly constant if this share of the public rows has one and the same value in it."""
 
 
@@ -122,10 +122,10 @@ def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
             f"{_list(public, constant)} has the same value in every public row, so its scale is not known: "
             "leave it out, or give public rows in which it varies"
         )
-    nearly = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T]) >= SAME * len(rows)
+    nearly = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T]) >= _SAME * len(rows)
     if nearly.any():
         raise InvalidInput(
-            f"{_list(public, nearly)} has one and the same value in at least {SAME:.0%} of the public rows, so its "
+            f"{_list(public, nearly)} has one and the same value in at least {_SAME:.0%} of the public rows, so its "
             "scale cannot be told from them: leave it out, or give public rows in which it varies"
         )
     return center, scale

@@ -10,11 +10,11 @@ from pubpriv.data.regions import Everything
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
-MARGIN, LEAST_MARGIN = 3.5, 20.0
+_MARGIN, _LEAST_MARGIN = 3.5, 20.0
 """A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
 it beyond the records."""
 
-DOUBT = 2.0
+_DOUBT = 2.0
 """Sds of the count of whole rows within which no row is taken to be missing, and which the margin allows for."""
 
 
@@ -45,10 +45,10 @@ def count_rows(curator: Curator, ask: Ask) -> Whole:
     """
     answer = curator.release(count_question(ask), ask.label)
     count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
-    return Whole(float(curator.n_rows) if count > curator.n_rows - DOUBT * sd else max(count, 2.0), sd)
+    return Whole(float(curator.n_rows) if count > curator.n_rows - _DOUBT * sd else max(count, 2.0), sd)
 
 
 def high_rank(noise_scale: int, whole: Whole) -> float:
     """A rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, and n / 2 at least."""
-    margin = max(MARGIN * noise_scale / COUNT_FACTOR, LEAST_MARGIN) + DOUBT * whole.sd
+    margin = max(_MARGIN * noise_scale / COUNT_FACTOR, _LEAST_MARGIN) + _DOUBT * whole.sd
     return max(whole.records - margin, whole.records / 2)

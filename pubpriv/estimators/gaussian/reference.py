@@ -37,7 +37,7 @@ from pubpriv.estimators.steps import step
 from pubpriv.privacy.budgets import Purse
 
 COVARIANCE_ROUNDS, MEAN_ROUNDS = 8, 4
-LAST = Fraction(3, 4)
+_LAST = Fraction(3, 4)
 """Share of the last round of each part; the others share the rest. Each part has half of the budget."""
 
 
@@ -119,7 +119,7 @@ def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     Privacy: one `LiftedGram` of the second moment alone, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, frame.dimension
-    radius = tail_radius(d, 0.1)
+    radius = _tail_radius(d, 0.1)
     answer = curator.release(LiftedGram.second_moment(Everything(), (frame,), (radius,), ask.price), ask.label)
     asked = answer.question.frames[0]
     values, vectors = np.linalg.eigh(answer.values["moment"][0] / n)
@@ -138,7 +138,7 @@ def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, ball.frame.dimension
-    tail = tail_radius(d, 0.01)
+    tail = _tail_radius(d, 0.01)
     radius = min(math.sqrt(ball.radius**2 + 6 * ball.radius + tail**2), ball.radius + tail)
     answer = curator.release(ClippedSums.priced(Everything(), (ball.frame,), (radius,), ask.price), ask.label)
     center, matrix = answer.question.frames[0].dense()
@@ -169,13 +169,13 @@ def reference_plan(purse: Purse, d: int) -> ReferencePlan:
     shares: dict[str, tuple[Fraction, Blank]] = {}
     for part, rounds, blank in (("covariance", COVARIANCE_ROUNDS, moments), ("mean", MEAN_ROUNDS, total)):
         for number in range(1, rounds):
-            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2, blank
-        shares[f"{part}-{rounds}"] = LAST / 2, blank
+            shares[f"{part}-{number}"] = (1 - _LAST) / (rounds - 1) / 2, blank
+        shares[f"{part}-{rounds}"] = _LAST / 2, blank
     asks = tuple(split_purse(purse, "gaussian", shares).values())
     return ReferencePlan(asks, asks[:COVARIANCE_ROUNDS], asks[COVARIANCE_ROUNDS:])
 
 
-def tail_radius(d: int, beta: float) -> float:
+def _tail_radius(d: int, beta: float) -> float:
     """|z| of a standard Gaussian in R^d is above this with probability at most beta (Claim 2.1)."""
     log = math.log(1 / beta)
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)

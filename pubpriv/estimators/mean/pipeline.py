@@ -25,10 +25,10 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MeanEstimate
 
-WORTH = 0.9
+_WORTH = 0.9
 """A run must be predicted to bring the error below this many times that of the public mean alone."""
 
-SURPRISE = 1e-6
+_SURPRISE = 1e-6
 """Public rows whose spread is less likely than this under the known covariance are warned about."""
 
 
@@ -120,7 +120,7 @@ def checked_mean(
     if method != "coinpress" and (rounds != 2 or ball is not None):
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
     rows = PublicTable.open(public, list(columns))
-    return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
+    return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(_public_mean(rows), rounds, ball)
 
 
 def check_two_step(method: str) -> None:
@@ -150,7 +150,7 @@ def _with_unknown_covariance(
 
 def feasible(error: float, m: int) -> bool:
     """A predicted error well below that of the m public rows alone."""
-    return error <= WORTH / math.sqrt(m)
+    return error <= _WORTH / math.sqrt(m)
 
 
 def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
@@ -162,7 +162,7 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
     error, public = predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
     if feasible(error, m):
         return
-    rows, rho = rows_for(WORTH * public, d, m, purse.rho), rho_for(WORTH * public, n, d, m)
+    rows, rho = rows_for(_WORTH * public, d, m, purse.rho), rho_for(_WORTH * public, n, d, m)
     ways = [f"{rows} private rows"] if rows else []
     ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
     raise InvalidInput(
@@ -172,7 +172,7 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
     )
 
 
-def public_mean(rows: PublicTable) -> tuple[float, ...]:
+def _public_mean(rows: PublicTable) -> tuple[float, ...]:
     """Mean of the public rows, (d,).
 
     Raises:
@@ -186,7 +186,7 @@ def public_mean(rows: PublicTable) -> tuple[float, ...]:
     return tuple(mean.tolist())
 
 
-def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
+def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
@@ -218,7 +218,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=True))
+METHODS = dict(zip(MEAN_METHODS, (_two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
@@ -232,7 +232,7 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     if m > 1:
         centred = known.whiten((rows.rows - rows.rows.mean(axis=0)).T)
         spread, freedom = float(np.sum(centred * centred)), (m - 1) * d
-        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < SURPRISE:
+        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < _SURPRISE:
             notes.append(
                 f"the public rows have {spread / freedom:.3g} times the variance that the covariance says: "
                 "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"

@@ -24,7 +24,7 @@ from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
-SHARES = np.geomspace(0.002, 0.5, 36)
+_SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
 
 
@@ -153,7 +153,7 @@ class _Design:
 @cache
 def _best_share(n: int, d: int, m: int, rho: float) -> float:
     """Share of step 1 that minimises the predicted error."""
-    shares = [float(share) for share in SHARES]
+    shares = [float(share) for share in _SHARES]
     return min(shares, key=lambda share: _design(n, d, m, share * rho, (1 - share) * rho, search=True).error)
 
 

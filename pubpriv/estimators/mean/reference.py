@@ -28,7 +28,7 @@ from pubpriv.privacy.budgets import Purse
 TAIL = 0.01
 """Failure probability of each bound, as in the authors' code."""
 
-LAST = Fraction(3, 4)
+_LAST = Fraction(3, 4)
 """Share of CoinPress's last round; the others divide the rest evenly."""
 
 
@@ -97,7 +97,7 @@ def tail_bound(d: int, beta: float) -> float:
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
-def public_radius(d: int, m: int) -> float:
+def _public_radius(d: int, m: int) -> float:
     """Radius of the ball around the mean of m public rows that holds mu but for probability `TAIL`."""
     return tail_bound(d, TAIL) / math.sqrt(m)
 
@@ -118,9 +118,9 @@ def clip_and_noise(
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """CoinPress: a ball that holds mu, made smaller `rounds` times."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
+    radius = _public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
-    plan = _planned(purse, coinpress_shares(options.rounds), d)
+    plan = _planned(purse, _coinpress_shares(options.rounds), d)
     run.curator.rehearse(plan.questions)
     gamma, radii = tail_bound(d, TAIL), []
     answers: list[ClippedMean] = []
@@ -139,7 +139,7 @@ def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
     return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 
-def coinpress_shares(rounds: int) -> dict[str, Fraction]:
+def _coinpress_shares(rounds: int) -> dict[str, Fraction]:
     """Shares of the rounds, as in Appendix D at two: 1/4 and 3/4."""
-    early = {f"round-{number}": (1 - LAST) / (rounds - 1) for number in range(1, rounds)}
-    return early | {f"round-{rounds}": LAST if rounds > 1 else Fraction(1)}
+    early = {f"round-{number}": (1 - _LAST) / (rounds - 1) for number in range(1, rounds)}
+    return early | {f"round-{rounds}": _LAST if rounds > 1 else Fraction(1)}

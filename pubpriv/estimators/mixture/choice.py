@@ -13,10 +13,10 @@ from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-QUIET = 0.05
+_QUIET = 0.05
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""
 
-NARROWEST = 16.0
+_NARROWEST = 16.0
 """... but at least this many nats, and at least one per column: a model that is tens of nats worse at one row in thirty
 must not look better for what it wins at the others."""
 
@@ -40,7 +40,7 @@ class Preference:
 
 def score_bound(n: int, d: int, ask: Ask) -> float:
     """Where a record's log-likelihood difference is clipped, in nats, for n rows of d columns."""
-    return max(NARROWEST, d, QUIET * n * math.sqrt(ask.price) / 2)
+    return max(_NARROWEST, d, _QUIET * n * math.sqrt(ask.price) / 2)
 
 
 @step(title="model choice", private=True)

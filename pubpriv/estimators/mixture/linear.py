@@ -7,15 +7,15 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-def one_thread(step: Callable[P, R]) -> Callable[P, R]:
+def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
     """Run a step's BLAS and OpenMP on one thread: on small problems threads only wait for each other."""
 
     @wraps(step)
-    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+    def alone(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         with _pools().limit(limits=1):
             return step(*args, **kwargs)
 

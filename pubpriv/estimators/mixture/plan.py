@@ -19,16 +19,16 @@ from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
 from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
-GUARD = Fraction(4, 100)
-PCA = Fraction(8, 100)
-SEARCH = Fraction(6, 100)
+_GUARD = Fraction(4, 100)
+_PCA = Fraction(8, 100)
+_SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
 
-COARSE = Fraction(7, 100)
+_COARSE = Fraction(7, 100)
 FIRST_ROUND = Fraction(1, 5)
-EXPLORE = Fraction(1, 2)
-PICK = Fraction(15, 1000)
-STARTS = 3
+_EXPLORE = Fraction(1, 2)
+_PICK = Fraction(15, 1000)
+_STARTS = 3
 TWO_ROUNDS_BELOW = 1.0
 """A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
 component's variance; above, one round gets all."""
@@ -90,7 +90,7 @@ class MixturePlan(Plan):
         return self.most or self.n_components
 
 
-Shares = dict[str, tuple[Fraction, Blank]]
+_Shares = dict[str, tuple[Fraction, Blank]]
 """By name, in the order of the run."""
 
 
@@ -116,13 +116,13 @@ def mixture_plan(
         most: most components that are looked for; 0: k is known.
         groups: of public rows, each with a subspace of its own.
     """
-    blanks = Blanks(d, k, covariance_type)
+    blanks = _Blanks(d, k, covariance_type)
     if regime == OVERLAPPING:
         shares = _overlapping(purse.rho, n / k, blanks)
     else:
         shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
     asks = split_purse(purse, "mixture", shares)
-    starts = range(1, STARTS + 1) if regime == OVERLAPPING else range(0)
+    starts = range(1, _STARTS + 1) if regime == OVERLAPPING else range(0)
     return MixturePlan(
         asks=tuple(asks.values()),
         regime=regime,
@@ -144,13 +144,13 @@ def mixture_plan(
     )
 
 
-def searched(k: int) -> str:
+def _searched(k: int) -> str:
     """The label of the question whether there are k components."""
     return f"mixture/components-{k}"
 
 
 @dataclass(frozen=True)
-class Blanks:
+class _Blanks:
     """What makes the questions of k components of d columns, about nothing.
 
     Attributes:
@@ -191,17 +191,17 @@ class Blanks:
         return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
 
 
-def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, ample: bool, groups: int) -> Shares:
+def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, ample: bool, groups: int) -> _Shares:
     d = blanks.d
-    shares: Shares = {"guard": (GUARD, blanks.score)}
-    rest = 1 - GUARD
+    shares: _Shares = {"guard": (_GUARD, blanks.score)}
+    rest = 1 - _GUARD
     if d > ell and not ample:
-        shares["pca"] = PCA * rest, blanks.pca(groups)
+        shares["pca"] = _PCA * rest, blanks.pca(groups)
     for k in range(most, 1, -1):
-        shares[f"components-{k}"] = SEARCH / (most - 1) * rest, blanks.search(k)
+        shares[f"components-{k}"] = _SEARCH / (most - 1) * rest, blanks.search(k)
     if not ample:
-        shares["coarse/subspace"] = COARSE / 2 * rest, blanks.locate(min(ell, d))
-    shares["coarse/space"] = COARSE / 2 * rest, blanks.locate(d)
+        shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
+    shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
     left = 1 - _taken(shares)
     noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, blanks.covariance_type)
     if noise < TWO_ROUNDS_BELOW:
@@ -210,21 +210,21 @@ def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, am
     return shares | {"round-1": (left, blanks.round)}
 
 
-def _overlapping(rho: float, count: float, blanks: Blanks) -> Shares:
-    shares: Shares = {"guard": (GUARD, blanks.score)}
-    rest = 1 - GUARD
+def _overlapping(rho: float, count: float, blanks: _Blanks) -> _Shares:
+    shares: _Shares = {"guard": (_GUARD, blanks.score)}
+    rest = 1 - _GUARD
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = spectral_noise(float(EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
-    for start in range(1, STARTS + 1):
+    for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
-            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS), blanks.round
-    for start in range(2, STARTS + 1):
-        shares[f"pick-{start}"] = PICK * rest, blanks.score
+            shares[f"start-{start}/round-{number}"] = _EXPLORE * rest / (rounds * _STARTS), blanks.round
+    for start in range(2, _STARTS + 1):
+        shares[f"pick-{start}"] = _PICK * rest, blanks.score
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
 
 
-def _taken(shares: Shares) -> Fraction:
+def _taken(shares: _Shares) -> Fraction:
     return sum((share for share, _ in shares.values()), Fraction(0))
 
 

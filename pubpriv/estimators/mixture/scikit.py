@@ -32,7 +32,7 @@ def _signature() -> inspect.Signature:
     return inspect.Signature([*told, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
 
 
-SIGNATURE = _signature()
+_SIGNATURE = _signature()
 
 
 class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -69,7 +69,7 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
     """
 
     def __init__(self, n_components: int | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
-        given = SIGNATURE.bind(self, n_components, budget=budget, **settings)
+        given = _SIGNATURE.bind(self, n_components, budget=budget, **settings)
         given.apply_defaults()
         for name, value in given.arguments.items():
             if name != "self":
@@ -145,4 +145,4 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return rows
 
 
-PrivateGaussianMixture.__init__.__signature__ = SIGNATURE  # type: ignore[attr-defined]
+PrivateGaussianMixture.__init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]

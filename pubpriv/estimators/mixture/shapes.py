@@ -29,11 +29,11 @@ from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-EXPLAINED = 2.0
+_EXPLAINED = 2.0
 """Numbers whose scatter is below this many times what noise and sampling explain are dropped: kept, they would add more
 error than they take away."""
 
-SPREAD = 0.02, 4.0
+_SPREAD = 0.02, 4.0
 """A spherical variance changes by no more than these factors in a round."""
 
 
@@ -107,7 +107,7 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
     noisy = answer.values["sum"].reshape(k, d) / counts[:, None]
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
-    factors = np.clip((answer.values["square"] / counts - moved) / d, *SPREAD)
+    factors = np.clip((answer.values["square"] / counts - moved) / d, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     estimate = Mixture.of(
@@ -136,7 +136,7 @@ def choose_shape(last: Round, scaling: Scaling) -> Shape:
     noise = (by[:, :, None] * by[:, None, :] + frames**2) / 2 * (last.moment_sd / counts[:, None, None]) ** 2
     seen = float((covariances**2 / sides)[:, off].mean())
     expected = float(((sampling + noise) / sides)[:, off].mean())
-    if seen > EXPLAINED * expected:
+    if seen > _EXPLAINED * expected:
         told = f"correlations are {math.sqrt(seen):.2g} (root mean square), noise and sampling explain"
         return Shape("full", f"{told} {math.sqrt(expected):.2g}")
     told = f"correlations ({math.sqrt(seen):.2g}, root mean square) are no more than noise and sampling explain"
@@ -144,7 +144,7 @@ def choose_shape(last: Round, scaling: Scaling) -> Shape:
     relative = own * scale**2 / (own * scale**2).mean(axis=1)[:, None]
     scatter = float(((relative - 1) ** 2).mean())
     expected = float((((sampling + noise)[:, ~off]) / own**2).mean())
-    if scatter > EXPLAINED * expected:
+    if scatter > _EXPLAINED * expected:
         return Shape("diag", f"{told}; variances of columns differ by more")
     return Shape("spherical", f"{told}, and so are differences of variances")
 

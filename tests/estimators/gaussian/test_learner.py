@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.gaussian import pipeline
 from pubpriv.estimators.gaussian.errors import predicted_errors
 from pubpriv.estimators.gaussian.learner import Measured, pool, typical_radius
-from pubpriv.estimators.gaussian.plan import final_theta, joint_question, learner_plan, needed
+from pubpriv.estimators.gaussian.plan import _needed, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import plain as plain_runner
@@ -323,5 +323,5 @@ def test_a_real_run_replays_for_nothing_and_is_bound_to_its_settings(tmp_path):
 
 def test_needed_grows_with_the_columns():
     """The line is that of the study: 150 up to d = 6, 10 d^1.5 beyond."""
-    assert needed(2) == 150
-    assert needed(20) == pytest.approx(894.43, abs=0.01)
+    assert _needed(2) == 150
+    assert _needed(20) == pytest.approx(894.43, abs=0.01)

@@ -12,7 +12,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.auto import table_plan
 from pubpriv.estimators.gaussian.degenerate_columns import examine
-from pubpriv.estimators.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
+from pubpriv.estimators.gaussian.moments import (
+    _ROOM,
+    Quantile,
+    clip_radius,
+    loud_radius,
+    measure_table,
+    spread_quantile,
+)
 from pubpriv.estimators.gaussian.ranks import Whole
 from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
@@ -87,7 +94,7 @@ def test_long_tails_get_room_and_a_gaussian_does_not():
     short = clip_radius(frame, n, upper, Quantile(0.992, 4.0, 10.0, 0.03), ASK)
     long = clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), ASK)
     assert short < 1.1 * 4.0
-    assert 1.2 * 9.0 < long <= ROOM * 9.0 + 1e-9
+    assert 1.2 * 9.0 < long <= _ROOM * 9.0 + 1e-9
     noisy = Ask("gaussian/final", 1, 10_000)
     assert clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), noisy) == 9.0
     assert loud_radius(frame, n, noisy) < 9.0

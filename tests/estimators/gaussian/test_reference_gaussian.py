@@ -10,7 +10,14 @@ from benchmarks.learner import Setting, world
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
-from pubpriv.estimators.gaussian.reference import Ball, bound, covariance_round, mean_round, reference_plan, tail_radius
+from pubpriv.estimators.gaussian.reference import (
+    Ball,
+    _tail_radius,
+    bound,
+    covariance_round,
+    mean_round,
+    reference_plan,
+)
 from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 
@@ -102,7 +109,7 @@ def test_mean_rounds_shrink_the_ball():
     for number in range(4):
         ball = mean_round(curator, ball, Ask(f"gaussian/mean-{number}", 1, 10))
         assert np.linalg.norm(np.array(ball.frame.center) - 700.0) <= ball.radius
-    assert ball.radius < 1.5 * tail_radius(3, 0.01) / math.sqrt(5000)
+    assert ball.radius < 1.5 * _tail_radius(3, 0.01) / math.sqrt(5000)
 
 
 @pytest.mark.parametrize("kind", ["zcdp", "approx"])

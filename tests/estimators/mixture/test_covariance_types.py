@@ -7,13 +7,13 @@ from helpers.runners import instead
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.plan import mixture_plan, spectral_noise
-from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
-CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 TYPES = ("full", "diag", "spherical")
 VARIANCES = {"diag": np.array([1.0, 0.4, 5.0, 1.0, 3.0]), "spherical": np.full(5, 2.0)}
 MEANS = 12 * np.eye(5)[:2]

@@ -23,7 +23,7 @@ class Constants:
     Attributes:
         supercluster: r of algorithm 3 over the largest distance of a public point to its nearest neighbour.
         public_shell: a ball passes Q_pub if no public point lies between its radius and so many times that.
-        public_share: least public points inside and outside, over m w; at least `LEAST_POINTS`.
+        public_share: least public points inside and outside, over m w; at least `_LEAST_POINTS`.
         private_share: least private rows inside and outside, over n w.
         shell_share: most private rows in the shell, over the least rows inside.
         widest: radii are those of the points and the ball with the widest gap is taken, its shell the middle of
@@ -42,7 +42,7 @@ class Constants:
     tight: bool
 
 
-LEAST_POINTS = 2
+_LEAST_POINTS = 2
 """A public point alone passes as a component where m w / 2 < 1, as printed: groups need this many."""
 
 MIDDLE = 0.06
@@ -56,7 +56,7 @@ CONSTANTS = {
 
 def least_public(constants: Constants, m: int, weight: float) -> float:
     """t of Q_pub: public points that a group needs inside and outside of its ball."""
-    return max(float(LEAST_POINTS), constants.public_share * m * weight)
+    return max(float(_LEAST_POINTS), constants.public_share * m * weight)
 
 
 def least_private(constants: Constants, n: int, weight: float) -> float:

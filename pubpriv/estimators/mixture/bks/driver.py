@@ -22,7 +22,7 @@ from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture
 
-UNEQUAL = 30.0
+_UNEQUAL = 30.0
 """Column scales further apart than this are worth a warning: balls measure all columns alike."""
 
 
@@ -133,9 +133,9 @@ def _told(
     n, m, d, k = curator.n_rows, len(rows.rows), len(rows.columns), settings.most
     scarce = settings.method == "bks-scarce"
     needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, count_sd(plan))
-    separation = None if last is None else separation_of(last.mixture)
+    separation = None if last is None else _separation_of(last.mixture)
     warnings = list(standard.notes)
-    if max(standard.scale) > UNEQUAL * min(standard.scale):
+    if max(standard.scale) > _UNEQUAL * min(standard.scale):
         warnings.append("columns differ in scale, and balls measure them alike: give them comparable units")
     if clustering.failure is not None:
         warnings.append(
@@ -172,7 +172,7 @@ def _noise(last: Round | None, d: int) -> list[float]:
     return [float(last.moment_sd * np.sqrt(2 * d) / count) for count in last.counts]
 
 
-def separation_of(mixture: Mixture) -> float | None:
+def _separation_of(mixture: Mixture) -> float | None:
     """Smallest distance of two means over the larger of their top standard deviations; None for one component."""
     _, means, covariances = mixture.arrays
     tops = np.sqrt(np.linalg.eigvalsh(covariances)[:, -1])

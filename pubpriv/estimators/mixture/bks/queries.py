@@ -39,7 +39,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Found:
+class _Found:
     """The centre's index, the largest distance inside and the smallest outside, and the three radii of a split."""
 
     center: int
@@ -84,7 +84,7 @@ def public_query(
 
 
 def split_of(
-    scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: Found
+    scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: _Found
 ) -> Split:
     """The split of the group `path` by the ball `found` among its `projected` points."""
     origin = center + directions.T @ projected[found.center]
@@ -92,7 +92,7 @@ def split_of(
     return Split(path, frame, found.inner, found.outer, found.cut, found.outside - found.inside)
 
 
-def search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """The ball around one of `points` (m', ell) that passes Q_pub; None if there is none.
 
     Q_pub(c, r): at least `least` points within r of c, none further than r and within `public_shell` r, and at
@@ -113,7 +113,7 @@ def search(points: np.ndarray, most: float, least_radius: float, least: float, c
     return (_widest if constants.widest else _first)(far, most, least_radius, least, constants)
 
 
-def _first(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def _first(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """Radii r_i = r_max / 2^i down to r_min, then centres: the first that passes, as printed; the cut is at 2 r_i."""
     steps = int(np.ceil(np.log2(max(most / least_radius, 1.0)))) if least_radius > 0 else 0
     for i in range(steps + 1):
@@ -123,11 +123,11 @@ def _first(far: np.ndarray, most: float, least_radius: float, least: float, cons
         if passes.any():
             center = int(np.argmax(passes))
             within, beyond = far[center][inside[center]], far[center][outside[center]]
-            return Found(center, float(within.max()), float(beyond.min()), 2 * radius, 10 * radius, 2 * radius)
+            return _Found(center, float(within.max()), float(beyond.min()), 2 * radius, 10 * radius, 2 * radius)
     return None
 
 
-def _widest(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def _widest(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """The ball with the widest gap between two consecutive distances; the cut is in its middle."""
     rising = np.sort(far, axis=1)
     low, high = rising[:, :-1], rising[:, 1:]
@@ -141,7 +141,7 @@ def _widest(far: np.ndarray, most: float, least_radius: float, least: float, con
         return None
     middle = (float(low[center, place]) + float(high[center, place])) / 2
     inner, outer = middle - MIDDLE * gap, middle + MIDDLE * gap
-    return Found(int(center), float(low[center, place]), float(high[center, place]), inner, outer, middle)
+    return _Found(int(center), float(low[center, place]), float(high[center, place]), inner, outer, middle)
 
 
 def grown(level: Level, splits: tuple[Split, ...], k: int) -> Tree:

@@ -8,14 +8,14 @@ from pubpriv.estimators.mixture.bks.constants import Constants
 
 
 @dataclass(frozen=True)
-class Supercluster:
+class _Supercluster:
     """Centre (d,) and radius of the ball."""
 
     center: np.ndarray
     radius: float
 
 
-def supercluster(points: np.ndarray, k: int, constants: Constants) -> Supercluster:
+def supercluster(points: np.ndarray, k: int, constants: Constants) -> _Supercluster:
     """SC(points): a pure ball under the paper's conditions (theorem C.14), of radius O(k) times a component's.
 
     Mended: the nearest neighbour of a point is another point; one point is its own ball of radius 0; where every
@@ -27,7 +27,7 @@ def supercluster(points: np.ndarray, k: int, constants: Constants) -> Superclust
         constants: its `supercluster` is 16 in the paper.
     """
     if len(points) == 1:
-        return Supercluster(points[0], 0.0)
+        return _Supercluster(points[0], 0.0)
     from scipy.spatial.distance import cdist
 
     distances = cdist(points, points)
@@ -36,7 +36,7 @@ def supercluster(points: np.ndarray, k: int, constants: Constants) -> Superclust
     center = points[int(np.argmax(nearest))]
     step = constants.supercluster * float(nearest.max())
     far = np.linalg.norm(points - center, axis=1)
-    return Supercluster(center, _radius(far, step, k) if step > 0 else float(far.max()))
+    return _Supercluster(center, _radius(far, step, k) if step > 0 else float(far.max()))
 
 
 def _radius(far: np.ndarray, step: float, k: int) -> float:

@@ -18,10 +18,10 @@ from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
-BEYOND = 1.1
+_BEYOND = 1.1
 """A tight clip radius over the norm of the furthest public point."""
 
-SMALLEST = 1e-6
+_SMALLEST = 1e-6
 """Least clip radius, in units of the public spread: equal public points have no extent."""
 
 
@@ -114,5 +114,5 @@ def _clip(
     """Centre and radius of the private principal components of a group with the public points `own`."""
     if constants.tight:
         center = own.mean(axis=0)
-        radius = BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5
-    return scaling.frame(center, np.eye(len(center))), max(radius, SMALLEST)
+        radius = _BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5
+    return scaling.frame(center, np.eye(len(center))), max(radius, _SMALLEST)
