@@ -27,14 +27,14 @@ class Step(Generic[_P, _R]):
     """A declared step; called, it is the plain function.
 
     Attributes:
-        name: of the function: what a step makes is settled in a run under it.
+        name: of the function, without a leading underscore: what a step makes is settled in a run under it.
         title: for people.
         private: it takes an open `Curator` first. `_P` is what it takes beside that: public values.
         function: the plain function.
     """
 
     def __init__(self, function: Callable[..., _R], title: str, private: bool) -> None:
-        self.name: str = getattr(function, "__name__", title)
+        self.name: str = getattr(function, "__name__", title).lstrip("_")
         self.title, self.private, self.function = title, private, function
         functools.update_wrapper(self, function)
 
