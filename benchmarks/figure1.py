@@ -14,7 +14,8 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.gaussian import MeanSetting
-from pubpriv.estimators.mean.reference import TAIL, tail_bound
+from pubpriv.estimators.gaussian.clipping import tail_bound
+from pubpriv.estimators.mean.reference import TAIL
 
 D = 50
 BUDGET = "zcdp:0.5"

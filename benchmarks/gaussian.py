@@ -12,7 +12,7 @@ import numpy as np
 import pubpriv as pp
 from benchmarks import learner
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.pipeline import METHODS
+from pubpriv.estimators.mean.driver import METHODS
 
 PARTS = ("all", "mean", "covariance")
 

@@ -21,9 +21,9 @@ from pubpriv.audit.worlds import WatchedNoise, in_memory, world
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical, from_json
 from pubpriv.data.scan import scan
-from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
-from pubpriv.estimators.mean.pipeline import estimate_mean
-from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.gaussian.driver import estimate_gaussian
+from pubpriv.estimators.mean.driver import estimate_mean
+from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
 

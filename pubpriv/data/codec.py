@@ -71,8 +71,11 @@ def from_json(data: Any) -> Any:
         cls = _TYPES.get(data.get("type", ""))
         if cls is None:
             raise ValueError("unknown type tag in a stored public value")
-        fields = _stored_fields(cls)
-        return cls(**{fields.get(name, name): from_json(item) for name, item in data.items() if name != "type"})
+        known = _stored_fields(cls)
+        given: dict[str, Any] = {
+            str(known.get(name, name)): from_json(item) for name, item in data.items() if name != "type"
+        }
+        return cls(**given)
     if isinstance(data, list) and _SCALARS.issuperset(map(type, data)):
         return tuple(data)
     if isinstance(data, list):

@@ -7,14 +7,86 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import Case, Forecast
+from pubpriv.estimators.asks import Plan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
 
 _MOST_ROWS = 1e12
+
+RELATIVE = "relative, Frobenius"
+
+
+OWN_SD = "standard deviations of a column"
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """A root mean square error that is to be expected.
+
+    Attributes:
+        of: which number.
+        unit: what the errors are told in.
+        sampling, privacy: its two parts; their squares add up.
+        non_private: error of the best estimate without privacy, from the same rows.
+        public_only: error of the public rows alone; None where they cannot estimate it.
+    """
+
+    of: str
+    unit: str
+    sampling: float
+    privacy: float
+    non_private: float
+    public_only: float | None
+
+    @property
+    def error(self) -> float:
+        """Both parts together."""
+        return math.hypot(self.sampling, self.privacy)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run that nobody has made yet.
+
+    Attributes:
+        plan: of the run.
+        errors: the first one is what a planner is asked to bring down.
+    """
+
+    plan: Plan
+    errors: tuple[Predicted, ...]
+
+
+class Case(Protocol):
+    """An estimator and what is public about its input."""
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+
+    @property
+    def m(self) -> int:
+        """Public rows."""
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """A run on n private rows with this purse."""
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Whether that run is likely to tell more than noise."""
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """What the forecast of that run assumes."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Public rows that nobody has seen: m of d columns."""
+
+    m: int
+    d: int
 
 
 @dataclass(frozen=True)

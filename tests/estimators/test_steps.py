@@ -7,8 +7,8 @@ import pytest
 from helpers.runners import instead
 
 import pubpriv as pp
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.public_model import _fit, public_model
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import Execution, Step, step
 
 QUICK = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))

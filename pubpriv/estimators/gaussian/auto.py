@@ -17,7 +17,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.decision import decide
+from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian.degenerate_columns import (
     SCALE_STEPS,
     Layout,
@@ -26,20 +26,8 @@ from pubpriv.estimators.gaussian.degenerate_columns import (
     learn_scale,
     scale_question,
 )
-from pubpriv.estimators.gaussian.drivers import GaussianResult, debiased, missing, scarce, walk
-from pubpriv.estimators.gaussian.errors import plain_errors
 from pubpriv.estimators.gaussian.learner import Position, measure, pool, typical_radius
-from pubpriv.estimators.gaussian.moments import (
-    LOUD,
-    STEPS,
-    Quantile,
-    Table,
-    clip_radius,
-    loud_radius,
-    measure_table,
-    quantile_question,
-    spread_quantile,
-)
+from pubpriv.estimators.gaussian.moments import LOUD, Table, clip_radius, loud_radius, measure_table
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
     blank_joint,
@@ -51,8 +39,18 @@ from pubpriv.estimators.gaussian.plan import (
     rounds_of,
 )
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
-from pubpriv.estimators.gaussian.ranks import Whole, count_question, count_rows, high_rank
-from pubpriv.estimators.plans import Ask, Plan, split_purse
+from pubpriv.estimators.gaussian.quantiles import (
+    STEPS,
+    Quantile,
+    Whole,
+    count_question,
+    count_rows,
+    decide,
+    high_rank,
+    quantile_question,
+    spread_quantile,
+)
+from pubpriv.estimators.gaussian.results import GaussianResult, debiased, missing, plain_errors, scarce, walk
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 

@@ -20,6 +20,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.preconditioner import (
     DEGENERATE,
     RESOLUTION,
@@ -28,8 +29,7 @@ from pubpriv.estimators.gaussian.preconditioner import (
     check_rows,
     precondition,
 )
-from pubpriv.estimators.gaussian.ranks import Whole, high_rank
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.quantiles import Whole, high_rank
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75
@@ -47,7 +47,7 @@ _SMALL = 1e-3
 
 @public_value
 @dataclass(frozen=True)
-class Awkward:
+class _Awkward:
     """One awkward column: z = weights . (x - center), before it is divided by its scale.
 
     Attributes:
@@ -82,7 +82,7 @@ class Layout:
     columns: tuple[str, ...]
     center: tuple[float, ...]
     regular: tuple[int, ...]
-    awkward: tuple[Awkward, ...]
+    awkward: tuple[_Awkward, ...]
 
     @property
     def dimension(self) -> int:
@@ -90,7 +90,7 @@ class Layout:
         return len(self.columns)
 
     @property
-    def learnt(self) -> tuple[Awkward, ...]:
+    def learnt(self) -> tuple[_Awkward, ...]:
         """Awkward columns whose scale costs a question."""
         return tuple(column for column in self.awkward if column.scale is None)
 
@@ -150,7 +150,7 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
     m, d = rows.shape
     check_rows(m, d)
     with np.errstate(all="ignore"):
-        center, found = rows.mean(axis=0), dict[int, Awkward]()
+        center, found = rows.mean(axis=0), dict[int, _Awkward]()
         squares = np.square(rows - center).sum(axis=0)
         if not (squares * m < np.finfo(np.float64).max).all():
             raise InvalidInput("the public values are too large for a covariance: use other units")
@@ -187,7 +187,7 @@ def checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, 
     return numbers
 
 
-def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Bisection:
+def scale_question(layout: Layout, column: _Awkward, whole: Whole, ask: Ask) -> Bisection:
     """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
     noise = Bisection.noise_for(SCALE_STEPS, ask.price)
@@ -196,7 +196,7 @@ def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> B
 
 
 @step(title="scale of an awkward column", private=True)
-def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Scale:
+def learn_scale(curator: Curator, layout: Layout, column: _Awkward, whole: Whole, ask: Ask) -> Scale:
     """A size for an awkward column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
@@ -235,7 +235,7 @@ def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -
     return Frame.of(center, np.vstack([rows, *own]))
 
 
-def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[Awkward, float] | None:
+def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[_Awkward, float] | None:
     """(column, its center) if the column is awkward by itself or has a scale from the user."""
     values, counts = np.unique(cells, return_counts=True)
     common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
@@ -252,10 +252,10 @@ def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[
     origin = "is measured at the user's scale" if scale is not None else "is measured at a scale of its own"
     reason = reason if reason.endswith("user") else f"{reason}: it {origin}"
     weights = tuple(float(j == index) for j in range(d))
-    return Awkward(index, weights, unit, not constant, scale, reason), common
+    return _Awkward(index, weights, unit, not constant, scale, reason), common
 
 
-def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
+def _combined(rows: np.ndarray, candidates: list[int]) -> list[_Awkward]:
     """Of the columns `candidates`, those that the ones before them compute in the public rows."""
     found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
     centred = rows - rows.mean(axis=0)
@@ -274,5 +274,5 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
         weights = np.zeros(rows.shape[1])
         weights[kept], weights[index] = -solved / scales, 1.0
         reason = "can be computed from other columns in the public rows: what is left is measured at its own scale"
-        found.append(Awkward(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason))
+        found.append(_Awkward(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason))
     return found

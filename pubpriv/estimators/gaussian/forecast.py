@@ -3,19 +3,21 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.estimators.gaussian import plan as learner_plan
 from pubpriv.estimators.gaussian.auto import TablePlan, compares, table_plan
 from pubpriv.estimators.gaussian.clipping import moment_constants
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.errors import predicted_errors
-from pubpriv.estimators.gaussian.moments import loud_radius, quantile_question
-from pubpriv.estimators.gaussian.plan import LearnerPlan
+from pubpriv.estimators.gaussian.learner import expected_covariance_error, expected_mean_error
+from pubpriv.estimators.gaussian.moments import loud_radius
+from pubpriv.estimators.gaussian.plan import LearnerPlan, final_radius, final_theta, joint_question
 from pubpriv.estimators.gaussian.preconditioner import precondition
-from pubpriv.estimators.gaussian.ranks import Whole
+from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
+from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -76,7 +78,7 @@ class GaussianCase:
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
         if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
-            told = predicted_errors(plan, n, d)
+            told = _predicted_errors(plan, n, d)
             noise = told["covariance_noise"], told["mean_noise"]
             own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
             bias = 0.0
@@ -116,3 +118,26 @@ def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
     """d columns, none of them awkward as far as is known."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())
+
+
+def _predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
+    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+
+    Returns:
+        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
+        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+    """
+    ask = plan.final
+    radius = final_radius(n, d, ask.rho)
+    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
+    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
+    told = {
+        "covariance": expected_covariance_error(n, d, radius, moment),
+        "mean": expected_mean_error(n, d, radius, mean),
+        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
+        "mean_best": float(np.sqrt(d / n)),
+    }
+    silent = expected_covariance_error(n, d, radius, 0.0), expected_mean_error(n, d, radius, 0.0)
+    for part, without in zip(("covariance", "mean"), silent, strict=True):
+        told[f"{part}_noise"] = float(np.sqrt(told[part] ** 2 - without**2))
+    return told

@@ -19,18 +19,14 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import mean_constants, median_norm_squared, moment_constants, unclip_variances
-from pubpriv.estimators.gaussian.plan import (
-    ROUND_MEAN,
-    WIDENING,
-    final_radius,
-    final_theta,
-    joint_question,
-    radius_question,
-)
+from pubpriv.estimators.gaussian.plan import ROUND_MEAN, final_radius, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
+
+_WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
 
 LEAST_VARIANCE = 0.02
 """Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
@@ -133,12 +129,6 @@ class _ClippedMoments:
     moment_sd: float
 
 
-def start(preconditioner: Preconditioner, n: int) -> Position:
-    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
-    center, whitening, _ = preconditioner.arrays
-    return Position(Frame.of(center, whitening), n)
-
-
 def typical_radius(preconditioner: Preconditioner) -> float:
     """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
     from scipy.special import fdtri
@@ -163,7 +153,7 @@ def approach(curator: Curator, position: Position, typical: float, number: int, 
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
+    moments = released_moments(curator, found.question.frame, _WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = expected_covariance_error(

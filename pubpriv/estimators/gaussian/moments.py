@@ -14,16 +14,11 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection
-from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored, released_moments
 from pubpriv.estimators.gaussian.plan import final_theta, joint_question
-from pubpriv.estimators.gaussian.ranks import Whole, high_rank
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.quantiles import Quantile, Whole
 from pubpriv.estimators.steps import step
-
-_LOW, STEPS = 1 / 30, 8
-"""A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
 
 LOUD = 0.5
 """The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
@@ -34,24 +29,6 @@ _ROOM = 1.4
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
-
-
-@public_value
-@dataclass(frozen=True)
-class Quantile:
-    """A private quantile of |w|.
-
-    Attributes:
-        share: of the records that it was asked for, rank / n.
-        value: what was found.
-        sd: of the noisy counts, in records.
-        cell: how far below `value` it may be, in the logarithm.
-    """
-
-    share: float
-    value: float
-    sd: float
-    cell: float
 
 
 @public_value
@@ -78,40 +55,6 @@ class Table:
     moment_sd: float
     edge: float
     weakest: float
-
-
-def quantile_question(frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask) -> Bisection:
-    """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
-    low = _LOW * math.sqrt(frame.dimension)
-    noise = Bisection.noise_for(STEPS, ask.price)
-    rank = high_rank(noise, whole) if share is None else share * whole.records
-    return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
-
-
-@step(title="quantile of the spread", private=True)
-def spread_quantile(
-    curator: Curator, frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask
-) -> Quantile:
-    """A private quantile of |w|.
-
-    Args:
-        curator: the run.
-        frame: the map to w.
-        share: of the records that do not exceed it; None: as many as noise allows.
-        whole: rows without missing or infinite values.
-        most: a larger quantile is told as this.
-        ask: label and price.
-
-    Privacy: one `Bisection`, mu^2 at most ask.price.
-    """
-    answer = curator.release(quantile_question(frame, share, whole, most, ask), ask.label)
-    asked = answer.question
-    return Quantile(
-        share=asked.rank / whole.records,
-        value=float(answer.values["quantile"][0]),
-        sd=asked.noise_scale / COUNT_FACTOR,
-        cell=math.log(asked.upper / asked.lower) / 2**asked.steps,
-    )
 
 
 def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:

@@ -15,8 +15,8 @@ from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -26,9 +26,6 @@ _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
 """With rows to spare the rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
 `_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
 below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
-
-WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
-"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
 
 ROUND_MEAN = Fraction(3, 10)
 """Relative weight theta of the mean beside the second moment in a round's joint release."""

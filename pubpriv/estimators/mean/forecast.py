@@ -3,10 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from pubpriv.estimators.forecasts import OWN_SD, Forecast, Predicted
-from pubpriv.estimators.mean.errors import two_step_errors
-from pubpriv.estimators.mean.pipeline import feasible
-from pubpriv.estimators.mean.plan import combined, mean_plan, predicted_error
+from pubpriv.estimators.mean.plan import combined, feasible, mean_plan, predicted_error, two_step_errors
+from pubpriv.estimators.planning import OWN_SD, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 

@@ -20,12 +20,16 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Question
 from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
+
+_WORTH = 0.9
+"""A run must be predicted to bring the error below this many times that of the public mean alone."""
 
 
 @public_value
@@ -100,13 +104,13 @@ def predicted_error(n: int, d: int, m: int, rho: float) -> float:
     return _design(n, d, m, share * rho, (1 - share) * rho).error
 
 
-def rows_for(error: float, d: int, m: int, rho: float) -> int | None:
+def _rows_for(error: float, d: int, m: int, rho: float) -> int | None:
     """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
     found = _smallest(lambda n: predicted_error(math.ceil(n), d, m, rho) <= error, 1.0, 1e12)
     return None if found is None else math.ceil(found)
 
 
-def rho_for(error: float, n: int, d: int, m: int) -> float | None:
+def _rho_for(error: float, n: int, d: int, m: int) -> float | None:
     """Least rho, to about 1%, that reaches a predicted error with n private rows; None if 10^6 does not."""
     return _smallest(lambda rho: predicted_error(n, d, m, rho) <= error, 1e-12, 1e6)
 
@@ -193,3 +197,41 @@ def _ratios(d: int) -> np.ndarray:
 @cache
 def _curvatures(d: int, spread: float) -> tuple[float, ...]:
     return tuple(curvature(d, float(ratio) * math.sqrt(1 + spread * spread), spread) for ratio in _ratios(d))
+
+
+def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, float]) -> tuple[float, float]:
+    """(sampling, privacy) standard deviations of one whitened coordinate.
+
+    Args:
+        plan: with the sampling variance of each step.
+        weights: (3,) of step 1, step 2 and the public mean.
+        noise: noise variance of one coordinate of each debiased step.
+    """
+    first, second = plan.steps
+    own = weights[0] ** 2 * first.sampling + weights[1] ** 2 * second.sampling + 2 * weights[0] * weights[1] / plan.n
+    drawn = weights[0] ** 2 * noise[0] + weights[1] ** 2 * noise[1]
+    return math.sqrt(own + weights[2] ** 2 / plan.m), math.sqrt(drawn)
+
+
+def feasible(error: float, m: int) -> bool:
+    """A predicted error well below that of the m public rows alone."""
+    return error <= _WORTH / math.sqrt(m)
+
+
+def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
+    """Refuse a run that would spend its budget and tell little more than the public rows do.
+
+    Raises:
+        InvalidInput: with the n or the budget that would do.
+    """
+    error, public = predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
+    if feasible(error, m):
+        return
+    rows, rho = _rows_for(_WORTH * public, d, m, purse.rho), _rho_for(_WORTH * public, n, d, m)
+    ways = [f"{rows} private rows"] if rows else []
+    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
+    raise InvalidInput(
+        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
+        f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
+        f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
+    )

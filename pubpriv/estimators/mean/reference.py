@@ -17,11 +17,12 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Plan, split_purse
+from pubpriv.estimators.gaussian.clipping import tail_bound
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import blank_sum
 from pubpriv.estimators.mean.settings import MOST_ROUNDS
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
-from pubpriv.estimators.plans import Plan, split_purse
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -89,12 +90,6 @@ class Options:
         """For the run: settings that shape the questions."""
         ball = None if self.center is None else [list(self.center), self.radius]
         return {"rounds": self.rounds, "ball": ball}
-
-
-def tail_bound(d: int, beta: float) -> float:
-    """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
-    log = math.log(1 / beta)
-    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
 def _public_radius(d: int, m: int) -> float:

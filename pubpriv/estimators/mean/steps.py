@@ -7,11 +7,10 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import response
-from pubpriv.estimators.mean.errors import two_step_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, sum_question
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, sum_question, two_step_errors
 from pubpriv.estimators.steps import step
 
 
@@ -33,7 +32,7 @@ class ClippedMean:
 
 @public_value
 @dataclass(frozen=True)
-class Combined:
+class _Combined:
     """The estimate of the two-step method.
 
     Attributes:
@@ -71,7 +70,7 @@ def clipped_mean(
 @step(title="combine means")
 def combine_means(
     plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
-) -> Combined:
+) -> _Combined:
     """Public step: debias both answers, weigh them with the public mean, and say how far they may be off.
 
     Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
@@ -90,7 +89,7 @@ def combine_means(
     noise = (first.noise / one.slope) ** 2, (second.noise / two.slope) ** 2
     sampling, privacy = two_step_errors(plan, weights, noise)
     distance, bias = _clipping_bias(plan, np.array(second.move))
-    return Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
+    return _Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
 
 
 def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:

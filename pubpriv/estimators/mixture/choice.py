@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import cells_of
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 

@@ -13,10 +13,10 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Cells, Partition
-from pubpriv.estimators.mixture.linear import clip_radius, floored, inverse_root, one_thread
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.estimators.mixture.plan import GRAM_SHARES
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
@@ -52,7 +52,7 @@ class Round:
 def cells_of(scaling: Scaling, mixture: Mixture) -> Cells:
     """Each record's likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
     weights, means, covariances = mixture.arrays
-    frames = tuple(scaling.frame(m, inverse_root(c)) for m, c in zip(means, covariances, strict=True))
+    frames = tuple(scaling.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
     offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
     return Cells(frames, tuple(offsets.tolist()))
 
@@ -135,3 +135,9 @@ def count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)
     return tuple((counts / counts.sum()).tolist())
+
+
+def _inverse_root(covariance: np.ndarray) -> np.ndarray:
+    """The symmetric C^(-1/2) of a positive definite C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)

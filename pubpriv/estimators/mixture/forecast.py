@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
 from pubpriv.estimators.mixture.bks.driver import one_scale
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
 from pubpriv.estimators.mixture.choice import CLEARLY, score_bound
-from pubpriv.estimators.mixture.pipeline import checked_public
+from pubpriv.estimators.mixture.driver import checked_public
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice, choose, searching
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import supercluster
-from pubpriv.estimators.plans import Plan
+from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse, purse_of
 
 

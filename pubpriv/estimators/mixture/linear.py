@@ -38,12 +38,6 @@ def clip_radius(d: int, inflation: float = 1.05) -> float:
     return inflation * math.sqrt(2 * float(gammaincinv(d / 2, 0.99)))
 
 
-def inverse_root(covariance: np.ndarray) -> np.ndarray:
-    """The symmetric C^(-1/2) of a positive definite C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
-
-
 def floored(covariance: np.ndarray, floor: np.ndarray | float) -> np.ndarray:
     """C with eigenvalues, relative to diag(floor), of at least one: symmetric and positive definite."""
     root = np.sqrt(np.broadcast_to(floor, covariance.shape[:1]))

@@ -14,9 +14,9 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.choice import prefer
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
 from pubpriv.estimators.mixture.partition import locate, seed
@@ -26,7 +27,6 @@ from pubpriv.estimators.mixture.shapes import (
 )
 from pubpriv.estimators.mixture.supercluster import Groups, tighten
 from pubpriv.estimators.mixture.unknown import Evidence, probe, proposal
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import Execution
 from pubpriv.released.law import Mixture
 

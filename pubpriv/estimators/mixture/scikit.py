@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.settings import settings_of
 from pubpriv.privacy.budgets import Budget

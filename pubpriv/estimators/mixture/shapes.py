@@ -21,11 +21,11 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import LOUDEST, SMALLEST, Floors, Round, cells_of
 from pubpriv.estimators.mixture.linear import clip_radius, one_thread
 from pubpriv.estimators.mixture.plan import GRAM_SHARES, MOMENT_SHARES, SPHERICAL_REACH
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 

@@ -20,11 +20,11 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
 from pubpriv.data.questions import Counts
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.seeding import Seeds
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
 _SURE = 3.0

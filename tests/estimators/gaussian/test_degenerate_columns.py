@@ -7,9 +7,9 @@ import pubpriv as pp
 from benchmarks.tables import errors
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.degenerate_columns import Scale, assemble, examine, learn_scale
-from pubpriv.estimators.gaussian.ranks import Whole
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.quantiles import Whole
 
 HALF = pp.ZeroConcentratedDP(0.5)
 N = 20_000

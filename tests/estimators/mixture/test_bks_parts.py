@@ -16,17 +16,15 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
 from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
 from pubpriv.estimators.mixture.bks.plan import bks_plan, count_sd
-from pubpriv.estimators.mixture.bks.private import private_query
-from pubpriv.estimators.mixture.bks.queries import Split, grown, search
+from pubpriv.estimators.mixture.bks.queries import _Split, grown, private_query, search
 from pubpriv.estimators.mixture.bks.requirement import requirement
-from pubpriv.estimators.mixture.bks.supercluster import _radius, supercluster
-from pubpriv.estimators.mixture.bks.tree import Level, Tree
+from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
@@ -92,9 +90,9 @@ def test_the_ball_stops_growing_after_k_steps():
 
 def test_awkward_point_sets_have_a_ball():
     """One point: radius 0. Every point twice: all of them."""
-    assert supercluster(np.ones((1, 3)), 2, PAPER).radius == 0
+    assert _supercluster(np.ones((1, 3)), 2, PAPER).radius == 0
     pairs = np.repeat(np.random.default_rng(0).normal(size=(5, 3)), 2, axis=0)
-    ball = supercluster(pairs, 2, PAPER)
+    ball = _supercluster(pairs, 2, PAPER)
     assert (np.linalg.norm(pairs - ball.center, axis=1) <= ball.radius).all()
 
 
@@ -161,10 +159,10 @@ def test_a_lone_point_is_no_component():
 # -- Q_priv and the tree --------------------------------------------------------------------------------------
 
 ROOT = Tree()
-SPLIT = Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+SPLIT = _Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
 
 
-def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[Split, ...]:
+def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[_Split, ...]:
     """What the private rows say at a budget that drowns nothing."""
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(100), 0)
     curator.begin("mixture", {}, "0")
@@ -185,7 +183,7 @@ def test_q_priv_wants_two_groups_and_an_empty_shell(inside, between, beyond, pas
 
 def test_a_group_may_not_be_asked_about_twice():
     """Two splits of one group are refused before anything is charged."""
-    other = Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
+    other = _Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
     with pytest.raises(ValueError, match="one split only"):
         agreed(np.zeros((10, 2)), (SPLIT, other))
 
@@ -193,8 +191,8 @@ def test_a_group_may_not_be_asked_about_twice():
 def test_rows_of_other_groups_are_not_counted():
     """Two groups in one question: each split sees its own rows."""
     tree = Tree((Cylinder(Frame((100.0, 0.0)), 50.0),), (), (((0, True),), ((0, False),)))
-    here = Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
-    there = Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    here = _Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    there = _Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
     rows = np.repeat([[0.0, 0.0], [9.0, 0.0], [100.0, 0.0]], [300, 300, 400], axis=0)
     assert agreed(rows, (here, there), tree) == (here,)
 
@@ -203,7 +201,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
     """Three groups agree to a split, one component is missing: the widest gap is taken."""
     tree = Tree((NEAR, FAR), (), SHELLS.paths)
     gaps = (1.0, 3.0, 2.0)
-    splits = tuple(Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
+    splits = tuple(_Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
     after = grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
     assert after.closed == (SHELLS.paths[0], SHELLS.paths[2])
     assert after.open == tuple((*SHELLS.paths[1], (2, side)) for side in (True, False))

@@ -1,19 +1,12 @@
 """Constants of the algorithms, as printed or as they work, by name."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 ALPHA = 0.1
 """Total variation error that the theorems' sample sizes are told for, and the floor alpha / (2 k) of weights."""
 
 BETA = 0.05
 """Probability of failure in the theorems."""
-
-SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}
-"""Of the budget, over all levels of the tree together; component estimation has the rest."""
-
-LEAST_RADIUS = 2.0**-20
-"""r_min over r_max in algorithm 5. R / sqrt(d), as printed, is larger than its theorem allows: nothing splits."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +37,6 @@ class Constants:
 
 _LEAST_POINTS = 2
 """A public point alone passes as a component where m w / 2 < 1, as printed: groups need this many."""
-
-MIDDLE = 0.06
-"""Half the width of a practical shell, over the gap between inner and outer public points."""
 
 CONSTANTS = {
     "paper": Constants(16.0, 11.0, 1 / 2, 1 / 4, 1 / 320, widest=False, tight=False),

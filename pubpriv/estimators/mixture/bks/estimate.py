@@ -27,7 +27,7 @@ _POINTLIKE = 1e-9
 
 @public_value
 @dataclass(frozen=True)
-class Start:
+class _Start:
     """A first mixture, of diagonal covariances, and the floors of every later one."""
 
     mixture: Mixture
@@ -35,7 +35,7 @@ class Start:
 
 
 @step(title="start from public rows")
-def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start:
+def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> _Start:
     """Mean of each group's public points, and their spread with the scatter of that mean added.
 
     Columns share their relative scales over all groups (few points have little to say of each), groups have sizes
@@ -59,7 +59,7 @@ def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start
     own = np.where((sizes > 1) & (own > _POINTLIKE**2), own, 1.0)
     covariances = [np.diag(columns * size * (1 + 1 / count)) for size, count in zip(own, sizes, strict=True)]
     floors = tuple(tuple((FLOOR * columns * size).tolist()) for size in own)
-    return Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
+    return _Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
 
 
 @step(title="weight counting")

@@ -8,11 +8,11 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
-from pubpriv.estimators.gaussian.errors import standard_errors
+from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.estimators.gaussian.learner import Fitted, Measured, Position, approach
 from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.plans import Plan
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -53,7 +53,7 @@ class Told:
         )
 
     def errors(self) -> dict[str, Any]:
-        """The `standard_errors` of the estimate."""
+        """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
         return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
 
@@ -88,7 +88,7 @@ def debiased(
         "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
         "rounds": [ask.label for ask in plan.asks],
     }
-    errors = standard_errors(measured, fitted, preconditioner.m)
+    errors = _standard_errors(measured, fitted, preconditioner.m)
     return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
 
 
@@ -106,3 +106,64 @@ def missing(records: float, n: int) -> list[str]:
 def scarce(enough: bool) -> list[str]:
     """A warning if the run was below the line of feasibility."""
     return [] if enough else ["too few private rows for this budget: the estimate may be noise"]
+
+
+def _standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
+    """{"mean" (d,), "covariance" (d, d)}: {"sampling", "privacy"}, in the table's units.
+
+    Args:
+        measured: the final release.
+        fitted: the estimate made of it.
+        m: public rows.
+    """
+    covariance = np.array(fitted.covariance)
+    d, n = len(covariance), measured.records
+    place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)
+    colour = np.linalg.inv(measured.frame.dense()[1])
+    own = np.diag(covariance)
+    p, q = fitted.mean_weight, fitted.covariance_weight
+    sampling = _entry_variances(
+        covariance, law.shape_variance / (n * law.shape**2), law.trace_variance / (n * law.trace**2)
+    )
+    noise = _entry_variances(
+        colour @ colour.T, (measured.moment_sd / law.shape) ** 2, (measured.moment_sd / law.trace) ** 2
+    )
+    public = np.outer(own, own) + covariance**2
+    return {
+        "mean": {
+            "sampling": np.sqrt(own * ((1 - p) ** 2 * place.variance / (place.slope**2 * n) + p**2 / m)),
+            "privacy": (1 - p) * np.sqrt((colour**2).sum(axis=1)) * measured.mean_sd / place.slope,
+        },
+        "covariance": {
+            "sampling": np.sqrt((1 - q) ** 2 * sampling + q**2 * public / (m - 1)),
+            "privacy": (1 - q) * np.sqrt(noise),
+        },
+    }
+
+
+def plain_errors(
+    fitted: Fitted, n: int, mean_noise: tuple[np.ndarray, float], moment_noise: tuple[np.ndarray, float]
+) -> dict[str, Any]:
+    """The same for an estimate without debiasing or pooling: each noise is (colour G (d, d), sd in its coordinates)."""
+    covariance = np.array(fitted.covariance)
+    own = np.diag(covariance)
+    (mean_colour, mean_sd), (colour, sd) = mean_noise, moment_noise
+    return {
+        "mean": {"sampling": np.sqrt(own / n), "privacy": np.sqrt((mean_colour**2).sum(axis=1)) * mean_sd},
+        "covariance": {
+            "sampling": np.sqrt((np.outer(own, own) + covariance**2) / n),
+            "privacy": np.sqrt(_entry_variances(colour @ colour.T, sd * sd, sd * sd)),
+        },
+    }
+
+
+def _entry_variances(gram: np.ndarray, shape: float, trace: float) -> np.ndarray:
+    """Variances of a_i' E a_j, where gram = a a', for E with variances `shape` and `trace` of its two parts.
+
+    a_i' E a_j = <E, H> with H = (a_i a_j' + a_j a_i') / 2, so
+    |H|^2 = (|a_i|^2 |a_j|^2 + (a_i . a_j)^2) / 2 and tr H = a_i . a_j.
+    """
+    d = len(gram)
+    own = np.diag(gram)
+    square = (np.outer(own, own) + gram**2) / 2
+    return np.asarray(shape * (square - gram**2 / d) + trace * gram**2 / d)

@@ -6,6 +6,7 @@ exactly; see `plan`.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,9 +15,8 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.errors import told_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import mean_plan, predicted_error, rho_for, rows_for
+from pubpriv.estimators.mean.plan import check_feasible, feasible, mean_plan
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MEAN_METHODS
 from pubpriv.estimators.mean.steps import clipped_mean, combine_means
@@ -24,9 +24,6 @@ from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MeanEstimate
-
-_WORTH = 0.9
-"""A run must be predicted to bring the error below this many times that of the public mean alone."""
 
 _SURPRISE = 1e-6
 """Public rows whose spread is less likely than this under the known covariance are warned about."""
@@ -94,7 +91,7 @@ def estimate_mean(
         columns=curator.columns,
         method=told_method(method, statement),
         converged=not found.warnings,
-        standard_errors=told_errors(found.sampling, found.privacy, known.deviations()),
+        standard_errors=_told_errors(found.sampling, found.privacy, known.deviations()),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={
@@ -133,7 +130,7 @@ def _with_unknown_covariance(
     public: Any, curator: Curator, budget: Budget | None, force: bool, runner: Runner
 ) -> MeanEstimate:
     """Learn both, and tell the mean."""
-    from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+    from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
     both = estimate_gaussian(public, curator, budget=budget, force=force, runner=runner)
     return MeanEstimate(
@@ -145,30 +142,6 @@ def _with_unknown_covariance(
         privacy=both.privacy,
         provenance=both.provenance,
         diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
-    )
-
-
-def feasible(error: float, m: int) -> bool:
-    """A predicted error well below that of the m public rows alone."""
-    return error <= _WORTH / math.sqrt(m)
-
-
-def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
-    """Refuse a run that would spend its budget and tell little more than the public rows do.
-
-    Raises:
-        InvalidInput: with the n or the budget that would do.
-    """
-    error, public = predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
-    if feasible(error, m):
-        return
-    rows, rho = rows_for(_WORTH * public, d, m, purse.rho), rho_for(_WORTH * public, n, d, m)
-    ways = [f"{rows} private rows"] if rows else []
-    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
-    raise InvalidInput(
-        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
-        f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
-        f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
     )
 
 
@@ -238,3 +211,8 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
                 "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"
             )
     return notes
+
+
+def _told_errors(sampling: float, privacy: float, deviations: np.ndarray) -> Mapping[str, Mapping[str, list[float]]]:
+    """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d]}}."""
+    return {"mean": {"sampling": (sampling * deviations).tolist(), "privacy": (privacy * deviations).tolist()}}

@@ -16,7 +16,7 @@ from pubpriv.estimators.mixture.components import count_weights
 from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
-from pubpriv.estimators.mixture.released import diagnostics, released
+from pubpriv.estimators.mixture.results import diagnostics, released
 from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search, with_type
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MOST_UNKNOWN, MixtureSettings

@@ -8,7 +8,6 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.errors import standard_errors
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice
@@ -93,7 +92,7 @@ def released(
         exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
     )
     statement = curator.statement()
-    errors = standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
+    errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,
@@ -104,3 +103,45 @@ def released(
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics=diagnostics,
     )
+
+
+def _standard_errors(
+    last: Round | None, order: np.ndarray, scaling: Scaling, n: int, m: int, chosen: Mixture
+) -> dict[str, Any]:
+    """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
+
+    Args:
+        last: the round that was released, or None where the public model was kept: then no private row entered
+            the estimate, privacy errors are zero, and sampling errors are those of m public rows.
+        order: components by falling weight.
+        scaling: of the standard coordinates.
+        n: private rows.
+        m: public rows.
+        chosen: the model in standard coordinates.
+    """
+    weights, _, covariances = (values[order] for values in chosen.arrays)
+    counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
+    size = n if last else m
+    frames = np.array(last.frames)[order] if last else np.zeros_like(covariances)
+    count_sd, sum_sd, moment_sd = (last.count_sd, last.sum_sd, last.moment_sd) if last else (0.0, 0.0, 0.0)
+    scale = np.array(scaling.scale)
+    own, by = np.einsum("kii->ki", covariances), np.einsum("kii->ki", frames)
+    per = counts[:, None, None]
+    return {
+        "weights": {
+            "sampling": np.sqrt(weights * (1 - weights) / size),
+            # a weight is a count over the sum of counts, whose noise is shared
+            "privacy": count_sd / size * np.sqrt((1 - weights) ** 2 + (len(weights) - 1) * weights**2),
+        },
+        "means": {
+            "sampling": scale * np.sqrt(own / counts[:, None]),
+            "privacy": scale * np.sqrt(by) * sum_sd / counts[:, None],
+        },
+        "covariances": {
+            "sampling": np.outer(scale, scale) * np.sqrt((own[:, :, None] * own[:, None, :] + covariances**2) / per),
+            "privacy": np.outer(scale, scale)
+            * np.sqrt((by[:, :, None] * by[:, None, :] + frames**2) / 2)
+            * moment_sd
+            / per,
+        },
+    }
