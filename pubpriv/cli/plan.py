@@ -122,9 +122,9 @@ def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     if plan.enough is None:
         out("feasible: yes")
     else:
-        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.told()}")
+        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.text()}")
     if plan.wanted is not None:
-        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].told()}")
+        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].text()}")
     for line in plan.notes:
         note(f"note: {line}")
 

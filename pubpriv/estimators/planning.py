@@ -28,7 +28,7 @@ class Predicted:
 
     Attributes:
         of: which number.
-        unit: what the errors are told in.
+        unit: what the errors are measured in.
         sampling, privacy: its two parts; their squares add up.
         non_private: error of the best estimate without privacy, from the same rows.
         public_only: error of the public rows alone; None where they cannot estimate it.
@@ -113,7 +113,7 @@ class _Enough:
     rows: int | None
     budget: str | None
 
-    def told(self) -> str:
+    def text(self) -> str:
         """For a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
         ways = [f"{self.rows:,} private rows at this budget"] if self.rows else []
         ways += [f"a budget of {self.budget} with these rows"] if self.budget else []
@@ -157,7 +157,7 @@ class _RunPlan:
             "budget": self.budget,
             "guarantee": self.guarantee,
             "steps": [asdict(step) for step in self.steps],
-            "errors": [{**asdict(told), "error": told.error} for told in self.forecast.errors],
+            "errors": [{**asdict(each), "error": each.error} for each in self.forecast.errors],
             "feasible": self.feasible,
             "feasible_from": None if self.enough is None else asdict(self.enough),
             "wanted": None if self.wanted is None else {"error": self.wanted[0], **asdict(self.wanted[1])},
@@ -181,14 +181,14 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
-    told = case.forecast(n, purse_of(budget))
-    events = [event_of(question) for question in told.plan.questions]
-    whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
+    forecast = case.forecast(n, purse_of(budget))
+    events = [event_of(question) for question in forecast.plan.questions]
+    whole = sum((ask.price for ask in forecast.plan.asks), Fraction(0))
     steps = tuple(
         _PlannedQuestion(
             ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event))
         )
-        for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
+        for ask, question, event in zip(forecast.plan.asks, forecast.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))
     wanted = None if error is None else (error, _enough(_reaches(case, error), n, budget))
@@ -199,7 +199,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         budget=budget.written(),
         guarantee=budget.guarantee(events),
         steps=steps,
-        forecast=told,
+        forecast=forecast,
         feasible=feasible,
         enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,

@@ -16,7 +16,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True)
 class _About:
-    """What people are told of a setting, and what it may be.
+    """What people read of a setting, and what it may be.
 
     Attributes:
         help: one sentence or less.

@@ -1,8 +1,8 @@
 """Targets `moments` and `auto`: rounds that whiten, quantiles that say how far the records reach, one last release.
 
 All prices are fixed before the run, so under `auto` both branches ask the same questions but for the radius of the
-last one: the best for a Gaussian, debiased afterwards, or a high quantile, told as it is. The rounds are those of the
-learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
+last one: the best for a Gaussian, debiased afterwards, or a high quantile, reported as it is. The rounds are those of
+the learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ _COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
 
 _SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
-"""What the scale of an awkward column takes of the budget; all of them together at most."""
+"""What the scale of a degenerate column takes of the budget; all of them together at most."""
 
 _QUIET = 0.9 * LOUD
 """The estimate is to be mistrusted if the noise alone has an eigenvalue of so much in whitened units."""
@@ -77,7 +77,7 @@ def _table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, 
         n: private rows.
         layout: of the columns.
         rho: of the run, mu^2 / 2.
-        target: `moments` asks for two quantiles, and so does `auto` where awkward columns decide for it.
+        target: `moments` asks for two quantiles, and so does `auto` where degenerate columns decide for it.
     """
     shares: dict[str, Fraction] = {}
     if layout.regular:
@@ -93,8 +93,8 @@ def _table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, 
 
 
 def compares(layout: Layout, target: str) -> bool:
-    """Whether quantiles decide; awkward columns are no Gaussian's."""
-    return target == "auto" and not layout.awkward
+    """Whether quantiles decide; degenerate columns are no Gaussian's."""
+    return target == "auto" and not layout.degenerate
 
 
 @public_value
@@ -104,7 +104,7 @@ class TablePlan(LearnerPlan):
 
     Attributes:
         count: of whole rows.
-        scales: of the awkward columns, in their order; None where the user gave it.
+        scales: of the degenerate columns, in their order; None where the user gave it.
         quantiles: by name, see `_QUANTILES`.
     """
 
@@ -122,9 +122,9 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """The plan of `moments` or `auto`."""
     d, names = layout.dimension, {name: f"quantile-{name}" for name in _QUANTILES}
     last, rounds = Frame((0.0,) * d), Frame((0.0,) * d, ((0.0,) * d,) * max(1, len(layout.regular)))
-    scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.awkward]
+    scales = [None if column.scale is not None else f"scale-{column.index + 1}" for column in layout.degenerate]
     blanks = round_blanks(rounds) | {"count": count_question, "final": blank_joint(last, final_theta(d))}
-    for name, column in zip(scales, layout.awkward, strict=True):
+    for name, column in zip(scales, layout.degenerate, strict=True):
         if name is not None:
             blanks[name] = partial(scale_question, layout, column, Whole(1.0, 0.0))
     for name in names.values():
@@ -158,14 +158,14 @@ def estimate_table(
         Scale(float(column.scale or 0.0), True)
         if ask is None
         else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, column, whole, ask)
-        for column, ask in zip(layout.awkward, plan.scales, strict=True)
+        for column, ask in zip(layout.degenerate, plan.scales, strict=True)
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for name, ask in plan.quantiles:
         share = _QUANTILES[name] or _reach_share(plan, whole)
         found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
-    facts: dict[str, Any] = {"quantiles": {name: [told.share, told.value] for name, told in found.items()}}
+    facts: dict[str, Any] = {"quantiles": {name: [each.share, each.value] for name, each in found.items()}}
     if compares(layout, target) and preconditioner is not None:
         verdict = run(decide, tuple(found.values()), frame, records)
         facts |= {"quantile_gap": verdict.gap}
@@ -211,9 +211,9 @@ def _whitened(
 def _undebiased(
     curator: Curator, layout: Layout, table: Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
 ) -> GaussianResult:
-    """The outcome of a release that is told as it is."""
+    """The outcome of a release that is reported as it is."""
     enough = feasible(table.records, layout.dimension, purse.rho)
-    sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.awkward, scales, strict=True)}
+    sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
     warnings = layout.notes() + missing(table.records, curator.n_rows) + scarce(enough)
     if unseen:

@@ -26,7 +26,7 @@ from pubpriv.estimators.gaussian.reference import (
     _algorithm_2,
     bound,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, Told, debiased, walk
+from pubpriv.estimators.gaussian.results import GaussianResult, SettledGaussian, debiased, walk
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
@@ -128,14 +128,14 @@ def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) ->
 def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
-    told: Told = curator.settled("gaussian/told", partial(Told.of, outcome))
+    settled: SettledGaussian = curator.settled("gaussian/told", partial(SettledGaussian.of, outcome))
     statement = curator.statement()
     return GaussianEstimate(
-        gaussian=Mixture.of([1.0], [told.fitted.mean], [told.fitted.covariance]),
+        gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
         columns=curator.columns,
         method=told_method(method, statement),
         converged=outcome.converged,
-        standard_errors=told.errors(),
+        standard_errors=settled.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},

@@ -26,7 +26,7 @@ class GaussianCase:
     """`estimate_gaussian` by the learner.
 
     Attributes:
-        layout: of the columns; awkward ones have a scale of their own.
+        layout: of the columns; degenerate ones have a scale of their own.
         m: public rows.
         target: `auto`, `gaussian` or `moments`.
     """
@@ -45,7 +45,7 @@ class GaussianCase:
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
-        """For m public rows of d columns that nobody has seen: none is taken to be awkward."""
+        """For m public rows of d columns that nobody has seen: none is taken to be degenerate."""
         if m < d + 1:
             raise InvalidInput(
                 f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
@@ -78,9 +78,9 @@ class GaussianCase:
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
         if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
-            told = _predicted_errors(plan, n, d)
-            noise = told["covariance_noise"], told["mean_noise"]
-            own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
+            errors = _predicted_errors(plan, n, d)
+            noise = errors["covariance_noise"], errors["mean_noise"]
+            own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
             bias = 0.0
         else:
             own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
@@ -115,7 +115,7 @@ class GaussianCase:
 
 
 def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
-    """d columns, none of them awkward as far as is known."""
+    """d columns, none of them degenerate as far as is known."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())
 
@@ -131,7 +131,7 @@ def _predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     radius = final_radius(n, d, ask.rho)
     noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
-    told = {
+    errors = {
         "covariance": expected_covariance_error(n, d, radius, moment),
         "mean": expected_mean_error(n, d, radius, mean),
         "covariance_best": float(np.sqrt(d * (d + 1) / n)),
@@ -139,5 +139,5 @@ def _predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     }
     silent = expected_covariance_error(n, d, radius, 0.0), expected_mean_error(n, d, radius, 0.0)
     for part, without in zip(("covariance", "mean"), silent, strict=True):
-        told[f"{part}_noise"] = float(np.sqrt(told[part] ** 2 - without**2))
-    return told
+        errors[f"{part}_noise"] = float(np.sqrt(errors[part] ** 2 - without**2))
+    return errors

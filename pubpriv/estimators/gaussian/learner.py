@@ -169,27 +169,27 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = position.frame.dimension
-    told = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
-    n = told.records
-    slope, law = mean_constants(d, told.radius).slope, moment_constants(d, told.radius)
-    level = float(np.trace(told.second)) / d
-    scale_off, shape_off = (level - law.level) / law.trace, (told.second - level * np.eye(d)) / law.shape
-    mean = told.mean / slope
-    values, vectors = np.linalg.eigh(told.second)
-    unclipped = unclip_variances(values, told.radius, LEAST_VARIANCE / 2)
+    moments = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    n = moments.records
+    slope, law = mean_constants(d, moments.radius).slope, moment_constants(d, moments.radius)
+    level = float(np.trace(moments.second)) / d
+    scale_off, shape_off = (level - law.level) / law.trace, (moments.second - level * np.eye(d)) / law.shape
+    mean = moments.mean / slope
+    values, vectors = np.linalg.eigh(moments.second)
+    unclipped = unclip_variances(values, moments.radius, LEAST_VARIANCE / 2)
     spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
     return Measured(
-        frame=told.frame,
+        frame=moments.frame,
         mean=tuple(mean.tolist()),
         covariance=_rows(floored(spread, LEAST_VARIANCE)),
-        records=told.records,
-        radius=told.radius,
-        mean_sd=told.mean_sd,
-        moment_sd=told.moment_sd,
+        records=moments.records,
+        radius=moments.radius,
+        mean_sd=moments.mean_sd,
+        moment_sd=moments.moment_sd,
         deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
-        expected=expected_covariance_error(n, d, told.radius, told.moment_sd),
+        expected=expected_covariance_error(n, d, moments.radius, moments.moment_sd),
         accuracy=position.accuracy,
-        expected_mean=expected_mean_error(n, d, told.radius, told.mean_sd),
+        expected_mean=expected_mean_error(n, d, moments.radius, moments.mean_sd),
     )
 
 
@@ -255,22 +255,22 @@ def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-def _moved(told: _ClippedMoments, median: float) -> Frame:
+def _moved(moments: _ClippedMoments, median: float) -> Frame:
     """The map that undoes what a round has seen; noise is never taken for shape."""
-    d = len(told.mean)
+    d = len(moments.mean)
     # the mean moves by what stands out of its noise (James-Stein)
-    length = float(told.mean @ told.mean)
-    mean = told.mean * max(0.0, 1 - d * told.mean_sd**2 / length)
-    values, vectors = np.linalg.eigh(told.second - np.outer(mean, mean))
-    edge = told.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
+    length = float(moments.mean @ moments.mean)
+    mean = moments.mean * max(0.0, 1 - d * moments.mean_sd**2 / length)
+    values, vectors = np.linalg.eigh(moments.second - np.outer(mean, mean))
+    edge = moments.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
     if edge > median**2:
         variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
     else:
-        unclipped = unclip_variances(values, told.radius, edge / 1000)
+        unclipped = unclip_variances(values, moments.radius, edge / 1000)
         unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
         variances = np.maximum(np.where(values > 0, unclipped, values), edge)
-        variances = np.minimum(variances, 4 * max(median, told.radius) ** 2)
-    center, matrix = told.frame.dense()
+        variances = np.minimum(variances, 4 * max(median, moments.radius) ** 2)
+    center, matrix = moments.frame.dense()
     seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
     step = np.zeros(len(center))
     step[seen] = np.linalg.solve(matrix[:, seen], mean)

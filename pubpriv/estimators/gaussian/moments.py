@@ -1,7 +1,7 @@
 """The table's own moments: one last release, clipped where almost no record is, and nothing debiased.
 
 Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. Here the rounds serve as a
-whitening alone; a private high quantile of |w| says where to clip, and what the release says is what is told.
+whitening alone; a private high quantile of |w| says where to clip, and what the release says is what is reported.
 
 Source: our study, section E (`docs/gaussian.md`).
 """
@@ -99,23 +99,23 @@ def measure_table(
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = frame.dimension
-    told = released_moments(curator, frame, radius, final_theta(d), ask)
-    per = told.records / whole.records  # the rows were counted better than beside the moments
-    center, matrix = told.frame.dense()
+    answer = released_moments(curator, frame, radius, final_theta(d), ask)
+    per = answer.records / whole.records  # the rows were counted better than beside the moments
+    center, matrix = answer.frame.dense()
     colour = np.linalg.inv(matrix)
-    mean, sd = told.mean * per, told.moment_sd * per
-    spread, edge = told.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
+    mean, sd = answer.mean * per, answer.moment_sd * per
+    spread, edge = answer.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
     covariance = floored(spread, min(LEAST_VARIANCE, edge))
     for index in guessed:
         if spread[index, index] < _STANDING_OUT * sd:
             covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
             covariance[index, index] = _FAINT**2
     return Table(
-        frame=told.frame,
+        frame=answer.frame,
         fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
         records=whole.records,
-        radius=told.radius,
-        mean_sd=told.mean_sd * per,
+        radius=answer.radius,
+        mean_sd=answer.mean_sd * per,
         moment_sd=sd,
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),

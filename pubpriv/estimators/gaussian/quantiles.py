@@ -100,7 +100,7 @@ def spread_quantile(
         frame: the map to w.
         share: of the records that do not exceed it; None: as many as noise allows.
         whole: rows without missing or infinite values.
-        most: a larger quantile is told as this.
+        most: a larger quantile is reported as this.
         ask: label and price.
 
     Privacy: one `Bisection`, mu^2 at most ask.price.
@@ -146,10 +146,10 @@ def decide(quantiles: tuple[Quantile, ...], frame: Frame, n: float) -> _Verdict:
     """
     d = frame.dimension
     lower, upper = [], []
-    for told in quantiles:
-        off = _NOISES * math.hypot(told.sd, math.sqrt(n * told.share * (1 - told.share))) / n
-        least, most = max(told.share - off, 1 / n), min(told.share + off, 1 - 1 / n)
-        lower.append(math.log(told.value) - told.cell - math.log(_length_quantile(d, most)))
-        upper.append(math.log(told.value) - math.log(_length_quantile(d, least)))
+    for each in quantiles:
+        off = _NOISES * math.hypot(each.sd, math.sqrt(n * each.share * (1 - each.share))) / n
+        least, most = max(each.share - off, 1 / n), min(each.share + off, 1 - 1 / n)
+        lower.append(math.log(each.value) - each.cell - math.log(_length_quantile(d, most)))
+        upper.append(math.log(each.value) - math.log(_length_quantile(d, least)))
     gap = max(lower) - min(upper)
     return _Verdict("gaussian" if gap <= 0 else "moments", gap)

@@ -1,8 +1,8 @@
-"""What the drivers of all targets share: the walk through the rounds, and what is told of a debiased estimate."""
+"""What the drivers of all targets share: the walk through the rounds, and what is reported of an estimate."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class GaussianResult:
 
 @public_value
 @dataclass(frozen=True)
-class Told:
+class SettledGaussian:
     """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
 
     Attributes:
@@ -38,12 +38,14 @@ class Told:
         mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
     """
 
+    stored_as: ClassVar[str] = "Told"  # in ledgers
+
     fitted: Fitted
     mean_errors: tuple[Any, Any]
     covariance_errors: tuple[Any, Any]
 
     @classmethod
-    def of(cls, outcome: GaussianResult) -> "Told":
+    def of(cls, outcome: GaussianResult) -> "SettledGaussian":
         """From an outcome."""
         mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
         return cls(

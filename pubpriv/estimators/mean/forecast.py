@@ -20,8 +20,8 @@ class MeanCase:
         plan = mean_plan(purse, n, self.d, self.m)
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
-        told = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
-        return Forecast(plan, (told,))
+        error = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
+        return Forecast(plan, (error,))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""

@@ -100,9 +100,9 @@ def estimate_mixture(
     last, shape = with_type(scene, measured(scene, layout, plan))
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(count_weights, last)
-    told = diagnostics(scene, layout, plan, regime, last, shape, guard)
+    facts = diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, told)
+    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
 
 def _regime(scene: Scene, groups: Groups, k: int) -> Regime:

@@ -115,28 +115,28 @@ class MixtureCase:
         purse, k = purse_of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
-        told = ["components are Gaussian, of equal weight, and told apart without error", way]
+        notes = ["components are Gaussian, of equal weight, and told apart without error", way]
         if self.settings.n_components is None:
-            told.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
+            notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
             least = CLEARLY * 2 * score_bound(n, self.d, plan.guard) / math.sqrt(float(plan.guard.price)) / n
-            told.append(
+            notes.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
             )
         else:
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
             sd = paper_plan.count_sd(plan)
-            told.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).told())
+            notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
         if not self.seen and k > 1:
-            told.append("components are taken to lie apart; with --public the public rows tell")
+            notes.append("components are taken to lie apart; with --public the public rows tell")
         if self.regime.name == OVERLAPPING and k > 1:
-            told.append("components overlap in the public rows: errors are larger than predicted")
+            notes.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):
-            told.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
+            notes.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
         if self.settings.n_components is not None or self.settings.min_weight is not None:
-            told += advice(self.m, k, self.settings.smallest_weight)
-        return tuple(told)
+            notes += advice(self.m, k, self.settings.smallest_weight)
+        return tuple(notes)
 
     def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
         settings, k = self.settings, self.k

@@ -81,7 +81,7 @@ class MixturePlan(Plan):
 
     @property
     def loud(self) -> bool:
-        """Only weights, means and scale can be trusted, as far as can be told beforehand."""
+        """Only weights, means and scale can be trusted, as far as is known beforehand."""
         return self.noise > UNTRUSTED
 
     @property

@@ -52,8 +52,8 @@ def choose(m: int, d: int, k: int, smallest_weight: float, separation: float | N
         near = "" if separation is None else f" ({separation:.1f} standard deviations, below {SEPARATED:g})"
         return Regime(OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
     if separation is None:
-        told = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
-        return Regime(SCARCE, f"{told}: they are taken to be separated")
+        text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
+        return Regime(SCARCE, f"{text}: they are taken to be separated")
     apart = f"public clusters are {separation:.1f} standard deviations apart"
     wanted = math.ceil(_PLENTY * d / smallest_weight)
     if m >= wanted:
@@ -76,5 +76,5 @@ def advice(m: int, k: int, smallest_weight: float) -> tuple[str, ...]:
     wanted = _needed(k, smallest_weight)
     if m >= wanted:
         return ()
-    told = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
-    return (f"{told}: one of them may have been missed; about {wanted} would do",)
+    text = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
+    return (f"{text}: one of them may have been missed; about {wanted} would do",)

@@ -26,7 +26,7 @@ class Scaling:
     Attributes:
         location: public means.
         scale: public standard deviations; 1 for a column that is constant in the public rows.
-        notes: what a reader should know of awkward columns.
+        notes: what a reader should know of columns that are constant or computed from others.
     """
 
     location: tuple[float, ...]
@@ -77,7 +77,7 @@ def precondition(public: PublicTable) -> Scaling:
 
 
 def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
-    """Columns that the columns before them determine; not told where there are fewer rows than columns."""
+    """Columns that the columns before them determine; none where there are fewer rows than columns."""
     if len(rows) <= rows.shape[1]:
         return []
     found: list[int] = []

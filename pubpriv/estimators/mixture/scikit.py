@@ -23,13 +23,13 @@ from pubpriv.privacy.budgets import Budget
 def _signature() -> inspect.Signature:
     """Of the constructor: `MixtureSettings` with three components, and the budget; scikit-learn reads it."""
     named = inspect.Parameter.KEYWORD_ONLY
-    told = [
+    parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | None),
     ]
     others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
-    told += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
-    return inspect.Signature([*told, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
+    parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
+    return inspect.Signature([*parameters, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
 
 
 _SIGNATURE = _signature()

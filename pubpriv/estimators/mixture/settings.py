@@ -112,11 +112,11 @@ class MixtureSettings:
         A setting at its default is left out, but for the two that were there first: a release that was made before
         a setting existed can be replayed with it at its default.
         """
-        told: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
+        configuration: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
         if self.n_components is None:
-            told["max_components"] = self.max_components
+            configuration["max_components"] = self.max_components
         defaults = {each.field: each.default for each in settings_of(MixtureSettings)}
-        return told | {
+        return configuration | {
             name: value
             for name, value in chosen(self).items()
             if name not in ("n_components", "max_components", "method") and value != defaults[name]

@@ -137,16 +137,16 @@ def choose_shape(last: Round, scaling: Scaling) -> Shape:
     seen = float((covariances**2 / sides)[:, off].mean())
     expected = float(((sampling + noise) / sides)[:, off].mean())
     if seen > _EXPLAINED * expected:
-        told = f"correlations are {math.sqrt(seen):.2g} (root mean square), noise and sampling explain"
-        return Shape("full", f"{told} {math.sqrt(expected):.2g}")
-    told = f"correlations ({math.sqrt(seen):.2g}, root mean square) are no more than noise and sampling explain"
+        text = f"correlations are {math.sqrt(seen):.2g} (root mean square), noise and sampling explain"
+        return Shape("full", f"{text} {math.sqrt(expected):.2g}")
+    text = f"correlations ({math.sqrt(seen):.2g}, root mean square) are no more than noise and sampling explain"
     scale = np.array(scaling.scale)
     relative = own * scale**2 / (own * scale**2).mean(axis=1)[:, None]
     scatter = float(((relative - 1) ** 2).mean())
     expected = float((((sampling + noise)[:, ~off]) / own**2).mean())
     if scatter > _EXPLAINED * expected:
-        return Shape("diag", f"{told}; variances of columns differ by more")
-    return Shape("spherical", f"{told}, and so are differences of variances")
+        return Shape("diag", f"{text}; variances of columns differ by more")
+    return Shape("spherical", f"{text}, and so are differences of variances")
 
 
 def narrowed(last: Round, kind: str, scaling: Scaling) -> Round:

@@ -1,7 +1,7 @@
 """Scale tree and regime: what the public rows alone say about the layout of the components.
 
 Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
-lie further apart than anything inside them are told apart by public single linkage, at no cost.
+lie further apart than anything inside them are separated by public single linkage, at no cost.
 """
 
 from dataclasses import dataclass, replace

@@ -56,11 +56,11 @@ def test_the_bill_is_the_plan():
 
 
 @pytest.mark.parametrize("target", ["moments", "auto"])
-@pytest.mark.parametrize("awkward", [False, True])
-def test_a_rehearsal_prices_what_is_asked(target, awkward):
+@pytest.mark.parametrize("degenerate", [False, True])
+def test_a_rehearsal_prices_what_is_asked(target, degenerate):
     """No rehearsed question costs more than its share, nor much less; the questions are those of the plan."""
     rows = np.random.default_rng(0).standard_normal((60, 4))
-    if awkward:
+    if degenerate:
         rows[:, 1] = 0.0
     layout = examine(pp.PublicTable.open(rows))
     plan = table_plan(Purse(5 * 10**11, "zcdp"), 10_000, layout, target)

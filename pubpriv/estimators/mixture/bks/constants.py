@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 ALPHA = 0.1
-"""Total variation error that the theorems' sample sizes are told for, and the floor alpha / (2 k) of weights."""
+"""Total variation error that the theorems' sample sizes are stated for, and the floor alpha / (2 k) of weights."""
 
 BETA = 0.05
 """Probability of failure in the theorems."""

@@ -58,7 +58,7 @@ def estimate_bks(
         run: begun.
         settings: method, constants, k and smallest weight.
         purse: the method's share.
-        budget: whose kind, epsilon and delta the theorem is told for.
+        budget: whose kind, epsilon and delta the theorem is stated for.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -77,14 +77,14 @@ def estimate_bks(
         clustering = hard_clustering(rows, run, scaling, level, settings, plan)
     if clustering.failure is not None:
         model = run(public_model, rows, standard, settings.most)
-        told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, None)
-        return _BksResult(model, None, standard, False, told)
+        facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, None)
+        return _BksResult(model, None, standard, False, facts)
     start = run(start_clusters, rows, scaling, clustering.tree.partition)
     last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
-    told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, last)
-    told["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
+    facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, last)
+    facts["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
-    return _BksResult(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
+    return _BksResult(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, facts)
 
 
 def one_scale(scaling: Scaling) -> Scaling:
@@ -118,7 +118,7 @@ def _least(n: int, settings: MixtureSettings) -> float:
     return least_private(CONSTANTS[settings.constants], n, settings.smallest_weight)
 
 
-def _told(
+def _diagnostics(
     rows: PublicTable,
     curator: Curator,
     standard: Scaling,

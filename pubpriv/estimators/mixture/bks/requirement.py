@@ -38,7 +38,7 @@ class _Requirement:
         """For diagnostics, with what was assumed."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
-    def told(self) -> str:
+    def text(self) -> str:
         """One sentence, for a plan."""
         return (
             f"theorem {self.theorem} asks for means {self.separation:,.0f} standard deviations apart, {self.columns:,} "
