@@ -12,7 +12,7 @@ import numpy as np
 import pubpriv as pp
 from benchmarks import learner
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.driver import METHODS
+from pubpriv.estimators.mean.settings import MEAN_METHODS
 
 PARTS = ("all", "mean", "covariance")
 
@@ -75,8 +75,8 @@ def bench(
     """
     if part not in PARTS:
         raise InvalidInput(f"part must be one of {', '.join(PARTS)}, not {part!r}")
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if method not in MEAN_METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(MEAN_METHODS)}, not {method!r}")
     pp.parse_budget(budget)
     rows: list[dict[str, Any]] = []
     if part != "covariance":

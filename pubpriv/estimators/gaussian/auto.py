@@ -19,15 +19,14 @@ from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask, Plan, split_purse
 from pubpriv.estimators.gaussian.degenerate_columns import (
-    SCALE_STEPS,
     Layout,
     Scale,
     assemble,
     learn_scale,
     scale_question,
 )
-from pubpriv.estimators.gaussian.learner import Position, measure, pool, typical_radius
-from pubpriv.estimators.gaussian.moments import LOUD, Table, clip_radius, loud_radius, measure_table
+from pubpriv.estimators.gaussian.learner import Position, measure, pool
+from pubpriv.estimators.gaussian.moments import Table, clip_radius, loud_radius, measure_table
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
     blank_joint,
@@ -40,7 +39,6 @@ from pubpriv.estimators.gaussian.plan import (
 )
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.quantiles import (
-    STEPS,
     Quantile,
     Whole,
     count_question,
@@ -50,7 +48,7 @@ from pubpriv.estimators.gaussian.quantiles import (
     quantile_question,
     spread_quantile,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, debiased, missing, plain_errors, scarce, walk
+from pubpriv.estimators.gaussian.results import GaussianResult, debiased, plain_errors, shortage, walk
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -65,9 +63,6 @@ _COUNT_SHARE = Fraction(1, 100)
 
 _SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
 """What the scale of a degenerate column takes of the budget; all of them together at most."""
-
-_QUIET = 0.9 * LOUD
-"""The estimate is to be mistrusted if the noise alone has an eigenvalue of so much in whitened units."""
 
 
 def _table_shares(n: int, layout: Layout, rho: float, target: str) -> dict[str, Fraction]:
@@ -193,8 +188,9 @@ def _reach_share(plan: TablePlan, whole: Whole) -> float:
 
     As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
     """
-    searches = [(plan.reach, STEPS), *((ask, SCALE_STEPS) for ask in plan.scales if ask is not None)]
-    return min(high_rank(Bisection.noise_for(steps, ask.price), whole) for ask, steps in searches) / whole.records
+    searches = [ask.question for ask in (plan.reach, *plan.scales) if ask is not None]
+    noises = [search.noise_scale for search in searches if isinstance(search, Bisection)]
+    return min(high_rank(noise, whole) for noise in noises) / whole.records
 
 
 def _whitened(
@@ -205,7 +201,7 @@ def _whitened(
         return None, None
     preconditioner = run(precondition, layout.whitened(rows))
     start = Position(layout.frame(preconditioner), run.curator.n_rows)
-    return preconditioner, walk(run, start, typical_radius(preconditioner), plan)
+    return preconditioner, walk(run, start, preconditioner.typical_radius, plan)
 
 
 def _undebiased(
@@ -215,10 +211,10 @@ def _undebiased(
     enough = feasible(table.records, layout.dimension, purse.rho)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = layout.notes() + missing(table.records, curator.n_rows) + scarce(enough)
+    warnings = layout.notes() + shortage(table.records, curator.n_rows, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
-    if table.edge > _QUIET:
+    if not table.quiet:
         warnings.append(
             "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
             "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
@@ -235,4 +231,4 @@ def _undebiased(
     colour = np.linalg.inv(table.frame.dense()[1])
     noise = (colour, table.mean_sd), (colour, table.moment_sd)
     errors = plain_errors(table.fitted, round(table.records), *noise)
-    return GaussianResult(table.fitted, enough and table.edge <= _QUIET, errors, facts, warnings)
+    return GaussianResult(table.fitted, enough and table.quiet, errors, facts, warnings)

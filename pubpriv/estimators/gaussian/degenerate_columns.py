@@ -23,8 +23,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.preconditioner import (
     DEGENERATE,
-    RESOLUTION,
-    TRUSTED,
+    ROUNDING,
     Preconditioner,
     check_rows,
     precondition,
@@ -38,7 +37,7 @@ _MOSTLY = 0.75
 _CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
-_WIDE, SCALE_STEPS = 1e6, 7
+_WIDE, _SCALE_STEPS = 1e6, 7
 """A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
 
 _SMALL = 1e-3
@@ -192,9 +191,9 @@ def checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, 
 def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Bisection:
     """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
-    noise = Bisection.noise_for(SCALE_STEPS, ask.price)
+    noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
     rank = high_rank(noise, whole)
-    return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
+    return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, rank, noise, logarithmic=True)
 
 
 @step(title="scale of a degenerate column", private=True)
@@ -242,7 +241,7 @@ def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[
     values, counts = np.unique(cells, return_counts=True)
     common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
     deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
-    constant = deviation <= TRUSTED * RESOLUTION * float(np.abs(cells).max())
+    constant = deviation <= ROUNDING * float(np.abs(cells).max())
     if constant:
         reason, unit = "has the same value in every public row", max(abs(common), 1.0)
     elif share >= _MOSTLY:
@@ -266,7 +265,7 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn
         rest = centred[:, index] / size
         for _ in range(2):  # twice is enough for orthogonality to the last digit
             rest = rest - basis @ (basis.T @ rest)
-        rounding = TRUSTED * RESOLUTION * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
+        rounding = ROUNDING * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
         if np.linalg.norm(rest) > _CLEARLY * max(DEGENERATE, rounding):
             kept.append(index)
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])

@@ -18,7 +18,6 @@ from pubpriv.estimators.gaussian.learner import (
     Position,
     measure,
     pool,
-    typical_radius,
 )
 from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
@@ -121,7 +120,7 @@ def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force
 def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
     """All rounds of `plan` and the final release."""
     begun = _start(preconditioner, run.curator.n_rows)
-    position = walk(run, begun, typical_radius(preconditioner), plan)
+    position = walk(run, begun, preconditioner.typical_radius, plan)
     return run(measure, position, plan.final)
 
 

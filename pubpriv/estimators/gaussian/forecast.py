@@ -7,15 +7,20 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian import plan as learner_plan
 from pubpriv.estimators.gaussian.auto import TablePlan, compares, table_plan
 from pubpriv.estimators.gaussian.clipping import moment_constants
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import expected_covariance_error, expected_mean_error
 from pubpriv.estimators.gaussian.moments import loud_radius
-from pubpriv.estimators.gaussian.plan import LearnerPlan, final_radius, final_theta, joint_question
-from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.gaussian.plan import (
+    LearnerPlan,
+    feasible,
+    final_radius,
+    final_theta,
+    joint_question,
+    learner_plan,
+)
+from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
 from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
@@ -46,11 +51,7 @@ class GaussianCase:
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
         """For m public rows of d columns that nobody has seen: none is taken to be degenerate."""
-        if m < d + 1:
-            raise InvalidInput(
-                f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
-                "or ask for fewer columns"
-            )
+        check_rows(m, d)
         return cls(_plain_layout(d), m, target)
 
     @property
@@ -61,14 +62,14 @@ class GaussianCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Rounds, quantiles if the target takes them, and the last release."""
         if self.target == "gaussian":
-            plan: LearnerPlan = learner_plan.learner_plan(purse, n, self.d)
+            plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
         return Forecast(plan, self._errors(n, plan))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return learner_plan.feasible(n, self.d, purse.rho)
+        return feasible(n, self.d, purse.rho)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Of a Gaussian."""
@@ -109,7 +110,7 @@ class GaussianCase:
         frame = Frame((0.0,) * d)
         asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.reach)
         radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
-        noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
+        noise = joint_question(frame, radius, final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
 

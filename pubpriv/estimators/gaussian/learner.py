@@ -129,14 +129,6 @@ class _ClippedMoments:
     moment_sd: float
 
 
-def typical_radius(preconditioner: Preconditioner) -> float:
-    """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
-    from scipy.special import fdtri
-
-    d, m = preconditioner.dimension, preconditioner.m
-    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
-
-
 @step(title="approach", private=True)
 def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.

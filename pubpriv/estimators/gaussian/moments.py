@@ -20,7 +20,7 @@ from pubpriv.estimators.gaussian.plan import final_theta, joint_question
 from pubpriv.estimators.gaussian.quantiles import Quantile, Whole
 from pubpriv.estimators.steps import step
 
-LOUD = 0.5
+_LOUD = 0.5
 """The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
 
 _ROOM = 1.4
@@ -56,6 +56,11 @@ class Table:
     edge: float
     weakest: float
 
+    @property
+    def quiet(self) -> bool:
+        """The noise is not of the size of the estimate: its largest eigenvalue is clearly below the loudest."""
+        return self.edge <= 0.9 * _LOUD
+
 
 def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
     """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
@@ -63,8 +68,8 @@ def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
 
 
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
-    """The radius at which noise alone has an eigenvalue of `LOUD`: public."""
-    return math.sqrt(LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
+    """The radius at which noise alone has an eigenvalue of `_LOUD`: public."""
+    return math.sqrt(_LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
 
 
 def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:

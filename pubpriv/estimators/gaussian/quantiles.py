@@ -19,7 +19,7 @@ it beyond the records."""
 _DOUBT = 2.0
 """Sds of the count of whole rows within which no row is taken to be missing, and which the margin allows for."""
 
-_LOW, STEPS = 1 / 30, 8
+_LOW, _STEPS = 1 / 30, 8
 """A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
 
 _NOISES = 2.5
@@ -84,9 +84,9 @@ class Quantile:
 def quantile_question(frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask) -> Bisection:
     """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
     low = _LOW * math.sqrt(frame.dimension)
-    noise = Bisection.noise_for(STEPS, ask.price)
+    noise = Bisection.noise_for(_STEPS, ask.price)
     rank = high_rank(noise, whole) if share is None else share * whole.records
-    return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
+    return Bisection(frame, low, max(most, 2 * low), _STEPS, rank, noise, logarithmic=True)
 
 
 @step(title="quantile of the spread", private=True)

@@ -74,7 +74,7 @@ def debiased(
     """The outcome of a debiased release."""
     n, d = curator.n_rows, preconditioner.dimension
     enough = feasible(measured.records, d, purse.rho)
-    warnings = missing(measured.records, n) + scarce(enough)
+    warnings = shortage(measured.records, n, enough)
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts = {
@@ -98,16 +98,17 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, matrix.tolist()))
 
 
-def missing(records: float, n: int) -> list[str]:
-    """A warning if rows had to be left out."""
-    if records >= n:
-        return []
-    return [f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"]
+def shortage(records: float, n: int, enough: bool) -> list[str]:
+    """Warnings if rows had to be left out, and if the run was below the line of feasibility.
 
-
-def scarce(enough: bool) -> list[str]:
-    """A warning if the run was below the line of feasibility."""
-    return [] if enough else ["too few private rows for this budget: the estimate may be noise"]
+    Args:
+        records: rows without missing or infinite values.
+        n: private rows.
+        enough: whether they reach the line.
+    """
+    left_out = f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"
+    few = "too few private rows for this budget: the estimate may be noise"
+    return [left_out] * (records < n) + [few] * (not enough)
 
 
 def _standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:

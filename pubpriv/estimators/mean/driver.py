@@ -83,7 +83,7 @@ def estimate_mean(
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
-    found = METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
+    found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
     warnings = [*found.warnings, *_notes(rows, known)]
     return MeanEstimate(
@@ -112,8 +112,8 @@ def checked_mean(
     ball: tuple[Any, float] | None = None,
 ) -> tuple[PublicTable, KnownCovariance, Options]:
     """Public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if method not in _METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
     if method != "coinpress" and (rounds != 2 or ball is not None):
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
     rows = PublicTable.open(public, list(columns))
@@ -191,7 +191,7 @@ def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-METHODS = dict(zip(MEAN_METHODS, (_two_step, clip_and_noise, coinpress), strict=True))
+_METHODS = dict(zip(MEAN_METHODS, (_two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:

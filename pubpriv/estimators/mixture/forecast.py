@@ -9,10 +9,9 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
-from pubpriv.estimators.mixture.bks.driver import one_scale
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
-from pubpriv.estimators.mixture.choice import CLEARLY, score_bound
+from pubpriv.estimators.mixture.choice import least_advantage
 from pubpriv.estimators.mixture.driver import checked_public
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice, choose, searching
 from pubpriv.estimators.mixture.scaling import precondition
@@ -50,7 +49,9 @@ class MixtureCase:
         if settings.method == "bks-ample":
             return cls(d, m, settings, 1, _paper(settings))
         if settings.method == "bks-scarce":
-            level = open_level(public, one_scale(scaling), Tree(), k, settings.smallest_weight, settings.constants)
+            level = open_level(
+                public, scaling.with_one_scale(), Tree(), k, settings.smallest_weight, settings.constants
+            )
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
         found = supercluster(public, scaling, k)
         if settings.n_components is None and k > 1:
@@ -119,14 +120,14 @@ class MixtureCase:
         if self.settings.n_components is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            least = CLEARLY * 2 * score_bound(n, self.d, plan.guard) / math.sqrt(float(plan.guard.price)) / n
+            least = least_advantage(n, self.d, plan.guard)
             notes.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
             )
         else:
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
-            sd = paper_plan.count_sd(plan)
+            sd = plan.count_sd
             notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
         if not self.seen and k > 1:
             notes.append("components are taken to lie apart; with --public the public rows tell")
@@ -150,9 +151,9 @@ class MixtureCase:
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
         """Of count, sum and second moment (spherical: of the variance) of a component in the last round."""
-        asked = default_plan.round_question(plan.asks[-1], self.k, self.d, self.settings.covariance_type)
-        noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
+        asked = plan.asks[-1].question
         assert isinstance(asked, LiftedGram | Moments)
+        noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
         moment = noise["square"] / self.d if isinstance(asked, Moments) else noise["moment"]
         return noise["count"], noise["sum"], moment
 

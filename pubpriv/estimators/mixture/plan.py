@@ -13,7 +13,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells
+from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
@@ -25,11 +25,11 @@ _SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
 
 _COARSE = Fraction(7, 100)
-FIRST_ROUND = Fraction(1, 5)
+_FIRST_ROUND = Fraction(1, 5)
 _EXPLORE = Fraction(1, 2)
 _PICK = Fraction(15, 1000)
 _STARTS = 3
-TWO_ROUNDS_BELOW = 1.0
+_TWO_ROUNDS_BELOW = 1.0
 """A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
 component's variance; above, one round gets all."""
 
@@ -37,7 +37,7 @@ UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-SPHERICAL_REACH = 1.15
+_SPHERICAL_REACH = 1.15
 """Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
 
 GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
@@ -129,7 +129,7 @@ def mixture_plan(
         n_components=k,
         covariance_type=covariance_type,
         most=most,
-        noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+        noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
         guard=asks["guard"],
         pca=asks.get("pca"),
         search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
@@ -188,7 +188,8 @@ class _Blanks:
 
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
-        return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
+        regions, frames, _ = _regions(self.frame, self.k)
+        return round_question(self.covariance_type, regions, frames, ask)
 
 
 def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, ample: bool, groups: int) -> _Shares:
@@ -202,19 +203,14 @@ def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, a
     if not ample:
         shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
     shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
-    left = 1 - _taken(shares)
-    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, blanks.covariance_type)
-    if noise < TWO_ROUNDS_BELOW:
-        first, second = FIRST_ROUND * left, (1 - FIRST_ROUND) * left
-        return shares | {"round-1": (first, blanks.round), "round-2": (second, blanks.round)}
-    return shares | {"round-1": (left, blanks.round)}
+    return shares | measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
 
 
 def _overlapping(rho: float, count: float, blanks: _Blanks) -> _Shares:
     shares: _Shares = {"guard": (_GUARD, blanks.score)}
     rest = 1 - _GUARD
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = _spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
@@ -224,14 +220,31 @@ def _overlapping(rho: float, count: float, blanks: _Blanks) -> _Shares:
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
 
 
+def measuring_rounds(left: Fraction, rho: float, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
+    """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
+
+    Args:
+        left: share of the budget.
+        rho: of the whole budget, mu^2 / 2.
+        d: columns.
+        count: private rows of a component.
+        covariance_type: as `MixtureSettings` has it.
+        blank: makes the question of a round.
+    """
+    noise = _spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
+    if noise < _TWO_ROUNDS_BELOW:
+        return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
+    return {"round-1": (left, blank)}
+
+
 def _taken(shares: _Shares) -> Fraction:
     return sum((share for share, _ in shares.values()), Fraction(0))
 
 
-def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
+def _spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
-        return clip_radius(d, SPHERICAL_REACH) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+        return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * spectral_factor(covariance_type, d) / count
 
@@ -243,19 +256,29 @@ def spectral_factor(covariance_type: str, d: int) -> float:
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
-def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
-    """The question of a round over k components of d columns: its size, price and noise, with real radii."""
-    radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
-    return _round(covariance_type, Frame((0.0,) * d), k, radius, ask)
+def round_radius(covariance_type: str, d: int) -> float:
+    """Clip radius of whitened records in a round."""
+    return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
 
-def _round(covariance_type: str, frame: Frame, k: int, radius: float, ask: Ask) -> LiftedGram | Moments:
+def round_question(
+    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
+) -> LiftedGram | Moments:
+    """The question of a round: count, sum and second moment (spherical: squared norm) of each component's records.
+
+    Args:
+        covariance_type: as `MixtureSettings` has it.
+        regions: which record is whose.
+        frames: whiten the records of each component.
+        ask: the price.
+    """
+    radii = (round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
-        return Moments.priced(*_regions(frame, k, radius), ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(*_regions(frame, k, radius), ask.price, GRAM_SHARES)
+        return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
 
 
-def _regions(frame: Frame, count: int, radius: float = 1.0) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+def _regions(frame: Frame, count: int) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
     """A partition into so many regions, with a frame and a radius for each."""
     frames = (frame,) * count
-    return Cells(frames, (0.0,) * count), frames, (radius,) * count
+    return Cells(frames, (0.0,) * count), frames, (1.0,) * count

@@ -13,7 +13,7 @@ from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_fac
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice
 from pubpriv.estimators.mixture.routes import Placement, Scene
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.shapes import Shape, exact, shaped_errors
+from pubpriv.estimators.mixture.shapes import Shape
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -89,7 +89,7 @@ def released(
     mixture = Mixture.of(
         weights[order] / weights.sum(),
         location + scale * means[order],
-        exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
+        _exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
     )
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
@@ -98,7 +98,7 @@ def released(
         columns=curator.columns,
         method=told_method(method, statement),
         converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
-        standard_errors=shaped_errors(errors, kind),
+        standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics=diagnostics,
@@ -145,3 +145,30 @@ def _standard_errors(
             / per,
         },
     }
+
+
+def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Standard errors of a released model of that type: entries that are zero by choice have none.
+
+    `errors` are those of full covariances; one variance for d columns has a sampling error smaller by sqrt(d).
+    """
+    if kind in ("full", "auto"):
+        return errors
+    parts = {}
+    for name, found in errors["covariances"].items():
+        d = found.shape[-1]
+        own = np.einsum("kii->ki", found)
+        if kind == "spherical":
+            own = np.sqrt((own**2).mean(axis=1, keepdims=True)) * np.ones(d) / (d**0.5 if name == "sampling" else 1.0)
+        parts[name] = own[:, :, None] * np.eye(d)
+    return errors | {"covariances": parts}
+
+
+def _exact(covariances: np.ndarray, kind: str) -> np.ndarray:
+    """Covariances (k, d, d) in the data's own units, to the last bit of that type."""
+    if kind in ("full", "auto"):
+        return covariances
+    own = np.einsum("kii->ki", covariances)
+    if kind == "spherical":
+        own = own.mean(axis=1, keepdims=True) * np.ones(own.shape[1])
+    return np.asarray(own[:, :, None] * np.eye(own.shape[1]))

@@ -11,7 +11,7 @@ _METHODS = ("auto", "bks-scarce", "bks-ample")
 _CONSTANTS = ("practical", "paper")
 _COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
 _MOST_COMPONENTS = 100
-MOST_UNKNOWN = 8
+_MOST_UNKNOWN = 8
 """Largest number of components that is looked for, unless a run says otherwise."""
 
 _MOST_LOOKED_FOR = 20
@@ -35,7 +35,7 @@ class MixtureSettings:
         help="Number of mixture components; none: found by the run, which costs a share of the budget",
     )
     max_components: int = setting(
-        MOST_UNKNOWN,
+        _MOST_UNKNOWN,
         least=1,
         most=_MOST_LOOKED_FOR,
         planned=True,

@@ -68,14 +68,6 @@ class Evidence:
     apart: bool
 
 
-def proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
-
-    `joined` has the same points as one group.
-    """
-    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
-
-
 @step(title="number of components", private=True)
 def probe(
     curator: Curator,

@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import pipeline
 from pubpriv.estimators.gaussian.forecast import _predicted_errors
-from pubpriv.estimators.gaussian.learner import Measured, pool, typical_radius
+from pubpriv.estimators.gaussian.learner import Measured, pool
 from pubpriv.estimators.gaussian.plan import _needed, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.steps import plain as plain_runner
@@ -211,7 +211,7 @@ def test_the_first_radius_is_where_a_new_row_is():
         made = precondition(pp.PublicTable.open(generator.standard_normal((m, d)), list("abcd")))
         center, whitening, _ = made.arrays
         lengths += list(np.linalg.norm((generator.standard_normal((20, d)) - center) @ whitening.T, axis=1))
-    assert np.median(lengths) == pytest.approx(typical_radius(made), rel=0.04)
+    assert np.median(lengths) == pytest.approx(made.typical_radius, rel=0.04)
 
 
 # ----------------------------------------------------------------------------------------- refusals, flags

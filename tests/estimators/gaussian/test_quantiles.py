@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 from scipy.stats import chi, chi2, f
 
-from pubpriv.estimators.gaussian.learner import typical_radius
 from pubpriv.estimators.gaussian.quantiles import _length_quantile
 from pubpriv.estimators.mixture.linear import clip_radius
 
@@ -26,4 +25,4 @@ def test_the_typical_radius_is_hotellings(d):
     """The median of the F distribution, from the fewest public rows on."""
     for m in (d + 1, d + 2, 2 * d + 5, 50 * d):
         wanted = math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
-        assert typical_radius(SimpleNamespace(dimension=d, m=m)) == wanted
+        assert SimpleNamespace(dimension=d, m=m).typical_radius == wanted

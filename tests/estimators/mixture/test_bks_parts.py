@@ -17,10 +17,11 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
+from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query
+from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants
 from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import bks_plan, count_sd
-from pubpriv.estimators.mixture.bks.queries import _Split, grown, private_query, search
+from pubpriv.estimators.mixture.bks.plan import bks_plan
+from pubpriv.estimators.mixture.bks.queries import Split, search
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
 from pubpriv.estimators.mixture.components import Round
@@ -151,22 +152,22 @@ def test_whatever_is_found_passes_q_pub(points, least):
 def test_a_lone_point_is_no_component():
     """As printed t = m w / 2 is below one for few points, and an outlier would pass."""
     points = np.r_[np.random.default_rng(0).normal(size=(5, 2)), [[1000.0, 0.0]]]
-    assert least_public(PAPER, 6, 1 / 6) == 2
+    assert PAPER.least_public(6, 1 / 6) == 2
     assert first_of_all(points, 2000.0, 0.1, 0.5, PAPER)[0] is not None
-    assert search(points, 2000.0, 0.1, least_public(PAPER, 6, 1 / 6), PAPER) is None
+    assert search(points, 2000.0, 0.1, PAPER.least_public(6, 1 / 6), PAPER) is None
 
 
 # -- Q_priv and the tree --------------------------------------------------------------------------------------
 
 ROOT = Tree()
-SPLIT = _Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+SPLIT = Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
 
 
-def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[_Split, ...]:
+def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[Split, ...]:
     """What the private rows say at a budget that drowns nothing."""
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(100), 0)
     curator.begin("mixture", {}, "0")
-    return private_query(curator, tree, splits, 0.5, "practical", Ask("mixture/level-1/query", 2, 1))
+    return _private_query(curator, tree, splits, 0.5, "practical", Ask("mixture/level-1/query", 2, 1))
 
 
 @pytest.mark.parametrize(
@@ -177,13 +178,13 @@ def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[_Split
 def test_q_priv_wants_two_groups_and_an_empty_shell(inside, between, beyond, passed):
     """At least n w / 4 = 125 inside and beyond, and at most a twentieth of that in the shell."""
     rows = np.repeat([[0.0, 0.0], [1.5, 0.0], [9.0, 0.0]], [inside, between, beyond], axis=0)
-    assert least_private(PRACTICAL, 1000, 0.5) == 125
+    assert PRACTICAL.least_private(1000, 0.5) == 125
     assert bool(agreed(rows)) == passed
 
 
 def test_a_group_may_not_be_asked_about_twice():
     """Two splits of one group are refused before anything is charged."""
-    other = _Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
+    other = Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
     with pytest.raises(ValueError, match="one split only"):
         agreed(np.zeros((10, 2)), (SPLIT, other))
 
@@ -191,8 +192,8 @@ def test_a_group_may_not_be_asked_about_twice():
 def test_rows_of_other_groups_are_not_counted():
     """Two groups in one question: each split sees its own rows."""
     tree = Tree((Cylinder(Frame((100.0, 0.0)), 50.0),), (), (((0, True),), ((0, False),)))
-    here = _Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
-    there = _Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    here = Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    there = Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
     rows = np.repeat([[0.0, 0.0], [9.0, 0.0], [100.0, 0.0]], [300, 300, 400], axis=0)
     assert agreed(rows, (here, there), tree) == (here,)
 
@@ -201,8 +202,8 @@ def test_no_more_splits_are_made_than_components_are_missing():
     """Three groups agree to a split, one component is missing: the widest gap is taken."""
     tree = Tree((NEAR, FAR), (), SHELLS.paths)
     gaps = (1.0, 3.0, 2.0)
-    splits = tuple(_Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
-    after = grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
+    splits = tuple(Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
+    after = _grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
     assert after.closed == (SHELLS.paths[0], SHELLS.paths[2])
     assert after.open == tuple((*SHELLS.paths[1], (2, side)) for side in (True, False))
     assert after.partition.n_regions == 4
@@ -263,7 +264,7 @@ def test_less_budget_asks_for_more_rows():
         )
     ]
     assert all(less > more for more, less in rows)
-    loud = count_sd(bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1))
+    loud = bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
     assert loud == pytest.approx((1e-5 * 0.13) ** -0.5, rel=1e-3)
     noisy = requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, loud).private_rows
     assert noisy > requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, 0.0).private_rows

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder, Path
+from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import BETA, CONSTANTS, least_public
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.bks.constants import BETA, CONSTANTS
 from pubpriv.estimators.mixture.bks.plan import BksPlan
-from pubpriv.estimators.mixture.bks.queries import grown, level_pca, private_query, public_query, search, split_of
+from pubpriv.estimators.mixture.bks.queries import Split, public_query, search, split_of
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
@@ -51,7 +54,7 @@ def hard_clustering(
     level adds a group, so k - 1 are enough.
     """
     k, weight, constants = settings.most, settings.smallest_weight, settings.constants
-    least = least_public(CONSTANTS[constants], len(rows.rows), weight)
+    least = CONSTANTS[constants].least_public(len(rows.rows), weight)
     asked: list[str] = []
     for number, asks in enumerate(plan.levels, start=1):
         if len(level.tree.groups) == k:
@@ -64,16 +67,16 @@ def hard_clustering(
         subspaces = _whole(level, len(rows.columns))
         if asks.pca is not None:
             asked.append(asks.pca.label)
-            subspaces = here(level_pca, level, k, asks.pca)
+            subspaces = here(_level_pca, level, k, asks.pca)
         splits = here(public_query, rows, scaling, level, subspaces, weight, constants)
         if not splits:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub")
         asked.append(asks.query.label)
-        passed = here(private_query, level.tree, splits, weight, constants, asks.query)
+        passed = here(_private_query, level.tree, splits, weight, constants, asks.query)
         if not passed:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)")
         below = run.at(f"(level {number + 1})")
-        level = below(open_level, rows, scaling, grown(level, passed, k), k, weight, constants)
+        level = below(open_level, rows, scaling, _grown(level, passed, k), k, weight, constants)
     return Clustering(level.tree.closing(), tuple(asked), None)
 
 
@@ -100,7 +103,7 @@ def _easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: 
         constants: name.
     """
     known, points = CONSTANTS[constants], scaling.apply(rows.rows)
-    least = least_public(known, len(points), weight)
+    least = known.least_public(len(points), weight)
     balls, waiting, closed = list[Cylinder](), list[Path]([()]), list[Path]()
     while waiting:
         path = waiting.pop(0)
@@ -133,3 +136,75 @@ def _radii(points: np.ndarray, total: int, k: int) -> tuple[float, float]:
     factor = math.sqrt(2 * k * math.log(2 * total * k / BETA)) / (4 * math.sqrt(points.shape[1]))
     most = 4 * float(distances.max())
     return most, max(factor * float(distances.min()), most * 2.0**-30)
+
+
+def _grown(level: Level, splits: tuple[Split, ...], k: int) -> Tree:
+    """The tree after `splits` that passed; every other group of the level is closed.
+
+    Where more pass than components are missing, those with the widest gaps are made.
+    """
+    tree = level.tree
+    missing = k - len(tree.groups)
+    made = {split.path: split for split in sorted(splits, key=lambda split: -split.gap)[:missing]}
+    balls, children = list(tree.balls), list[Path]()
+    for path in tree.open:
+        if path in made:
+            balls.append(Cylinder(made[path].frame, made[path].cut))
+            children += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
+    closed = tree.closed + tuple(path for path in tree.open if path not in made)
+    return Tree(tuple(balls), closed, tuple(children))
+
+
+@step(title="private PCA", private=True)
+@one_thread
+def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
+    """The top k directions of each open group about its centre: algorithm 4 for a whole level.
+
+    Mended: lemma C.19's sensitivity of the second moment is sqrt(2) r^2, and noise with half the variance off the
+    diagonal is shaped like it.
+
+    Privacy: `LiftedGram.second_moment` over disjoint groups, mu^2 <= ask.price for all of them together.
+    """
+    partition = Balls(level.tree.balls, level.tree.open)
+    question = LiftedGram.second_moment(partition, level.frames, level.radii, ask.price)
+    moments = curator.release(question, ask.label).values["moment"]
+    bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
+    return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
+
+
+@step(title="partition", private=True)
+def _private_query(
+    curator: Curator, tree: Tree, splits: tuple[Split, ...], weight: float, constants: str, ask: Ask
+) -> tuple[Split, ...]:
+    """Q_priv of algorithm 5 for a whole level: the splits that the private rows agree to.
+
+    Asked of each group is how many rows lie in the ball, in the shell and beyond, in one joint `Counts` over three
+    disjoint regions a group. The test min(c1 - t, c3 - t, tau - c2) >= 0 is post-processing. (The test's own margin
+    is less by at most one for a replaced record, so a question that adds noise to it would need the same noise sd,
+    sqrt(2 / mu^2): a replaced record may change two groups. The counts say more for that price.)
+
+    Mended: one Q_priv for each partition, and bottom if it fails; the proofs charge one count where the printed
+    algorithm asks three for every candidate.
+
+    Privacy: one `Counts` over a partition, mu^2 <= ask.price for all groups together.
+
+    Raises:
+        ValueError: two splits of one group.
+    """
+    if len({split.path for split in splits}) != len(splits):
+        raise ValueError("a group may be asked about one split only")
+    balls, paths = list(tree.balls), []
+    for split in splits:
+        inner, outer = len(balls), len(balls) + 1
+        balls += [Cylinder(split.frame, split.inner), Cylinder(split.frame, split.outer)]
+        paths += [
+            (*split.path, (inner, True)),
+            (*split.path, (inner, False), (outer, True)),
+            (*split.path, (inner, False), (outer, False)),
+        ]
+    question = Counts.priced(Balls(tuple(balls), tuple(paths)), ask.price)
+    counts = curator.release(question, ask.label).values["count"].reshape(-1, 3)
+    known = CONSTANTS[constants]
+    least = known.least_private(curator.n_rows, weight)
+    margins = [min(c1 - least, c3 - least, known.shell_share * least - c2) for c1, c2, c3 in counts]
+    return tuple(split for split, margin in zip(splits, margins, strict=True) if margin >= 0)

@@ -34,6 +34,14 @@ class Constants:
     widest: bool
     tight: bool
 
+    def least_public(self, m: int, weight: float) -> float:
+        """t of Q_pub: public points that a group needs inside and outside of its ball."""
+        return max(float(_LEAST_POINTS), self.public_share * m * weight)
+
+    def least_private(self, n: int, weight: float) -> float:
+        """t of Q_priv: private rows that a group needs inside and outside of its ball."""
+        return self.private_share * n * weight
+
 
 _LEAST_POINTS = 2
 """A public point alone passes as a component where m w / 2 < 1, as printed: groups need this many."""
@@ -42,13 +50,3 @@ CONSTANTS = {
     "paper": Constants(16.0, 11.0, 1 / 2, 1 / 4, 1 / 320, widest=False, tight=False),
     "practical": Constants(2.0, 2.0, 1 / 3, 1 / 4, 1 / 20, widest=True, tight=True),
 }
-
-
-def least_public(constants: Constants, m: int, weight: float) -> float:
-    """t of Q_pub: public points that a group needs inside and outside of its ball."""
-    return max(float(_LEAST_POINTS), constants.public_share * m * weight)
-
-
-def least_private(constants: Constants, n: int, weight: float) -> float:
-    """t of Q_priv: private rows that a group needs inside and outside of its ball."""
-    return constants.private_share * n * weight

@@ -8,9 +8,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, least_private
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS
 from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan, count_sd
+from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
@@ -68,7 +68,7 @@ def estimate_bks(
     """
     curator = run.curator
     standard = run(precondition, rows)
-    scaling = one_scale(standard)
+    scaling = standard.with_one_scale()
     level, plan = _planned(rows, run, scaling, settings, purse)
     curator.rehearse(plan.questions)
     if level is None:
@@ -85,12 +85,6 @@ def estimate_bks(
     facts["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
     return _BksResult(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, facts)
-
-
-def one_scale(scaling: Scaling) -> Scaling:
-    """The public means, and one scale for all columns: balls stay balls."""
-    scale = np.array(scaling.scale)
-    return replace(scaling, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
 
 
 def _planned(
@@ -115,7 +109,7 @@ def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, fl
 
 
 def _least(n: int, settings: MixtureSettings) -> float:
-    return least_private(CONSTANTS[settings.constants], n, settings.smallest_weight)
+    return CONSTANTS[settings.constants].least_private(n, settings.smallest_weight)
 
 
 def _diagnostics(
@@ -132,7 +126,7 @@ def _diagnostics(
     """Diagnostics: what was asked, what the theorem asks for, and what a reader should know."""
     n, m, d, k = curator.n_rows, len(rows.rows), len(rows.columns), settings.most
     scarce = settings.method == "bks-scarce"
-    needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, count_sd(plan))
+    needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, plan.count_sd)
     separation = None if last is None else _separation_of(last.mixture)
     warnings = list(standard.notes)
     if max(standard.scale) > _UNEQUAL * min(standard.scale):

@@ -4,15 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.curator import Curator
-from pubpriv.data.balls import Balls, Cylinder, Path
+from pubpriv.data.balls import Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants, least_private, least_public
-from pubpriv.estimators.mixture.bks.tree import Level, Tree
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants
+from pubpriv.estimators.mixture.bks.tree import Level
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -27,7 +24,7 @@ _MIDDLE = 0.06
 
 @public_value
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """A ball that passes Q_pub: how it would split a group, and what Q_priv asks about it.
 
     Attributes:
@@ -63,7 +60,7 @@ class _Found:
 @one_thread
 def public_query(
     rows: PublicTable, scaling: Scaling, level: Level, subspaces: Subspaces, weight: float, constants: str
-) -> tuple[_Split, ...]:
+) -> tuple[Split, ...]:
     """At most one split for each open group of `level`: the one candidate that the private rows are asked about.
 
     Post-processing of the subspaces: free. Mended: algorithm 5 asks the private rows about every ball that passes
@@ -78,7 +75,7 @@ def public_query(
         constants: name.
     """
     known = CONSTANTS[constants]
-    least = least_public(known, len(rows.rows), weight)
+    least = known.least_public(len(rows.rows), weight)
     members = level.tree.partition.members(rows.rows)[len(level.tree.closed) :]
     splits = []
     for path, own, frame, radius, basis in zip(
@@ -94,11 +91,11 @@ def public_query(
 
 def split_of(
     scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: _Found
-) -> _Split:
+) -> Split:
     """The split of the group `path` by the ball `found` among its `projected` points."""
     origin = center + directions.T @ projected[found.center]
     frame = scaling.frame(origin, directions)
-    return _Split(path, frame, found.inner, found.outer, found.cut, found.outside - found.inside)
+    return Split(path, frame, found.inner, found.outer, found.cut, found.outside - found.inside)
 
 
 def search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
@@ -151,75 +148,3 @@ def _widest(far: np.ndarray, most: float, least_radius: float, least: float, con
     middle = (float(low[center, place]) + float(high[center, place])) / 2
     inner, outer = middle - _MIDDLE * gap, middle + _MIDDLE * gap
     return _Found(int(center), float(low[center, place]), float(high[center, place]), inner, outer, middle)
-
-
-def grown(level: Level, splits: tuple[_Split, ...], k: int) -> Tree:
-    """The tree after `splits` that passed; every other group of the level is closed.
-
-    Where more pass than components are missing, those with the widest gaps are made.
-    """
-    tree = level.tree
-    missing = k - len(tree.groups)
-    made = {split.path: split for split in sorted(splits, key=lambda split: -split.gap)[:missing]}
-    balls, children = list(tree.balls), list[Path]()
-    for path in tree.open:
-        if path in made:
-            balls.append(Cylinder(made[path].frame, made[path].cut))
-            children += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
-    closed = tree.closed + tuple(path for path in tree.open if path not in made)
-    return Tree(tuple(balls), closed, tuple(children))
-
-
-@step(title="private PCA", private=True)
-@one_thread
-def level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
-    """The top k directions of each open group about its centre: algorithm 4 for a whole level.
-
-    Mended: lemma C.19's sensitivity of the second moment is sqrt(2) r^2, and noise with half the variance off the
-    diagonal is shaped like it.
-
-    Privacy: `LiftedGram.second_moment` over disjoint groups, mu^2 <= ask.price for all of them together.
-    """
-    partition = Balls(level.tree.balls, level.tree.open)
-    question = LiftedGram.second_moment(partition, level.frames, level.radii, ask.price)
-    moments = curator.release(question, ask.label).values["moment"]
-    bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
-    return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
-
-
-@step(title="partition", private=True)
-def private_query(
-    curator: Curator, tree: Tree, splits: tuple[_Split, ...], weight: float, constants: str, ask: Ask
-) -> tuple[_Split, ...]:
-    """Q_priv of algorithm 5 for a whole level: the splits that the private rows agree to.
-
-    Asked of each group is how many rows lie in the ball, in the shell and beyond, in one joint `Counts` over three
-    disjoint regions a group. The test min(c1 - t, c3 - t, tau - c2) >= 0 is post-processing. (The test's own margin
-    is less by at most one for a replaced record, so a question that adds noise to it would need the same noise sd,
-    sqrt(2 / mu^2): a replaced record may change two groups. The counts say more for that price.)
-
-    Mended: one Q_priv for each partition, and bottom if it fails; the proofs charge one count where the printed
-    algorithm asks three for every candidate.
-
-    Privacy: one `Counts` over a partition, mu^2 <= ask.price for all groups together.
-
-    Raises:
-        ValueError: two splits of one group.
-    """
-    if len({split.path for split in splits}) != len(splits):
-        raise ValueError("a group may be asked about one split only")
-    balls, paths = list(tree.balls), []
-    for split in splits:
-        inner, outer = len(balls), len(balls) + 1
-        balls += [Cylinder(split.frame, split.inner), Cylinder(split.frame, split.outer)]
-        paths += [
-            (*split.path, (inner, True)),
-            (*split.path, (inner, False), (outer, True)),
-            (*split.path, (inner, False), (outer, False)),
-        ]
-    question = Counts.priced(Balls(tuple(balls), tuple(paths)), ask.price)
-    counts = curator.release(question, ask.label).values["count"].reshape(-1, 3)
-    known = CONSTANTS[constants]
-    least = least_private(known, curator.n_rows, weight)
-    margins = [min(c1 - least, c3 - least, known.shell_share * least - c2) for c1, c2, c3 in counts]
-    return tuple(split for split, margin in zip(splits, margins, strict=True) if margin >= 0)

@@ -12,7 +12,7 @@ from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants, least_public
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -146,7 +146,7 @@ def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: 
     known, points = CONSTANTS[constants], scaling.apply(rows.rows)
     balls, waiting, found = list(tree.balls), list(tree.open), list[tuple[Path, Frame, float, bool]]()
     count = len(tree.groups)
-    least = 2 * least_public(known, len(points), weight)
+    least = 2 * known.least_public(len(points), weight)
     while waiting:
         path = waiting.pop(0)
         own = points[Balls(tuple(balls), (path,)).members(rows.rows)[0]]
