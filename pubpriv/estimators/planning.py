@@ -1,6 +1,10 @@
 """Price and predicted error of a run before a row is read, and the rows or the budget that a wanted error takes.
 
 Nothing here opens a ledger or reads private rows; the number of private rows is public.
+
+A case is an estimator with all that is public about its input, but for the number of private rows and the budget:
+those a planner varies. It uses the plan that the estimator's driver executes, and the noise of the very questions it
+asks. Errors are root mean squares for rows of the law that the estimator is made for.
 """
 
 import math

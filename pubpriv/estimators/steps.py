@@ -55,16 +55,12 @@ class Place:
     """Where in a run a step is called.
 
     Attributes:
-        name: which of several calls it is: `3 of 7`, `(level 2)`; empty where there is one.
+        name: which of several calls it is: `3 of 7`, `(level 2)`; empty where there is only one.
         sources: what earlier steps made, and the driver computed arguments from: arrows in a picture of the run.
     """
 
     name: str = ""
     sources: tuple[Any, ...] = ()
-
-
-ONLY = Place()
-"""The one call of a step."""
 
 
 @overload
@@ -115,7 +111,7 @@ class Execution:
     curator: Curator
     method: str
     runner: Runner = plain
-    place: Place = ONLY
+    place: Place = field(default_factory=Place)
     calls: Counter[str] = field(default_factory=Counter)
 
     def at(self, name: str, *sources: Any) -> "Execution":

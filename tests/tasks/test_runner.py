@@ -13,7 +13,7 @@ import pubpriv.estimators.mixture
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.jobs import _ingest_private, _ingest_public
-from pubpriv.estimators.steps import ONLY, Place, Step, step
+from pubpriv.estimators.steps import Place, Step, step
 from pubpriv.tasks.boundary import ByContent, safe_flow
 from pubpriv.tasks.runner import PrefectRunner, task_of
 from pubpriv.tasks.validate import VALIDATION
@@ -65,7 +65,7 @@ def test_public_rows_that_were_cleared_away_are_made_again(prefect_server, tmp_p
     @safe_flow(name="rows")
     def flow() -> int:
         run = PrefectRunner(tmp_path / "rows")
-        return run(count, Place("again"), run(make, ONLY, 7), label="n")
+        return run(count, Place("again"), run(make, Place(), 7), label="n")
 
     assert flow() == 7
     assert flow() == 7

@@ -31,7 +31,7 @@ _Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class _MeanConstants:
-    """Of the mean of psi_r(w), w ~ N(delta, I_d), at small delta.
+    """Mean of psi_r(w), w ~ N(delta, I_d), at small delta.
 
     Attributes:
         slope: kappa, E psi_r = kappa delta + O(delta^3).
@@ -44,7 +44,7 @@ class _MeanConstants:
 
 @dataclass(frozen=True)
 class _MomentConstants:
-    """Of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
+    """Expectation of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
 
     Attributes:
         level: c0, a diagonal entry of E S at A = 0.
@@ -211,7 +211,11 @@ def _outside(freedom: int, squared: float) -> float:
 
 
 def _bounded_minimum(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where `function` is least between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5)."""
+    """Where `function` is least between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5).
+
+    It is `scipy.optimize.minimize_scalar(method="bounded")` bit for bit, and stands here because one search is all that
+    a fit asks of `scipy.optimize`, which takes longer to load than the fit takes to run.
+    """
     x = low + _GOLDEN * (high - low)
     best = second = third = (x, function(x))
     step = before = 0.0

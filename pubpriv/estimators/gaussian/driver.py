@@ -11,22 +11,23 @@ from typing import Any
 from pubpriv.curator import Curator
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.auto import estimate_table
 from pubpriv.estimators.gaussian.degenerate_columns import checked_scale, examine
 from pubpriv.estimators.gaussian.learner import (
     Measured,
     Position,
     measure,
     pool,
+    walk,
 )
 from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.reference import (
-    _algorithm_2,
+    algorithm_2,
     bound,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, SettledGaussian, debiased, walk
+from pubpriv.estimators.gaussian.results import GaussianResult, SettledGaussian, debiased
 from pubpriv.estimators.gaussian.settings import chosen_target
+from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
@@ -97,7 +98,7 @@ def estimate_gaussian(
     run = Execution(curator, "gaussian", runner)
     preconditioner = run(precondition, rows)
     if method == "algorithm-2":
-        outcome = _algorithm_2(run, run(bound, rows, beta, gamma), purse)
+        outcome = algorithm_2(run, run(bound, rows, beta, gamma), purse)
     else:
         outcome = _learner(run, preconditioner, purse, force)
     outcome.warnings[:0] = preconditioner.notes

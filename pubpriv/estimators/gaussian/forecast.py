@@ -1,27 +1,20 @@
-"""What `estimate_gaussian` would ask, and how far its answers would be off; see `forecasts`."""
+"""What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
 
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.auto import TablePlan, compares, table_plan
 from pubpriv.estimators.gaussian.clipping import moment_constants
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.learner import expected_covariance_error, expected_mean_error
-from pubpriv.estimators.gaussian.moments import loud_radius
-from pubpriv.estimators.gaussian.plan import (
-    LearnerPlan,
-    feasible,
-    final_radius,
-    final_theta,
-    joint_question,
-    learner_plan,
+from pubpriv.estimators.gaussian.learner import (
+    predicted_errors,
 )
+from pubpriv.estimators.gaussian.moments import loud_radius
+from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
+from pubpriv.estimators.gaussian.table_plan import TablePlan, compares, table_plan
 from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -72,14 +65,14 @@ class GaussianCase:
         return feasible(n, self.d, purse.rho)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Of a Gaussian."""
+        """Say what the errors assume, and which columns are degenerate."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
 
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
         if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
-            errors = _predicted_errors(plan, n, d)
+            errors = predicted_errors(plan, n, d)
             noise = errors["covariance_noise"], errors["mean_noise"]
             own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
             bias = 0.0
@@ -103,7 +96,7 @@ class GaussianCase:
         )
 
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:
-        """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
+        """Noise of covariance and mean, clipped where Gaussian rows end by quantile; and what clipping takes."""
         from scipy.stats import chi
 
         d, final = self.d, plan.final
@@ -119,26 +112,3 @@ def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
     """d columns, none of them degenerate as far as is known."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())
-
-
-def _predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
-    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
-
-    Returns:
-        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
-        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
-    """
-    ask = plan.final
-    radius = final_radius(n, d, ask.rho)
-    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
-    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
-    errors = {
-        "covariance": expected_covariance_error(n, d, radius, moment),
-        "mean": expected_mean_error(n, d, radius, mean),
-        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
-        "mean_best": float(np.sqrt(d / n)),
-    }
-    silent = expected_covariance_error(n, d, radius, 0.0), expected_mean_error(n, d, radius, 0.0)
-    for part, without in zip(("covariance", "mean"), silent, strict=True):
-        errors[f"{part}_noise"] = float(np.sqrt(errors[part] ** 2 - without**2))
-    return errors

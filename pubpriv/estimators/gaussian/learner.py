@@ -20,10 +20,16 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import mean_constants, median_norm_squared, moment_constants, unclip_variances
-from pubpriv.estimators.gaussian.plan import ROUND_MEAN, final_radius, final_theta, joint_question, radius_question
+from pubpriv.estimators.gaussian.clipping import (
+    best_moment_radius,
+    mean_constants,
+    median_norm_squared,
+    moment_constants,
+    unclip_variances,
+)
+from pubpriv.estimators.gaussian.plan import ROUND_MEAN, LearnerPlan, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.steps import step
+from pubpriv.estimators.steps import Execution, step
 
 _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
@@ -130,7 +136,7 @@ class _ClippedMoments:
 
 
 @step(title="approach", private=True)
-def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
+def _approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.
 
     Args:
@@ -148,7 +154,7 @@ def approach(curator: Curator, position: Position, typical: float, number: int, 
     moments = released_moments(curator, found.question.frame, _WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
-    accuracy = expected_covariance_error(
+    accuracy = _expected_covariance_error(
         moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
     )
     return Position(_moved(moments, median), moments.records, accuracy)
@@ -161,7 +167,7 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = position.frame.dimension
-    moments = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    moments = released_moments(curator, position.frame, _final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
     n = moments.records
     slope, law = mean_constants(d, moments.radius).slope, moment_constants(d, moments.radius)
     level = float(np.trace(moments.second)) / d
@@ -179,20 +185,20 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
         mean_sd=moments.mean_sd,
         moment_sd=moments.moment_sd,
         deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
-        expected=expected_covariance_error(n, d, moments.radius, moments.moment_sd),
+        expected=_expected_covariance_error(n, d, moments.radius, moments.moment_sd),
         accuracy=position.accuracy,
-        expected_mean=expected_mean_error(n, d, moments.radius, moments.mean_sd),
+        expected_mean=_expected_mean_error(n, d, moments.radius, moments.mean_sd),
     )
 
 
-def expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
+def _expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
     """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
     law = moment_constants(d, radius)
     shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
     return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
 
 
-def expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
+def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
     """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
     law = mean_constants(d, radius)
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
@@ -276,3 +282,39 @@ def _weight(own: float, other: float, distance: float) -> float:
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, matrix.tolist()))
+
+
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
+    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    for number, asks in enumerate(plan.rounds, start=1):
+        position = run.at(f"{number} of {len(plan.rounds)}")(_approach, position, typical, number, asks)
+        typical = math.sqrt(position.frame.dimension)
+    return position
+
+
+def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
+    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+
+    Returns:
+        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
+        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+    """
+    ask = plan.final
+    radius = _final_radius(n, d, ask.rho)
+    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
+    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
+    errors = {
+        "covariance": _expected_covariance_error(n, d, radius, moment),
+        "mean": _expected_mean_error(n, d, radius, mean),
+        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
+        "mean_best": float(np.sqrt(d / n)),
+    }
+    silent = _expected_covariance_error(n, d, radius, 0.0), _expected_mean_error(n, d, radius, 0.0)
+    for part, without in zip(("covariance", "mean"), silent, strict=True):
+        errors[f"{part}_noise"] = float(np.sqrt(errors[part] ** 2 - without**2))
+    return errors
+
+
+def _final_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
+    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)

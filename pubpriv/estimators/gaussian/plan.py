@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
@@ -16,7 +17,6 @@ from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
-from pubpriv.estimators.gaussian.clipping import best_moment_radius
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -62,57 +62,43 @@ class LearnerPlan(Plan):
     final: Ask
 
 
-def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
-    """Shares of the learner's questions, in order, summing to one.
+def round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+    """Shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
 
     Args:
         n: private rows.
-        d: columns.
-        rho: of the learner, mu^2 / 2.
+        d: columns that are whitened.
+        rho: of the run, mu^2 / 2.
+        frame: of the rounds' shape.
     """
     spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
     scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
     search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
-    shares: dict[str, Fraction] = {}
+    shares: dict[str, tuple[Fraction, Blank]] = {}
     for number, most in enumerate(_ROUND_SHARES, start=1):
-        share = scale * most
-        shares[f"round-{number}/radius"] = radius = min(share / 4, search)
-        shares[f"round-{number}/moments"] = share - radius
-    return shares | {"final": 1 - scale * sum(_ROUND_SHARES, Fraction(0))}
+        radius = min(scale * most / 4, search)
+        shares[f"round-{number}/radius"] = radius, partial(radius_question, frame, 1.0, 0.0)
+        shares[f"round-{number}/moments"] = scale * most - radius, partial(joint_question, frame, 1.0, ROUND_MEAN)
+    return shares
+
+
+def with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
+    """The same, and what is left for the last release of all d columns."""
+    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+    return shares | {"final": (left, partial(joint_question, Frame((0.0,) * d), 1.0, final_theta(d)))}
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """The learner's plan on n rows of d columns."""
-    shares = learner_shares(n, d, purse.rho)
-    frame = Frame((0.0,) * d)
-    blanks = round_blanks(frame) | {"final": blank_joint(frame, final_theta(d))}
-    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    shares = with_final(round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
+    asks = split_purse(purse, "gaussian", shares)
     return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
 
 
 def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """The asks of the rounds, by the names that `learner_shares` gives them."""
-    numbers = range(1, len(_ROUND_SHARES) + 1)
+    """The asks of the rounds, by the names that `round_shares` gives them; none if there are none."""
+    numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
-
-
-def round_blanks(frame: Frame) -> dict[str, Blank]:
-    """What makes the questions of the rounds, about nothing in a frame of that shape."""
-    blanks: dict[str, Blank] = {}
-    for number in range(1, len(_ROUND_SHARES) + 1):
-        blanks[f"round-{number}/radius"] = _blank_radius(frame)
-        blanks[f"round-{number}/moments"] = blank_joint(frame, ROUND_MEAN)
-    return blanks
-
-
-def _blank_radius(frame: Frame) -> Blank:
-    """A `radius_question` about nothing."""
-    return lambda ask: radius_question(frame, 1.0, 0.0, ask)
-
-
-def blank_joint(frame: Frame, theta: Fraction) -> Blank:
-    """A `joint_question` about nothing."""
-    return lambda ask: joint_question(frame, 1.0, theta, ask)
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
@@ -149,11 +135,6 @@ def final_theta(d: int) -> Fraction:
     """
     q = d * (d + 1) / 4
     return Fraction((math.sqrt(0.25 + 4 * q) - 0.5) / (2 * q)).limit_denominator(1 << 20)
-
-
-def final_radius(n: int, d: int, rho: float) -> float:
-    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
-    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
 
 
 def _needed(d: int) -> float:

@@ -187,7 +187,7 @@ def _tail_radius(d: int, beta: float) -> float:
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
-def _algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:
+def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:
     """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
     n, d = run.curator.n_rows, bounds.frame.dimension
     plan = _reference_plan(purse, d)

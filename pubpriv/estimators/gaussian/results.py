@@ -1,4 +1,20 @@
-"""What the drivers of all targets share: the walk through the rounds, and what is reported of an estimate."""
+"""What the drivers of all targets report: the estimate, its standard errors, warnings and facts of the run.
+
+Standard errors have a sampling and a privacy part, from released quantities alone.
+
+In the coordinates w = F (x - c) of the final release the records are close to standard, so with G = F^-1, g_i its
+rows, n records and clip constants (slope and variance of the mean; shape, trace and their variances of the second
+moment, see `clipping`):
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| mean_i | Sigma_ii variance / (slope^2 n) | |g_i|^2 (sd of the clipped mean / slope)^2, exact |
+| covariance_ij | A_ij(Sigma^(1/2) rows, shape_variance / n, trace_variance / n) | A_ij(G rows, sd^2, sd^2) |
+
+The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
+has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
+Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,10 +26,9 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
-from pubpriv.estimators.gaussian.learner import Fitted, Measured, Position, approach
-from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible
+from pubpriv.estimators.gaussian.learner import Fitted, Measured
+from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
 
@@ -58,14 +73,6 @@ class SettledGaussian:
         """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
         return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
-
-
-def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
-    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
-    for number, asks in enumerate(plan.rounds, start=1):
-        position = run.at(f"{number} of {len(plan.rounds)}")(approach, position, typical, number, asks)
-        typical = math.sqrt(position.frame.dimension)
-    return position
 
 
 def debiased(

@@ -16,7 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import check_feasible, feasible, mean_plan
+from pubpriv.estimators.mean.plan import check_feasible, mean_plan
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MEAN_METHODS
 from pubpriv.estimators.mean.steps import clipped_mean, combine_means
@@ -172,7 +172,7 @@ def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.asks[1])
     whole = run(combine_means, plan, known, public, first, second)
     warnings = []
-    if not feasible(plan.error, plan.m):
+    if not plan.feasible:
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
     if whole.bias > plan.error / 2:
         warnings.append(

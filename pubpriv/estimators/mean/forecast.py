@@ -1,9 +1,9 @@
-"""What `estimate_mean` would ask, and how far its answer would be off; see `forecasts`."""
+"""What `estimate_mean` would ask, and how far its answer would be off; see `planning`."""
 
 import math
 from dataclasses import dataclass
 
-from pubpriv.estimators.mean.plan import combined, feasible, mean_plan, predicted_error, two_step_errors
+from pubpriv.estimators.mean.plan import combined, feasible, mean_plan, two_step_errors
 from pubpriv.estimators.planning import OWN_SD, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -25,8 +25,8 @@ class MeanCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return feasible(predicted_error(n, self.d, self.m, purse.rho), self.m)
+        return feasible(n, self.d, self.m, purse.rho)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Of a mean."""
+        """Say what the error assumes."""
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)

@@ -26,7 +26,7 @@ from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
-TAIL = 0.01
+_TAIL = 0.01
 """Failure probability of each bound, as in the authors' code."""
 
 _LAST = Fraction(3, 4)
@@ -93,8 +93,8 @@ class Options:
 
 
 def _public_radius(d: int, m: int) -> float:
-    """Radius of the ball around the mean of m public rows that holds mu but for probability `TAIL`."""
-    return tail_bound(d, TAIL) / math.sqrt(m)
+    """Radius of the ball around the mean of m public rows that holds mu but for probability `_TAIL`."""
+    return tail_bound(d, _TAIL) / math.sqrt(m)
 
 
 def clip_and_noise(
@@ -102,7 +102,7 @@ def clip_and_noise(
 ) -> MeanResult:
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
+    radius = tail_bound(d, _TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, _TAIL / (2 * n))
     plan = _planned(purse, {"step-1": Fraction(1)}, d)
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
@@ -117,7 +117,7 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     center = options.public if options.center is None else options.center
     plan = _planned(purse, _coinpress_shares(options.rounds), d)
     run.curator.rehearse(plan.questions)
-    gamma, radii = tail_bound(d, TAIL), []
+    gamma, radii = tail_bound(d, _TAIL), []
     answers: list[ClippedMean] = []
     for number, ask in enumerate(plan.asks, start=1):
         clip = min(math.sqrt(radius * radius + 6 * radius + gamma * gamma), radius + gamma)

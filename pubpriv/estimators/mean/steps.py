@@ -1,7 +1,7 @@
 """The steps of `estimate_mean`: one private question that every method asks, and what the default makes of two."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, sum_question, two_step_errors
+from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_step_errors
 from pubpriv.estimators.steps import step
 
 
@@ -82,7 +82,7 @@ def combine_means(
     early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
     outside = known.whiten(np.array(public) - origin)
     seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
-    doubted = MeanStep(one.radius, one.slope, max(one.sampling, seen - one.privacy), one.privacy)
+    doubted = replace(one, sampling=max(one.sampling, seen - one.privacy))
     public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
     weights, _ = combined(doubted, two, plan.n, public_variance)
     estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)

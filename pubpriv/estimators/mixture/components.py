@@ -15,8 +15,8 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.linear import clip_radius, floored, one_thread
-from pubpriv.estimators.mixture.plan import round_question, round_radius
+from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.plan import round_question
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -24,10 +24,8 @@ from pubpriv.released.law import Mixture
 _SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
 
-
 _LOUDEST = 0.5
 """No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
-
 
 _SPREAD = 0.02, 4.0
 """A spherical variance changes by no more than these factors in a round."""
@@ -76,12 +74,14 @@ class _RoundAnswer:
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
         frames: by which records were whitened, as the question was stored.
+        radius: that they were clipped to.
     """
 
     values: Mapping[str, np.ndarray]
     noise: dict[str, float]
     counts: np.ndarray
     frames: tuple[Frame, ...]
+    radius: float
 
     @classmethod
     def by(
@@ -98,7 +98,7 @@ class _RoundAnswer:
         answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
-        return cls(answer.values, noise, counts, answer.question.frames)
+        return cls(answer.values, noise, counts, answer.question.frames, answer.question.radii[0])
 
     def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
         """Centers (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
@@ -149,7 +149,7 @@ def estimate_components(
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = seen.values["sum"][j] / counts[j]
-        shift *= _believed(float(np.linalg.norm(shift)), clip_radius(d), noise["sum"] / counts[j], d)
+        shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ mixture.arrays[2][j] @ whiten.T
         spread = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
@@ -201,7 +201,7 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
     counts, noise = seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
-    shifts = _within(seen.values["sum"] / counts[:, None], clip_radius(d))
+    shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
     variances = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
@@ -232,7 +232,7 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
     factors = np.clip((seen.values["square"] / counts - moved) / d, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
-    means = centers + roots * _within(noisy, round_radius("spherical", d))
+    means = centers + roots * _within(noisy, seen.radius)
     return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d, _squares(roots))
 
 

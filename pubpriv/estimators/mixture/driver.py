@@ -19,7 +19,7 @@ from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
 from pubpriv.estimators.mixture.results import diagnostics, released
-from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search, with_type
+from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.shapes import shaped
@@ -99,7 +99,7 @@ def estimate_mixture(
         layout = search(scene, groups, plan)
         plan = planned(layout.n_components)
     fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
-    last, shape = with_type(scene, measured(scene, layout, plan))
+    last, shape = measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
     facts = diagnostics(scene, layout, plan, regime, last, shape, guard)

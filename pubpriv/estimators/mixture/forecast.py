@@ -1,4 +1,4 @@
-"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `forecasts`."""
+"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `planning`."""
 
 import math
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class MixtureCase:
         return loud / (n / self.k) <= default_plan.UNTRUSTED
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Of a mixture; of the paper's algorithms, with what their theorem asks for."""
+        """Say what the errors assume; of the paper's algorithms, what their theorem asks for."""
         purse, k = purse_of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
@@ -150,7 +150,7 @@ class MixtureCase:
         )
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
-        """Of count, sum and second moment (spherical: of the variance) of a component in the last round."""
+        """Noise of count, sum and second moment (spherical: of the variance) of a component in the last round."""
         asked = plan.asks[-1].question
         assert isinstance(asked, LiftedGram | Moments)
         noise = {part: float(sd.max()) for part, sd in asked.noise().items()}

@@ -165,7 +165,7 @@ class _Blanks:
 
     @property
     def frame(self) -> Frame:
-        """Of no map."""
+        """A frame that maps nothing."""
         return Frame((0.0,) * self.d)
 
     def pca(self, groups: int) -> Blank:
@@ -244,7 +244,7 @@ def _taken(shares: _Shares) -> Fraction:
 def _spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
-        return round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+        return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * spectral_factor(covariance_type, d) / count
 
@@ -256,7 +256,7 @@ def spectral_factor(covariance_type: str, d: int) -> float:
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
-def round_radius(covariance_type: str, d: int) -> float:
+def _round_radius(covariance_type: str, d: int) -> float:
     """Clip radius of whitened records in a round."""
     return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
@@ -272,7 +272,7 @@ def round_question(
         frames: whiten the records of each component.
         ask: the price.
     """
-    radii = (round_radius(covariance_type, frames[0].dimension),) * len(frames)
+    radii = (_round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
         return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
     return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)

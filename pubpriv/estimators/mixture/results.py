@@ -1,4 +1,16 @@
-"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it."""
+"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it.
+
+Standard errors have two parts: sampling by plug-in, privacy from the noise that was drawn. Both condition on the
+assignment of records to components: where components overlap, what their borders add is not counted. For a component
+with released count N, covariance Sigma, and frame covariance F (its records were whitened by F^(-1/2)), among k
+components:
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| weight w | w (1 - w) / n | ((1 - w)^2 + (k - 1) w^2) (sd of a count / n)^2 |
+| mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
+| covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
+"""
 
 from typing import Any
 
@@ -32,7 +44,7 @@ def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
 def diagnostics(
     scene: Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
 ) -> dict[str, Any]:
-    """Of a run by the default pipeline: public facts and released answers."""
+    """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
     loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
     smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)

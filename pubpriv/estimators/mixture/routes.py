@@ -97,9 +97,13 @@ def _as_grouped(groups: Groups, k: int) -> Groups:
     return groups if k >= groups.count else groups.joined()
 
 
-def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
-    """The last round of the plan's regime."""
-    return _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
+    """The last round of the plan's regime, with covariances of the type that is released, and why that one."""
+    last = _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+    if scene.covariance_type != "auto":
+        return last, Shape(scene.covariance_type, "as asked for")
+    shape = scene.run(choose_shape, last, scene.scaling)
+    return _narrowed(last, shape.kind, scene.scaling), shape
 
 
 def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
@@ -154,14 +158,6 @@ def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: As
     if scene.covariance_type == "spherical":
         return run(estimate_spherical, scene.scaling, start, floors, ask)
     return run(estimate_components, scene.scaling, start, floors, ask)
-
-
-def with_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
-    """The last round with covariances of the type that is released, and why that one."""
-    if scene.covariance_type != "auto":
-        return last, Shape(scene.covariance_type, "as asked for")
-    shape = scene.run(choose_shape, last, scene.scaling)
-    return _narrowed(last, shape.kind, scene.scaling), shape
 
 
 def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:

@@ -21,7 +21,7 @@ from pubpriv.privacy.budgets import Budget
 
 
 def _signature() -> inspect.Signature:
-    """Of the constructor: `MixtureSettings` with three components, and the budget; scikit-learn reads it."""
+    """Make the constructor's signature, which scikit-learn reads: `MixtureSettings`, and the budget."""
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),

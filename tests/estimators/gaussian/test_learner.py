@@ -16,16 +16,15 @@ from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian import pipeline
-from pubpriv.estimators.gaussian.forecast import _predicted_errors
-from pubpriv.estimators.gaussian.learner import Measured, pool
+from pubpriv.estimators.gaussian import driver
+from pubpriv.estimators.gaussian.learner import Measured, pool, predicted_errors
 from pubpriv.estimators.gaussian.plan import _needed, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
-estimate_gaussian = partial(pipeline.estimate_gaussian, target="gaussian")
+estimate_gaussian = partial(driver.estimate_gaussian, target="gaussian")
 
 
 def learn(setting, seed=1, budget=HALF, change=None, **options):
@@ -169,7 +168,7 @@ def test_the_privacy_part_of_the_errors_is_the_noise():
 @pytest.mark.parametrize(("n", "d"), [(1000, 5), (10_000, 5)])
 def test_the_error_is_predicted_before_a_row_is_read(n, d):
     """Within 20% of the root mean square of 30 runs, both parts; 2 s."""
-    told = _predicted_errors(learner_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
+    told = predicted_errors(learner_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
     runs = [learn(Setting(n, d), seed) for seed in range(30)]
     found = np.sqrt(np.mean([np.square(drawn.error(e.mean, e.covariance)) for drawn, e in runs], axis=0))
     assert told["covariance"] == pytest.approx(found[0], rel=0.2)

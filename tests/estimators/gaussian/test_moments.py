@@ -11,10 +11,10 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.auto import table_plan
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.moments import _ROOM, clip_radius, loud_radius, measure_table
 from pubpriv.estimators.gaussian.quantiles import Quantile, Whole, spread_quantile
+from pubpriv.estimators.gaussian.table_plan import table_plan
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)

@@ -19,7 +19,8 @@ from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query
 from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants
-from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
+from pubpriv.estimators.mixture.bks.driver import _mixing_weights
+from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import bks_plan
 from pubpriv.estimators.mixture.bks.queries import Split, search
 from pubpriv.estimators.mixture.bks.requirement import requirement
@@ -215,7 +216,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
 def test_weights_have_a_floor_and_sum_to_one():
     """max(., alpha / 2k) as printed sums to more than one."""
     last = Round(Mixture.of([1, 0], [[0.0], [1.0]], [[[1.0]], [[1.0]]]), (999.0, 1.0), 1.0, 1.0, 1.0, ())
-    weights = mixing_weights(last)
+    weights = _mixing_weights(last)
     assert sum(weights) == pytest.approx(1)
     assert weights[1] == pytest.approx((ALPHA / 4) / (0.999 + ALPHA / 4))
 

@@ -8,8 +8,8 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS
-from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
+from pubpriv.estimators.mixture.bks.constants import ALPHA, CONSTANTS
+from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
@@ -18,7 +18,7 @@ from pubpriv.estimators.mixture.plan import UNTRUSTED
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.steps import Execution
+from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture
 
@@ -84,7 +84,7 @@ def estimate_bks(
     facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, last)
     facts["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
-    return _BksResult(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, facts)
+    return _BksResult(replace(last.mixture, weights=run(_mixing_weights, last)), last, scaling, complete, facts)
 
 
 def _planned(
@@ -174,3 +174,11 @@ def _separation_of(mixture: Mixture) -> float | None:
     if not pairs:
         return None
     return float(min(np.linalg.norm(means[i] - means[j]) / max(tops[i], tops[j]) for i, j in pairs))
+
+
+@step(title="weight counting")
+def _mixing_weights(last: Round) -> tuple[float, ...]:
+    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
+    shares = np.array(last.counts) / sum(last.counts)
+    raised = np.maximum(shares, ALPHA / (2 * len(shares)))
+    return tuple((raised / raised.sum()).tolist())

@@ -12,8 +12,7 @@ import numpy as np
 from pubpriv.data.balls import Balls
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import ALPHA
-from pubpriv.estimators.mixture.components import Floors, Round
+from pubpriv.estimators.mixture.components import Floors
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -60,11 +59,3 @@ def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> _Star
     covariances = [np.diag(columns * size * (1 + 1 / count)) for size, count in zip(own, sizes, strict=True)]
     floors = tuple(tuple((FLOOR * columns * size).tolist()) for size in own)
     return _Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
-
-
-@step(title="weight counting")
-def mixing_weights(last: Round) -> tuple[float, ...]:
-    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
-    shares = np.array(last.counts) / sum(last.counts)
-    raised = np.maximum(shares, ALPHA / (2 * len(shares)))
-    return tuple((raised / raised.sum()).tolist())

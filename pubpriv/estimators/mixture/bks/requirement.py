@@ -76,7 +76,7 @@ class _Requirement:
 def requirement(
     scarce: bool, n: int, m: int, d: int, k: int, weight: float, budget: Budget, rho: float, count_sd: float
 ) -> _Requirement:
-    """Of the theorem that covers this method and this kind of budget.
+    """Say what the theorem asks for that covers this method and this kind of budget.
 
     Args:
         scarce: algorithms 3 to 7, else 8 to 10.
