@@ -14,7 +14,7 @@ from pubpriv.estimators.gaussian.moments import loud_radius
 from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
-from pubpriv.estimators.gaussian.table_plan import TablePlan, compares, table_plan
+from pubpriv.estimators.gaussian.table_plan import TablePlan, table_plan
 from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -71,7 +71,7 @@ class GaussianCase:
 
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
-        if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
+        if not isinstance(plan, TablePlan) or plan.decides:
             errors = predicted_errors(plan, n, d)
             noise = errors["covariance_noise"], errors["mean_noise"]
             own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)

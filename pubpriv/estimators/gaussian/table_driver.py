@@ -36,7 +36,7 @@ from pubpriv.estimators.gaussian.quantiles import (
     spread_quantile,
 )
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased, plain_errors, shortage
-from pubpriv.estimators.gaussian.table_plan import TablePlan, compares, table_plan
+from pubpriv.estimators.gaussian.table_plan import TablePlan, table_plan
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
@@ -66,7 +66,7 @@ def estimate_table(
         share = wanted or _reach_share(plan, whole)
         found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
     facts: dict[str, Any] = {"quantiles": {name: [each.share, each.value] for name, each in found.items()}}
-    if compares(layout, target) and preconditioner is not None:
+    if plan.decides and preconditioner is not None:
         verdict = run(decide, tuple(found.values()), frame, records)
         facts |= {"quantile_gap": verdict.gap}
         if verdict.target == "gaussian":

@@ -25,11 +25,6 @@ _SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
 """What the scale of a degenerate column takes of the budget; all of them together at most."""
 
 
-def compares(layout: Layout, target: str) -> bool:
-    """Whether quantiles decide; degenerate columns are no Gaussian's."""
-    return target == "auto" and not layout.degenerate
-
-
 @public_value
 @dataclass(frozen=True)
 class TablePlan(LearnerPlan):
@@ -44,6 +39,11 @@ class TablePlan(LearnerPlan):
     count: Ask
     scales: tuple[Ask | None, ...]
     quantiles: tuple[tuple[str, float | None, Ask], ...]
+
+    @property
+    def decides(self) -> bool:
+        """Whether the quantiles decide for a target: all of them are asked then."""
+        return len(self.quantiles) == len(_QUANTILES)
 
     @property
     def reach(self) -> Ask:
@@ -68,7 +68,8 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
-    names = list(_QUANTILES) if compares(layout, target) else ["upper", "reach"]
+    decides = target == "auto" and not layout.degenerate  # degenerate columns are no Gaussian's
+    names = list(_QUANTILES) if decides else ["upper", "reach"]
     blank = partial(quantile_question, Frame((0.0,) * d), 0.5, Whole(1.0, 0.0), 1.0)
     shares |= {f"quantile-{name}": (_PRICES[name], blank) for name in names}
     asks = split_purse(purse, "gaussian", with_final(shares, d))

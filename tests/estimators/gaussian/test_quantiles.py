@@ -1,11 +1,11 @@
 """Quantiles by `scipy.special` have the bits of the distributions of `scipy.stats`, which fits do not load."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
 from scipy.stats import chi, chi2, f
 
+from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.quantiles import _length_quantile
 from pubpriv.estimators.mixture.linear import clip_radius
 
@@ -25,4 +25,4 @@ def test_the_typical_radius_is_hotellings(d):
     """The median of the F distribution, from the fewest public rows on."""
     for m in (d + 1, d + 2, 2 * d + 5, 50 * d):
         wanted = math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
-        assert SimpleNamespace(dimension=d, m=m).typical_radius == wanted
+        assert Preconditioner((0.0,) * d, (), (), m).typical_radius == wanted
