@@ -14,7 +14,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.gaussian import MeanSetting
-from pubpriv.estimators.mean.reference import TAIL, tail_bound
+from pubpriv.estimators.gaussian.clipping import tail_bound
 
 _D = 50
 _BUDGET = "zcdp:0.5"
@@ -70,7 +70,7 @@ def _point(k: int, n: int, runs: int) -> dict[str, Any]:
         public, private = setting.draw(seed)
         estimators: dict[str, dict[str, Any]] = {
             "ours": {},
-            "one_public": {"method": "coinpress", "ball": (public[0], tail_bound(n, TAIL))},
+            "one_public": {"method": "coinpress", "ball": (public[0], tail_bound(n, 0.01))},
         } | {f"coinpress_{t}": {"method": "coinpress", "ball": ball, "rounds": t} for t in _ROUNDS}
         errors.setdefault("non_private", []).append(setting.error(private.mean(axis=0)))
         for number, (name, options) in enumerate(estimators.items()):

@@ -8,7 +8,7 @@ import numpy as np
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
 _BAD = 2.0
 """A run is bad if its error is so many times the non-private one."""

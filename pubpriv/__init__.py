@@ -18,9 +18,9 @@ _HOMES = {
     "PublicTable": "pubpriv.data.tables",
     "PureDP": "pubpriv.privacy.budgets",
     "ZeroConcentratedDP": "pubpriv.privacy.budgets",
-    "estimate_gaussian": "pubpriv.estimators.gaussian.pipeline",
-    "estimate_mean": "pubpriv.estimators.mean.pipeline",
-    "estimate_mixture": "pubpriv.estimators.mixture.pipeline",
+    "estimate_gaussian": "pubpriv.estimators.gaussian.driver",
+    "estimate_mean": "pubpriv.estimators.mean.driver",
+    "estimate_mixture": "pubpriv.estimators.mixture.driver",
     "load": "pubpriv.released.kinds",
     "parse_budget": "pubpriv.privacy.budgets",
 }
@@ -28,9 +28,9 @@ _HOMES = {
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PrivateTable, PublicTable
-    from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
-    from pubpriv.estimators.mean.pipeline import estimate_mean
-    from pubpriv.estimators.mixture.pipeline import estimate_mixture
+    from pubpriv.estimators.gaussian.driver import estimate_gaussian
+    from pubpriv.estimators.mean.driver import estimate_mean
+    from pubpriv.estimators.mixture.driver import estimate_mixture
     from pubpriv.estimators.mixture.scikit import PrivateGaussianMixture
     from pubpriv.ledger import Ledger
     from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget

@@ -19,7 +19,7 @@ from pubpriv.curator import RunHandle
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch, Unavailable
-from pubpriv.estimators.mean.pipeline import estimate_mean
+from pubpriv.estimators.mean.driver import estimate_mean
 from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
 
 _ONE = ZeroConcentratedDP(1)

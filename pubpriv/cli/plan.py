@@ -14,7 +14,7 @@ from pubpriv.estimators import ESTIMATORS, Estimator
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Size
+    from pubpriv.estimators.planning import Size
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,8 +69,8 @@ def _public(
     """The public table, or how large it will be."""
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Size
     from pubpriv.estimators.jobs import check_public_file
+    from pubpriv.estimators.planning import Size
 
     if path is None:
         if rows is None or dims is None:
@@ -87,7 +87,7 @@ def _public(
 def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:
     """n, given or counted."""
     from pubpriv.data.tables import PrivateTable
-    from pubpriv.estimators.forecasts import Size
+    from pubpriv.estimators.planning import Size
 
     if (rows is None) == (private is None):
         raise InvalidInput("say how many private rows there are: --rows N, or --private TABLE to count them")
@@ -122,9 +122,9 @@ def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     if plan.enough is None:
         out("feasible: yes")
     else:
-        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.told()}")
+        out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.text()}")
     if plan.wanted is not None:
-        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].told()}")
+        out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].text()}")
     for line in plan.notes:
         note(f"note: {line}")
 

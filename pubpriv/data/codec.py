@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 T = TypeVar("T", bound=type)
 
 _TYPES: dict[str, type] = {}
+_FIELDS: dict[type, dict[str, str]] = {}
+"""Field of a class by the name that it is stored under."""
+
 _SCALARS = frozenset((float, int, str, bool, type(None)))
 _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__str__}
 """A subclass's value as JSON will write it, whatever the subclass says of itself."""
@@ -20,23 +23,38 @@ _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__
 def public_value(cls: T) -> T:
     """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary.
 
+    A class that is renamed says in `stored_as` under which name ledgers know it, and a field that is renamed says so
+    in its metadata.
+
     Raises:
         TypeError: another class has that name, which is the tag it would be stored under.
     """
-    known = _TYPES.setdefault(cls.__name__, cls)
+    known = _TYPES.setdefault(_tag(cls), cls)
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise TypeError(f"two public values are named {cls.__name__}: {known.__module__} has the other one")
-    _TYPES[cls.__name__] = cls
+        raise TypeError(f"two public values are named {_tag(cls)}: {known.__module__} has the other one")
+    _TYPES[_tag(cls)] = cls
     return cls
+
+
+def _tag(cls: type) -> str:
+    """The name that values of a class are stored under: without the underscore of a class that one module uses."""
+    return str(getattr(cls, "stored_as", cls.__name__)).lstrip("_")
+
+
+def _stored_fields(cls: type) -> dict[str, str]:
+    """Fields by the name that they are stored under."""
+    if cls not in _FIELDS:  # fields are not known yet where `public_value` is applied before `dataclass`
+        _FIELDS[cls] = {str(f.metadata.get("stored_as", f.name)): f.name for f in dataclasses.fields(cls)}
+    return _FIELDS[cls]
 
 
 def to_json(value: Any) -> Any:
     """Plain JSON data for a public value; `from_json` inverts it exactly."""
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
-    if dataclasses.is_dataclass(value) and _TYPES.get(type(value).__name__) is type(value):
-        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"type": type(value).__name__, **fields}
+    if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
+        fields = {name: to_json(getattr(value, field)) for name, field in _stored_fields(type(value)).items()}
+        return {"type": _tag(type(value)), **fields}
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if value is None or isinstance(value, bool):
@@ -53,7 +71,11 @@ def from_json(data: Any) -> Any:
         cls = _TYPES.get(data.get("type", ""))
         if cls is None:
             raise ValueError("unknown type tag in a stored public value")
-        return cls(**{name: from_json(item) for name, item in data.items() if name != "type"})
+        known = _stored_fields(cls)
+        given: dict[str, Any] = {
+            str(known.get(name, name)): from_json(item) for name, item in data.items() if name != "type"
+        }
+        return cls(**given)
     if isinstance(data, list) and _SCALARS.issuperset(map(type, data)):
         return tuple(data)
     if isinstance(data, list):
@@ -71,7 +93,7 @@ def rebuilt(value: Any) -> Any:
     def again(value: Any) -> Any:
         if type(value) is tuple and _SCALARS.issuperset(map(type, value)):
             return value  # cannot be changed
-        cls = _TYPES.get(type(value).__name__)
+        cls = _TYPES.get(_tag(type(value)))
         if cls is type(value) and dataclasses.is_dataclass(value):
             if id(value) not in known:
                 fields = {field.name: again(getattr(value, field.name)) for field in dataclasses.fields(value)}

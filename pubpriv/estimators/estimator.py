@@ -14,7 +14,7 @@ from pubpriv.estimators.settings import Settings
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
     from pubpriv.released.estimate import Estimate

@@ -11,9 +11,8 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
-from pubpriv.estimators.ingest import ingest_private, ingest_public
 from pubpriv.estimators.settings import Settings
-from pubpriv.estimators.steps import ONLY, Runner, Step, plain, watcher
+from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -187,13 +186,13 @@ def _cluster(job: Job) -> Executor | None:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
-    public: PublicTable = runner(ingest_public, ONLY, job.public, stores.content_hash(job.public), job.columns)
+    public: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
     if validation is not None:
-        public = runner(validation.public, ONLY, public)
+        public = runner(validation.public, Place(), public)
     public = job.checked(public)
-    private: PrivateTable = runner(ingest_private, ONLY, job.private, public.columns, job.columns is None)
+    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None)
     if validation is not None:
-        private = runner(validation.private, ONLY, private, public.columns)
+        private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
     job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private
@@ -228,3 +227,16 @@ def _refuse_shared(private: str, *public: str) -> None:
     for path in public:
         if shared(canonical(path)):
             raise InvalidInput(f"the public table {path} is part of the private table: rows cannot be both")
+
+
+@step(title="ingest public table")
+def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> PublicTable:
+    """The public rows in `path`; `content` is the file's hash, so that nothing stale is taken for it."""
+    del content
+    return PublicTable.open(path, columns)
+
+
+@opening_step(title="ingest private table")
+def _ingest_private(uri: str, columns: tuple[str, ...], exact: bool) -> PrivateTable:
+    """A handle on the private table: schema and row count are looked at, rows are not."""
+    return PrivateTable.open(uri, columns, exact)

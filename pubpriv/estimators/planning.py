@@ -1,24 +1,100 @@
 """Price and predicted error of a run before a row is read, and the rows or the budget that a wanted error takes.
 
 Nothing here opens a ledger or reads private rows; the number of private rows is public.
+
+A case is an estimator with all that is public about its input, but for the number of private rows and the budget:
+those a planner varies. It uses the plan that the estimator's driver executes, and the noise of the very questions it
+asks. Errors are root mean squares for rows of the law that the estimator is made for.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import Case, Forecast
+from pubpriv.estimators.asks import Plan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
 
-MOST_ROWS = 1e12
+_MOST_ROWS = 1e12
+
+RELATIVE = "relative, Frobenius"
+
+
+OWN_SD = "standard deviations of a column"
 
 
 @dataclass(frozen=True)
-class Step:
+class Predicted:
+    """A root mean square error that is to be expected.
+
+    Attributes:
+        of: which number.
+        unit: what the errors are measured in.
+        sampling, privacy: its two parts; their squares add up.
+        non_private: error of the best estimate without privacy, from the same rows.
+        public_only: error of the public rows alone; None where they cannot estimate it.
+    """
+
+    of: str
+    unit: str
+    sampling: float
+    privacy: float
+    non_private: float
+    public_only: float | None
+
+    @property
+    def error(self) -> float:
+        """Both parts together."""
+        return math.hypot(self.sampling, self.privacy)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A run that nobody has made yet.
+
+    Attributes:
+        plan: of the run.
+        errors: the first one is what a planner is asked to bring down.
+    """
+
+    plan: Plan
+    errors: tuple[Predicted, ...]
+
+
+class Case(Protocol):
+    """An estimator and what is public about its input."""
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+
+    @property
+    def m(self) -> int:
+        """Public rows."""
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """A run on n private rows with this purse."""
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Whether that run is likely to tell more than noise."""
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """What the forecast of that run assumes."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Public rows that nobody has seen: m of d columns."""
+
+    m: int
+    d: int
+
+
+@dataclass(frozen=True)
+class _PlannedQuestion:
     """One question to come.
 
     Attributes:
@@ -35,13 +111,13 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Enough:
+class _Enough:
     """What would do: the fewest rows at this budget, and the smallest budget with these rows; None: nothing would."""
 
     rows: int | None
     budget: str | None
 
-    def told(self) -> str:
+    def text(self) -> str:
         """For a sentence: `1,200 rows, or a budget of zcdp:0.8 with these rows`."""
         ways = [f"{self.rows:,} private rows at this budget"] if self.rows else []
         ways += [f"a budget of {self.budget} with these rows"] if self.budget else []
@@ -49,7 +125,7 @@ class Enough:
 
 
 @dataclass(frozen=True)
-class RunPlan:
+class _RunPlan:
     """What a run would cost and tell.
 
     Attributes:
@@ -69,11 +145,11 @@ class RunPlan:
     m: int
     budget: str
     guarantee: dict[str, Any]
-    steps: tuple[Step, ...]
+    steps: tuple[_PlannedQuestion, ...]
     forecast: Forecast
     feasible: bool
-    enough: Enough | None
-    wanted: tuple[float, Enough] | None
+    enough: _Enough | None
+    wanted: tuple[float, _Enough] | None
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -85,7 +161,7 @@ class RunPlan:
             "budget": self.budget,
             "guarantee": self.guarantee,
             "steps": [asdict(step) for step in self.steps],
-            "errors": [{**asdict(told), "error": told.error} for told in self.forecast.errors],
+            "errors": [{**asdict(each), "error": each.error} for each in self.forecast.errors],
             "feasible": self.feasible,
             "feasible_from": None if self.enough is None else asdict(self.enough),
             "wanted": None if self.wanted is None else {"error": self.wanted[0], **asdict(self.wanted[1])},
@@ -93,7 +169,7 @@ class RunPlan:
         }
 
 
-def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> RunPlan:
+def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) -> _RunPlan:
     """Price and predict a run.
 
     Args:
@@ -109,36 +185,38 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
-    told = case.forecast(n, purse_of(budget))
-    events = [event_of(question) for question in told.plan.questions]
-    whole = sum((ask.price for ask in told.plan.asks), Fraction(0))
+    forecast = case.forecast(n, purse_of(budget))
+    events = [event_of(question) for question in forecast.plan.questions]
+    whole = sum((ask.price for ask in forecast.plan.asks), Fraction(0))
     steps = tuple(
-        Step(ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event)))
-        for ask, question, event in zip(told.plan.asks, told.plan.questions, events, strict=True)
+        _PlannedQuestion(
+            ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event))
+        )
+        for ask, question, event in zip(forecast.plan.asks, forecast.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, purse_of(budget))
-    wanted = None if error is None else (error, enough(_reaches(case, error), n, budget))
-    return RunPlan(
+    wanted = None if error is None else (error, _enough(_reaches(case, error), n, budget))
+    return _RunPlan(
         n=n,
         d=case.d,
         m=case.m,
         budget=budget.written(),
         guarantee=budget.guarantee(events),
         steps=steps,
-        forecast=told,
+        forecast=forecast,
         feasible=feasible,
-        enough=None if feasible else enough(case.feasible, n, budget),
+        enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,
         notes=case.notes(n, budget),
     )
 
 
-def enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> Enough:
+def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
     purse = purse_of(budget)
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, MOST_ROWS)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
     size = _least(lambda value: _holds(does, n, purse_of(budget.resized(value))), *budget.searched)
-    return Enough(
+    return _Enough(
         None if rows is None else math.ceil(_up(rows, 3)),
         None if size is None else budget.resized(_up(size, 2)).written(),
     )

@@ -15,8 +15,8 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True)
-class About:
-    """What people are told of a setting, and what it may be.
+class _About:
+    """What people read of a setting, and what it may be.
 
     Attributes:
         help: one sentence or less.
@@ -41,8 +41,8 @@ class About:
 
 
 def setting(default: Any = MISSING, *, default_factory: Any = MISSING, **about: Any) -> Any:
-    """A field of settings; see `About` for what is said of it."""
-    metadata = {"about": About(**about)}
+    """A field of settings; see `_About` for what is said of it."""
+    metadata = {"about": _About(**about)}
     if default_factory is not MISSING:
         return field(default_factory=default_factory, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -57,14 +57,14 @@ class Setting:
         name: its name for people.
         type: of its values.
         default: what it is if nobody chooses.
-        about: see `About`.
+        about: see `_About`.
     """
 
     field: str
     name: str
     type: Any
     default: Any
-    about: About
+    about: _About
 
 
 def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
@@ -72,7 +72,7 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
     types = get_type_hints(cls)
     found = []
     for each in fields(cls):
-        about: About = each.metadata["about"]
+        about: _About = each.metadata["about"]
         default = each.default if each.default_factory is MISSING else each.default_factory()
         found.append(Setting(each.name, about.name or each.name, types[each.name], default, about))
     return tuple(found)

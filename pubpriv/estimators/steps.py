@@ -19,26 +19,26 @@ from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, Type
 
 from pubpriv.curator import Curator
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-class Step(Generic[P, R]):
+class Step(Generic[_P, _R]):
     """A declared step; called, it is the plain function.
 
     Attributes:
-        name: of the function: what a step makes is settled in a run under it.
+        name: of the function, without a leading underscore: what a step makes is settled in a run under it.
         title: for people.
-        private: it takes an open `Curator` first. `P` is what it takes beside that: public values.
+        private: it takes an open `Curator` first. `_P` is what it takes beside that: public values.
         function: the plain function.
     """
 
-    def __init__(self, function: Callable[..., R], title: str, private: bool) -> None:
-        self.name: str = getattr(function, "__name__", title)
+    def __init__(self, function: Callable[..., _R], title: str, private: bool) -> None:
+        self.name: str = getattr(function, "__name__", title).lstrip("_")
         self.title, self.private, self.function = title, private, function
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> R:
+    def __call__(self, *args: Any, **kwargs: Any) -> _R:
         """What the function makes of these."""
         return self.function(*args, **kwargs)
 
@@ -55,7 +55,7 @@ class Place:
     """Where in a run a step is called.
 
     Attributes:
-        name: which of several calls it is: `3 of 7`, `(level 2)`; empty where there is one.
+        name: which of several calls it is: `3 of 7`, `(level 2)`; empty where there is only one.
         sources: what earlier steps made, and the driver computed arguments from: arrows in a picture of the run.
     """
 
@@ -63,14 +63,10 @@ class Place:
     sources: tuple[Any, ...] = ()
 
 
-ONLY = Place()
-"""The one call of a step."""
-
-
 @overload
-def step(*, title: str, private: Literal[True]) -> Callable[[Callable[Concatenate[Curator, P], R]], Step[P, R]]: ...
+def step(*, title: str, private: Literal[True]) -> Callable[[Callable[Concatenate[Curator, _P], _R]], Step[_P, _R]]: ...
 @overload
-def step(*, title: str, private: Literal[False] = False) -> Callable[[Callable[P, R]], Step[P, R]]: ...
+def step(*, title: str, private: Literal[False] = False) -> Callable[[Callable[_P, _R]], Step[_P, _R]]: ...
 def step(*, title: str, private: bool = False) -> Any:
     """Decorator: declare a function as a step.
 
@@ -82,7 +78,7 @@ def step(*, title: str, private: bool = False) -> Any:
     return lambda function: Step(function, title, private)
 
 
-def opening_step(*, title: str) -> Callable[[Callable[P, R]], Step[P, R]]:
+def opening_step(*, title: str) -> Callable[[Callable[_P, _R]], Step[_P, _R]]:
     """Decorator: declare a step on a handle of a private table, from before there is a curator: private, too."""
     return lambda function: Step(function, title, private=True)
 
@@ -115,17 +111,17 @@ class Execution:
     curator: Curator
     method: str
     runner: Runner = plain
-    place: Place = ONLY
+    place: Place = field(default_factory=Place)
     calls: Counter[str] = field(default_factory=Counter)
 
     def at(self, name: str, *sources: Any) -> "Execution":
         """The same, at a place; see `Place`."""
         return replace(self, place=Place(name, sources))
 
-    def __call__(self, step: Step[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, step: Step[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         """What `step` makes of these arguments and, if it is private, of the curator's answers."""
         self.calls[step.name] += 1
         label = f"{self.method}/{step.name}-{self.calls[step.name]}"
         first = (self.curator,) if step.private else ()
-        made: R = self.curator.settled(label, lambda: self.runner(step, self.place, *first, *args, **kwargs))
+        made: _R = self.curator.settled(label, lambda: self.runner(step, self.place, *first, *args, **kwargs))
         return made

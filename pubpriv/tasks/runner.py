@@ -9,7 +9,7 @@ from typing import Any
 from prefect import State, Task
 
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Place, Step
 from pubpriv.tasks.boundary import PublicHandle, for_prefect, packed, private_task, public_task
 from pubpriv.tasks.follow import followed

@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.estimators.mixture import pipeline, routes
+from pubpriv.estimators.mixture import driver, routes
 from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
@@ -290,14 +290,14 @@ def test_an_answer_outside_the_door(monkeypatch):
 
 def test_a_peek_that_shows_in_the_model_alone(monkeypatch):
     """Questions are the same, the returned numbers are not."""
-    right = pipeline.released
+    right = driver.released
 
     def estimate(chosen, last, curator, *rest):
         found = right(chosen, last, curator, *rest)
         odd = int(np.isnan(curator._table.rows).any(axis=1).sum())
         return replace(found, diagnostics={**found.diagnostics, "odd_rows": odd})
 
-    monkeypatch.setattr(pipeline, "released", estimate)
+    monkeypatch.setattr(driver, "released", estimate)
     broken = replayed()
     assert "the same questions in the same order" not in broken
     assert "what is returned depends on the table" in broken["nothing outside the door"]

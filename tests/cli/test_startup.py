@@ -96,7 +96,7 @@ def test_a_plain_fit_loads_what_it_uses(folder, words):
     """No table library beside Arrow, no orchestrator, no schemas, no clustering."""
     found = fit_of(folder, *words.split())
     assert "opendp" in found
-    assert not found & (NEVER | {"sklearn", "pubpriv.released.report", "pubpriv.estimators.mixture.pipeline"})
+    assert not found & (NEVER | {"sklearn", "pubpriv.released.report", "pubpriv.estimators.mixture.driver"})
 
 
 def test_a_plain_mixture_loads_clustering_and_no_schemas(folder):

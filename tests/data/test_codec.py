@@ -185,3 +185,15 @@ def test_a_mixture_is_a_public_value():
     """Models of steps travel as the questions do."""
     mixture = Mixture.of([0.25, 0.75], np.eye(2), np.stack([np.eye(2), 2 * np.eye(2)]))
     assert through_text(mixture) == mixture
+
+
+def test_a_class_of_one_module_is_stored_without_its_underscore():
+    """Whether other modules may use a class is no business of the ledger."""
+
+    @public_value
+    @dataclass(frozen=True)
+    class _KeptToItself:
+        value: float
+
+    assert to_json(_KeptToItself(0.5)) == {"type": "KeptToItself", "value": 0.5}
+    assert from_json({"type": "KeptToItself", "value": 0.5}) == _KeptToItself(0.5)

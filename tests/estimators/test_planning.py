@@ -78,7 +78,7 @@ def test_a_plan_of_the_papers_algorithms_tells_what_their_theorem_asks_for(metho
     assert f"{asked['public_rows']:,} public and {asked['private_rows']:,} private rows" in told
 
 
-def test_awkward_columns_are_planned_for():
+def test_degenerate_columns_are_planned_for():
     """A column that is constant in the public rows costs a question, unless its scale is given, and is told of."""
     rows = gaussians(30, 3, 2)
     rows[:, 2] = 0.0

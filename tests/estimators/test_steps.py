@@ -7,11 +7,11 @@ import pytest
 from helpers.runners import instead
 
 import pubpriv as pp
-from pubpriv.estimators.mixture.public_model import fit, public_model
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.steps import Execution, Step, step
 
-QUICK = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+QUICK = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 
 
 def blobs(n, k, d, gap, seed):

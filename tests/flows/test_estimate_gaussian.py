@@ -36,10 +36,10 @@ def test_every_form_asks_for_its_job():
 
 
 CASES = {
-    # name: (long tails, an awkward public column, settings, steps that run and steps that do not)
+    # name: (long tails, a degenerate public column, settings, steps that run and steps that do not)
     "auto": (False, False, {"target": "auto"}, {"decide", "examine", "measure"}, {"measure_table"}),
     "tails": (True, False, {"target": "auto"}, {"decide", "measure_table"}, {"pool"}),
-    "awkward": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"decide"}),
+    "degenerate": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"decide"}),
     "algorithm-2": (False, False, {"method": "algorithm-2"}, {"bound", "mean_round"}, {"approach"}),
 }
 
@@ -51,9 +51,9 @@ def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_pa
     from pubpriv.tasks.boundary import safe_flow
     from pubpriv.tasks.runner import PrefectRunner
 
-    long_tailed, awkward, settings, runs, rests = CASES[name]
+    long_tailed, degenerate, settings, runs, rests = CASES[name]
     private, public = rows(3000, 1, long_tailed), rows(40, 2, long_tailed)
-    public[:, 2] *= not awkward
+    public[:, 2] *= not degenerate
     called = set()
 
     def estimate(runner=plain):

@@ -15,7 +15,7 @@ from pubpriv.curator import Curator
 from pubpriv.errors import SpecMismatch
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job
-from pubpriv.estimators.mixture import pipeline
+from pubpriv.estimators.mixture import driver
 from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -71,7 +71,7 @@ def test_plain_and_prefect_bundles_give_the_same_bits(tmp_path, regime):
 
     def estimate(runner=plain_runner):
         curator = Curator.simulation(private, budget=parse_budget("zcdp:0.5"), seed=7)
-        return pipeline.estimate_mixture(public, curator, **{"n_components": 2} | settings, runner=runner)
+        return driver.estimate_mixture(public, curator, **{"n_components": 2} | settings, runner=runner)
 
     @safe_flow(name=f"simulation, {regime}")
     def simulate():

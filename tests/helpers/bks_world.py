@@ -4,7 +4,7 @@ import numpy as np
 
 import pubpriv as pp
 from helpers.runners import instead
-from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import FLOOR
 
 
@@ -22,7 +22,7 @@ def blobs(gap, k=2, d=10, n=4000, m=40, seed=0):
 
 def one_spherical(public, scaling, k):
     """A public model without the cross-validation that takes most of a small run's time."""
-    return fit(scaling.apply(public.rows), k, ("spherical", FLOOR), n_init=1)
+    return _fit(scaling.apply(public.rows), k, ("spherical", FLOOR), n_init=1)
 
 
 QUICK = instead(public_model, one_spherical)

@@ -34,7 +34,7 @@ _LIBRARIES = (
 processes.set_forkserver_preload(
     [
         "pubpriv.estimators.jobs",
-        "pubpriv.estimators.mixture.pipeline",
+        "pubpriv.estimators.mixture.driver",
         "pubpriv.privacy.ledger.store",
         *_LIBRARIES.split(),
     ]

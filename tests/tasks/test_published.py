@@ -222,7 +222,7 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     from pubpriv.data import progress
     from pubpriv.data.questions import Counts
     from pubpriv.data.regions import Everything
-    from pubpriv.estimators.steps import ONLY, step
+    from pubpriv.estimators.steps import Place, step
     from pubpriv.tasks.boundary import safe_flow
     from pubpriv.tasks.runner import PrefectRunner
 
@@ -236,7 +236,7 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
 
     @safe_flow(name="one count")
     def counting() -> None:
-        PrefectRunner("unused")(count_rows, ONLY, curator, "n")
+        PrefectRunner("unused")(count_rows, Place(), curator, "n")
 
     state = counting(return_state=True)
     assert state.is_completed()

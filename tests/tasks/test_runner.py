@@ -12,8 +12,8 @@ import pubpriv.estimators.gaussian
 import pubpriv.estimators.mixture
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.ingest import ingest_private, ingest_public
-from pubpriv.estimators.steps import ONLY, Place, Step, step
+from pubpriv.estimators.jobs import _ingest_private, _ingest_public
+from pubpriv.estimators.steps import Place, Step, step
 from pubpriv.tasks.boundary import ByContent, safe_flow
 from pubpriv.tasks.runner import PrefectRunner, task_of
 from pubpriv.tasks.validate import VALIDATION
@@ -21,7 +21,7 @@ from pubpriv.tasks.validate import VALIDATION
 
 def declared() -> set[Step]:
     """Every step that estimators and jobs have."""
-    found = {ingest_public, ingest_private, VALIDATION.public, VALIDATION.private}
+    found = {_ingest_public, _ingest_private, VALIDATION.public, VALIDATION.private}
     for package in (pubpriv.estimators.gaussian, pubpriv.estimators.mixture):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             found |= {each for each in vars(import_module(module.name)).values() if isinstance(each, Step)}
@@ -33,7 +33,7 @@ def test_a_declaration_decides_what_prefect_may_keep(each):
     """A step that takes a curator, or opens a private table, is private: guarded, never kept, never cached."""
     task = task_of(each, "unused")
     first = next(iter(inspect.signature(each.function).parameters.values()))
-    opens = each in (ingest_private, VALIDATION.private)
+    opens = each in (_ingest_private, VALIDATION.private)
     assert each.private == (first.annotation is Curator or opens)
     assert task.name == each.title
     assert task.description == inspect.getdoc(each.function)
@@ -65,7 +65,7 @@ def test_public_rows_that_were_cleared_away_are_made_again(prefect_server, tmp_p
     @safe_flow(name="rows")
     def flow() -> int:
         run = PrefectRunner(tmp_path / "rows")
-        return run(count, Place("again"), run(make, ONLY, 7), label="n")
+        return run(count, Place("again"), run(make, Place(), 7), label="n")
 
     assert flow() == 7
     assert flow() == 7

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pubpriv.estimators.mixture.plan import STARTS
-from pubpriv.estimators.mixture.public_model import START_SETTINGS
+from pubpriv.estimators.mixture.plan import _STARTS
+from pubpriv.estimators.mixture.public_model import _START_SETTINGS
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("pubpriv",)
@@ -38,7 +38,7 @@ def test_no_check_of_the_product_is_an_assert():
     assert len(files) > 100
     found = {str(path.relative_to(ROOT)): told for path in files if (told := loose(path.read_text(encoding="utf-8")))}
     assert found == {}
-    assert len(START_SETTINGS) == STARTS
+    assert len(_START_SETTINGS) == _STARTS
 
 
 def test_a_check_that_is_an_assert_is_seen():

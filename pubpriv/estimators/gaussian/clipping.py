@@ -14,12 +14,24 @@ from functools import cache
 
 import numpy as np
 
-from pubpriv.estimators.gaussian.minimum import bounded_minimum
+_GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+
+_ROOT = math.sqrt(2.2e-16)
+
+
+_TOLERANCE = 1e-5
+
+_MOST = 500
+"""Evaluations."""
+
+
+_Point = tuple[float, float]
+"""x and the function's value there."""
 
 
 @dataclass(frozen=True)
-class MeanConstants:
-    """Of the mean of psi_r(w), w ~ N(delta, I_d), at small delta.
+class _MeanConstants:
+    """Mean of psi_r(w), w ~ N(delta, I_d), at small delta.
 
     Attributes:
         slope: kappa, E psi_r = kappa delta + O(delta^3).
@@ -31,8 +43,8 @@ class MeanConstants:
 
 
 @dataclass(frozen=True)
-class MomentConstants:
-    """Of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
+class _MomentConstants:
+    """Expectation of S = psi_r(w) psi_r(w)', w ~ N(0, I_d + A): E S = level I + shape A0 + trace (tr A / d) I + O(A^2).
 
     Attributes:
         level: c0, a diagonal entry of E S at A = 0.
@@ -50,10 +62,10 @@ class MomentConstants:
 
 
 @cache
-def mean_constants(d: int, radius: float) -> MeanConstants:
+def mean_constants(d: int, radius: float) -> _MeanConstants:
     """kappa and v for clip radius `radius` in R^d."""
     slope, variance = mean_curves(d, np.array([radius]))
-    return MeanConstants(float(slope[0]), float(variance[0]))
+    return _MeanConstants(float(slope[0]), float(variance[0]))
 
 
 def mean_curves(d: int, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,13 +111,6 @@ def curvature(d: int, radius: float, spread: float) -> float:
     return float(np.mean((image - slope * away) ** 2)) / d
 
 
-def length_quantile(d: int, share: float) -> float:
-    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
-    from scipy.special import gammaincinv
-
-    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
-
-
 def _squared_lengths(freedom: int, count: int) -> np.ndarray:
     """Evenly likely values of chi^2."""
     from scipy.special import gammaincinv
@@ -114,32 +119,18 @@ def _squared_lengths(freedom: int, count: int) -> np.ndarray:
 
 
 @cache
-def moment_constants(d: int, radius: float) -> MomentConstants:
+def moment_constants(d: int, radius: float) -> _MomentConstants:
     """c0, ks, kt, vs and vt for clip radius `radius` in R^d."""
     r2 = radius * radius
     level = _inside(d + 2, r2) + r2 / d * _outside(d, r2)
     square = d * (d + 2) * _inside(d + 4, r2) + r2 * r2 * _outside(d, r2)  # E min(|w|^2, r^2)^2
-    return MomentConstants(
+    return _MomentConstants(
         level=level,
         shape=_inside(d + 4, r2) + r2 * _outside(d + 2, r2) / (d + 2),
         trace=_inside(d + 2, r2),
         shape_variance=2 * square / (d * (d + 2)),
         trace_variance=square / d - d * level * level,
     )
-
-
-def best_mean_radius(n: int, d: int, rho: float) -> float:
-    """The radius of least error of a debiased mean of n clipped records, released at `rho` (zCDP, replace-one).
-
-    Minimises (v / n + 4 r^2 / (2 rho n^2)) / kappa^2.
-    """
-
-    def error(log_radius: float) -> float:
-        radius = math.exp(log_radius)
-        c = mean_constants(d, radius)
-        return (c.variance / n + 4 * radius * radius / (2 * rho * n * n)) / (c.slope * c.slope)
-
-    return _least(error, d, 0.05)
 
 
 def best_moment_radius(n: int, d: int, rho: float) -> float:
@@ -202,7 +193,7 @@ def _squared_normals(d: int, count: int = 4000) -> np.ndarray:
 
 def _least(error: Callable[[float], float], d: int, start: float) -> float:
     root = math.sqrt(d)
-    return math.exp(bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
+    return math.exp(_bounded_minimum(error, math.log(start * root), math.log(3 * root + 5)))
 
 
 def _inside(freedom: int, squared: float) -> float:
@@ -217,3 +208,61 @@ def _outside(freedom: int, squared: float) -> float:
     from scipy.special import gammaincc
 
     return float(gammaincc(freedom / 2, squared / 2))
+
+
+def _bounded_minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where `function` is least between `low` and `high`, to about 1e-5 (Brent 1973, chapter 5).
+
+    It is `scipy.optimize.minimize_scalar(method="bounded")` bit for bit, and stands here because one search is all that
+    a fit asks of `scipy.optimize`, which takes longer to load than the fit takes to run.
+    """
+    x = low + _GOLDEN * (high - low)
+    best = second = third = (x, function(x))
+    step = before = 0.0
+    for _ in range(_MOST - 1):
+        middle, near = 0.5 * (low + high), _ROOT * abs(best[0]) + _TOLERANCE / 3.0
+        if abs(best[0] - middle) <= 2.0 * near - 0.5 * (high - low):
+            break
+        parabolic = _parabolic(best, second, third, before, (low, high), near) if abs(before) > near else None
+        if parabolic is not None:
+            before, step = step, parabolic
+        else:
+            before = (low if best[0] >= middle else high) - best[0]
+            step = _GOLDEN * before
+        x = best[0] + (max(step, near) if step >= 0.0 else min(step, -near))
+        new = x, function(x)
+        if new[1] <= best[1]:
+            low, high = (best[0], high) if x >= best[0] else (low, best[0])
+            best, second, third = new, best, second
+            continue
+        low, high = (x, high) if x < best[0] else (low, x)
+        if new[1] <= second[1] or second[0] == best[0]:
+            second, third = new, second
+        elif new[1] <= third[1] or third[0] in (best[0], second[0]):
+            third = new
+    return best[0]
+
+
+def _parabolic(
+    best: _Point, second: _Point, third: _Point, before: float, ends: tuple[float, float], near: float
+) -> float | None:
+    """The step to the vertex of the parabola through three points; None where it is too long or leaves the interval."""
+    low, high = ends
+    x = best[0]
+    r = (x - second[0]) * (best[1] - third[1])
+    q = (x - third[0]) * (best[1] - second[1])
+    p = (x - third[0]) * q - (x - second[0]) * r
+    q = 2.0 * (q - r)
+    p, q = -p if q > 0.0 else p, abs(q)
+    if not (abs(p) < abs(0.5 * q * before) and q * (low - x) < p < q * (high - x)):
+        return None
+    step = p / q
+    if x + step - low < 2.0 * near or high - (x + step) < 2.0 * near:
+        step = near if 0.5 * (low + high) >= x else -near
+    return step
+
+
+def tail_bound(d: int, beta: float) -> float:
+    """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
+    log = math.log(1 / beta)
+    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)

@@ -11,22 +11,22 @@ from pubpriv.estimators.settings import chosen
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
     from pubpriv.released.kinds import GaussianEstimate
 
 
 def _driver(settings: GaussianSettings, public: PublicTable, curator: Curator, runner: Runner) -> GaussianEstimate:
-    from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+    from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
     return estimate_gaussian(public, curator, **chosen(settings), runner=runner)
 
 
 def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.forecasts import Size
     from pubpriv.estimators.gaussian.forecast import GaussianCase
-    from pubpriv.estimators.gaussian.pipeline import chosen_target
+    from pubpriv.estimators.gaussian.settings import chosen_target
+    from pubpriv.estimators.planning import Size
 
     target = chosen_target(settings.target, "learner", settings.scale)  # planned is the default method
     if isinstance(public, Size):
@@ -37,8 +37,8 @@ def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
 def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     """Public rows, target, method and scales that fit each other."""
     from pubpriv.estimators.gaussian.degenerate_columns import examine
-    from pubpriv.estimators.gaussian.pipeline import chosen_target
     from pubpriv.estimators.gaussian.preconditioner import precondition
+    from pubpriv.estimators.gaussian.settings import chosen_target
 
     if chosen_target(settings.target, settings.method, settings.scale) == "gaussian":
         precondition(public)

@@ -9,8 +9,8 @@ release.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,35 +20,34 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.preconditioner import (
     DEGENERATE,
-    RESOLUTION,
-    TRUSTED,
+    ROUNDING,
     Preconditioner,
     check_rows,
     precondition,
 )
-from pubpriv.estimators.gaussian.ranks import Whole, high_rank
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.quantiles import Whole, high_rank
 from pubpriv.estimators.steps import step
 
-MOSTLY = 0.75
-"""A column is awkward if this share of the public rows has one and the same value in it."""
+_MOSTLY = 0.75
+"""A column is degenerate if this share of the public rows has one and the same value in it."""
 
-CLEARLY = 100.0
+_CLEARLY = 100.0
 """A column counts as its own if what others do not compute is so many times what the whitening takes for nothing."""
 
-WIDE, SCALE_STEPS = 1e6, 7
+_WIDE, _SCALE_STEPS = 1e6, 7
 """A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
 
-SMALL = 1e-3
+_SMALL = 1e-3
 """A scale below this part of a spread that the public rows show is noise's doing."""
 
 
 @public_value
 @dataclass(frozen=True)
-class Awkward:
-    """One awkward column: z = weights . (x - center), before it is divided by its scale.
+class _DegenerateColumn:
+    """One degenerate column: z = weights . (x - center), before it is divided by its scale.
 
     Attributes:
         index: of the column.
@@ -58,6 +57,8 @@ class Awkward:
         scale: given by the user, or None: to be learnt.
         reason: for the user.
     """
+
+    stored_as: ClassVar[str] = "Awkward"  # in ledgers
 
     index: int
     weights: tuple[float, ...]
@@ -76,13 +77,13 @@ class Layout:
         columns: names of all.
         center: (d,) origin of all coordinates: public means, and the commonest value of a column that is mostly one.
         regular: indices of whitened columns.
-        awkward: the others.
+        degenerate: the others.
     """
 
     columns: tuple[str, ...]
     center: tuple[float, ...]
     regular: tuple[int, ...]
-    awkward: tuple[Awkward, ...]
+    degenerate: tuple[_DegenerateColumn, ...] = field(metadata={"stored_as": "awkward"})  # in ledgers
 
     @property
     def dimension(self) -> int:
@@ -90,9 +91,9 @@ class Layout:
         return len(self.columns)
 
     @property
-    def learnt(self) -> tuple[Awkward, ...]:
-        """Awkward columns whose scale costs a question."""
-        return tuple(column for column in self.awkward if column.scale is None)
+    def learnt(self) -> tuple[_DegenerateColumn, ...]:
+        """Degenerate columns whose scale costs a question."""
+        return tuple(column for column in self.degenerate if column.scale is None)
 
     def frame(self, preconditioner: Preconditioner) -> Frame:
         """The public whitening of the regular columns, as a map of all d columns to theirs.
@@ -101,7 +102,7 @@ class Layout:
             preconditioner: of the regular columns, in order.
         """
         center, whitening, _ = preconditioner.arrays
-        if not self.awkward:
+        if not self.degenerate:
             return Frame.of(center, whitening)
         matrix = np.zeros((len(self.regular), self.dimension))
         matrix[:, list(self.regular)] = whitening
@@ -109,17 +110,17 @@ class Layout:
 
     def whitened(self, public: PublicTable) -> PublicTable:
         """The regular columns of the public rows."""
-        return public.select([public.columns[index] for index in self.regular]) if self.awkward else public
+        return public.select([public.columns[index] for index in self.regular]) if self.degenerate else public
 
     def notes(self) -> list[str]:
         """What a reader should know."""
-        return [f"column {self.columns[column.index]} {column.reason}" for column in self.awkward]
+        return [f"column {self.columns[column.index]} {column.reason}" for column in self.degenerate]
 
 
 @public_value
 @dataclass(frozen=True)
 class Scale:
-    """What is known of the size of an awkward column.
+    """What is known of the size of a degenerate column.
 
     Attributes:
         value: what z is divided by, in the table's units.
@@ -130,13 +131,13 @@ class Scale:
     seen: bool
 
 
-Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
+_Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
 """By column: a mapping, or pairs, which may cross the boundary of a task."""
 
 
-@step(title="look for awkward columns")
-def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
-    """Tell awkward columns from others by the public rows alone.
+@step(title="look for degenerate columns")
+def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
+    """Tell degenerate columns from others by the public rows alone.
 
     Args:
         public: (m, d) rows.
@@ -150,7 +151,7 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
     m, d = rows.shape
     check_rows(m, d)
     with np.errstate(all="ignore"):
-        center, found = rows.mean(axis=0), dict[int, Awkward]()
+        center, found = rows.mean(axis=0), dict[int, _DegenerateColumn]()
         squares = np.square(rows - center).sum(axis=0)
         if not (squares * m < np.finfo(np.float64).max).all():
             raise InvalidInput("the public values are too large for a covariance: use other units")
@@ -161,14 +162,14 @@ def examine(public: PublicTable, scale: Scales | None = None) -> Layout:
         for column in _combined(rows, [index for index in range(d) if index not in found]):
             found[column.index] = column
     regular = tuple(index for index in range(d) if index not in found)
-    awkward = tuple(found[index] for index in sorted(found))
-    layout = Layout(public.columns, tuple(center.tolist()), regular, awkward)
+    degenerate = tuple(found[index] for index in sorted(found))
+    layout = Layout(public.columns, tuple(center.tolist()), regular, degenerate)
     if regular:
         precondition(layout.whitened(public))  # what it refuses is refused before a run begins
     return layout
 
 
-def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, float]:
+def checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
     """The user's scales as numbers.
 
     Raises:
@@ -187,17 +188,17 @@ def checked_scale(columns: tuple[str, ...], scale: Scales | None) -> dict[str, f
     return numbers
 
 
-def scale_question(layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Bisection:
+def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Bisection:
     """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
-    noise = Bisection.noise_for(SCALE_STEPS, ask.price)
+    noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
     rank = high_rank(noise, whole)
-    return Bisection(frame, column.unit / WIDE, column.unit * WIDE, SCALE_STEPS, rank, noise, logarithmic=True)
+    return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, rank, noise, logarithmic=True)
 
 
-@step(title="scale of an awkward column", private=True)
-def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole, ask: Ask) -> Scale:
-    """A size for an awkward column.
+@step(title="scale of a degenerate column", private=True)
+def learn_scale(curator: Curator, layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Scale:
+    """A size for a degenerate column.
 
     The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
     the column set the noise of the last release alone.
@@ -213,37 +214,37 @@ def learn_scale(curator: Curator, layout: Layout, column: Awkward, whole: Whole,
     """
     answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
     quantile = float(answer.values["quantile"][0])
-    least = column.unit * SMALL if column.spread else 2 * column.unit / WIDE
-    seen = least < quantile < column.unit * WIDE / 2
+    least = column.unit * _SMALL if column.spread else 2 * column.unit / _WIDE
+    seen = least < quantile < column.unit * _WIDE / 2
     size = quantile if seen else column.unit
     return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
 
 @step(title="assemble coordinates")
 def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
-    """The map of the last release: whitened regular columns first, then each awkward column over its scale.
+    """The map of the last release: whitened regular columns first, then each degenerate column over its scale.
 
     Args:
         layout: of the columns.
-        regular: where the rounds have led, or None if every column is awkward.
-        scales: of the awkward columns, in order.
+        regular: where the rounds have led, or None if every column is degenerate.
+        scales: of the degenerate columns, in order.
     """
-    if regular is not None and not layout.awkward:
+    if regular is not None and not layout.degenerate:
         return regular
     center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
-    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.awkward, scales, strict=True)]
+    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.degenerate, scales, strict=True)]
     return Frame.of(center, np.vstack([rows, *own]))
 
 
-def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[Awkward, float] | None:
-    """(column, its center) if the column is awkward by itself or has a scale from the user."""
+def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[_DegenerateColumn, float] | None:
+    """(column, its center) if the column is degenerate by itself or has a scale from the user."""
     values, counts = np.unique(cells, return_counts=True)
     common, share = float(values[np.argmax(counts)]), float(counts.max() / len(cells))
     deviation = float(np.sqrt(np.mean((cells - common) ** 2)))
-    constant = deviation <= TRUSTED * RESOLUTION * float(np.abs(cells).max())
+    constant = deviation <= ROUNDING * float(np.abs(cells).max())
     if constant:
         reason, unit = "has the same value in every public row", max(abs(common), 1.0)
-    elif share >= MOSTLY:
+    elif share >= _MOSTLY:
         reason, unit = f"has the value {common:g} in {share:.0%} of the public rows", deviation
     elif scale is not None:
         reason, unit, common = "has a scale from the user", scale, float(cells.mean())
@@ -252,10 +253,10 @@ def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[
     origin = "is measured at the user's scale" if scale is not None else "is measured at a scale of its own"
     reason = reason if reason.endswith("user") else f"{reason}: it {origin}"
     weights = tuple(float(j == index) for j in range(d))
-    return Awkward(index, weights, unit, not constant, scale, reason), common
+    return _DegenerateColumn(index, weights, unit, not constant, scale, reason), common
 
 
-def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
+def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
     """Of the columns `candidates`, those that the ones before them compute in the public rows."""
     found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
     centred = rows - rows.mean(axis=0)
@@ -264,8 +265,8 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
         rest = centred[:, index] / size
         for _ in range(2):  # twice is enough for orthogonality to the last digit
             rest = rest - basis @ (basis.T @ rest)
-        rounding = TRUSTED * RESOLUTION * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
-        if np.linalg.norm(rest) > CLEARLY * max(DEGENERATE, rounding):
+        rounding = ROUNDING * max(float(np.abs(rows[:, index]).max()) * math.sqrt(len(rows)) / size, 1.0)
+        if np.linalg.norm(rest) > _CLEARLY * max(DEGENERATE, rounding):
             kept.append(index)
             basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
             continue
@@ -274,5 +275,7 @@ def _combined(rows: np.ndarray, candidates: list[int]) -> list[Awkward]:
         weights = np.zeros(rows.shape[1])
         weights[kept], weights[index] = -solved / scales, 1.0
         reason = "can be computed from other columns in the public rows: what is left is measured at its own scale"
-        found.append(Awkward(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason))
+        found.append(
+            _DegenerateColumn(index, tuple(weights.tolist()), size / math.sqrt(len(rows) - 1), False, None, reason)
+        )
     return found

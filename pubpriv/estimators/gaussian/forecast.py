@@ -1,21 +1,21 @@
-"""What `estimate_gaussian` would ask, and how far its answers would be off; see `forecasts`."""
+"""What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
 
 import math
 from dataclasses import dataclass
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
-from pubpriv.estimators.gaussian import plan as learner_plan
-from pubpriv.estimators.gaussian.auto import TablePlan, compares, table_plan
 from pubpriv.estimators.gaussian.clipping import moment_constants
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.errors import predicted_errors
-from pubpriv.estimators.gaussian.moments import loud_radius, quantile_question
-from pubpriv.estimators.gaussian.plan import LearnerPlan
-from pubpriv.estimators.gaussian.preconditioner import precondition
-from pubpriv.estimators.gaussian.ranks import Whole
+from pubpriv.estimators.gaussian.learner import (
+    predicted_errors,
+)
+from pubpriv.estimators.gaussian.moments import loud_radius
+from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible, final_theta, joint_question, learner_plan
+from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
+from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
+from pubpriv.estimators.gaussian.table_plan import TablePlan, table_plan
+from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -24,7 +24,7 @@ class GaussianCase:
     """`estimate_gaussian` by the learner.
 
     Attributes:
-        layout: of the columns; awkward ones have a scale of their own.
+        layout: of the columns; degenerate ones have a scale of their own.
         m: public rows.
         target: `auto`, `gaussian` or `moments`.
     """
@@ -38,18 +38,14 @@ class GaussianCase:
         """From public rows, which are checked as the driver checks them."""
         if target == "gaussian":
             precondition(public)
-            return cls(plain_layout(len(public.columns), public.columns), len(public.rows), target)
+            return cls(_plain_layout(len(public.columns), public.columns), len(public.rows), target)
         return cls(examine(public, scale), len(public.rows), target)
 
     @classmethod
     def sized(cls, d: int, m: int, target: str) -> "GaussianCase":
-        """For m public rows of d columns that nobody has seen: none is taken to be awkward."""
-        if m < d + 1:
-            raise InvalidInput(
-                f"a covariance of {d} columns needs at least {d + 1} public rows, not {m}: give more public rows, "
-                "or ask for fewer columns"
-            )
-        return cls(plain_layout(d), m, target)
+        """For m public rows of d columns that nobody has seen: none is taken to be degenerate."""
+        check_rows(m, d)
+        return cls(_plain_layout(d), m, target)
 
     @property
     def d(self) -> int:
@@ -59,26 +55,26 @@ class GaussianCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Rounds, quantiles if the target takes them, and the last release."""
         if self.target == "gaussian":
-            plan: LearnerPlan = learner_plan.make_plan(purse, n, self.d)
+            plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
         return Forecast(plan, self._errors(n, plan))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return learner_plan.feasible(n, self.d, purse.rho)
+        return feasible(n, self.d, purse.rho)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Of a Gaussian."""
+        """Say what the errors assume, and which columns are degenerate."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
 
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
-        if not isinstance(plan, TablePlan) or compares(self.layout, self.target):
-            told = predicted_errors(plan, n, d)
-            noise = told["covariance_noise"], told["mean_noise"]
-            own = math.sqrt(told["covariance"] ** 2 - noise[0] ** 2), math.sqrt(told["mean"] ** 2 - noise[1] ** 2)
+        if not isinstance(plan, TablePlan) or plan.decides:
+            errors = predicted_errors(plan, n, d)
+            noise = errors["covariance_noise"], errors["mean_noise"]
+            own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
             bias = 0.0
         else:
             own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
@@ -100,19 +96,19 @@ class GaussianCase:
         )
 
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:
-        """Of covariance and mean, clipped at the quantile of |w| that Gaussian rows have; and what clipping takes."""
+        """Noise of covariance and mean, clipped where Gaussian rows end by quantile; and what clipping takes."""
         from scipy.stats import chi
 
         d, final = self.d, plan.final
         frame = Frame((0.0,) * d)
         asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.reach)
         radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
-        noise = learner_plan.joint_question(frame, radius, learner_plan.final_theta(d), final).noise()
+        noise = joint_question(frame, radius, final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
 
 
-def plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
-    """d columns, none of them awkward as far as is known."""
+def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
+    """d columns, none of them degenerate as far as is known."""
     names = columns or tuple(f"x{i}" for i in range(d))
     return Layout(names, (0.0,) * d, tuple(range(d)), ())

@@ -19,30 +19,32 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.estimators.gaussian.clipping import mean_constants, median_norm_squared, moment_constants, unclip_variances
-from pubpriv.estimators.gaussian.plan import (
-    ROUND_MEAN,
-    WIDENING,
-    final_radius,
-    final_theta,
-    joint_question,
-    radius_question,
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.clipping import (
+    best_moment_radius,
+    mean_constants,
+    median_norm_squared,
+    moment_constants,
+    unclip_variances,
 )
+from pubpriv.estimators.gaussian.plan import ROUND_MEAN, LearnerPlan, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.plans import Ask
-from pubpriv.estimators.steps import step
+from pubpriv.estimators.steps import Execution, step
+
+_WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
+"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
 
 LEAST_VARIANCE = 0.02
 """Eigenvalues of the final covariance in standard coordinates, where it should be I, are at least this."""
 
-FAR = 0.5
+_FAR = 0.5
 """The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
 
-UNEXPECTED, HARMLESS = 4.0, 0.1
+_UNEXPECTED, _HARMLESS = 4.0, 0.1
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
 
-MISSED = 4.0
+_MISSED = 4.0
 """Rows count as incomplete if the released count is short of n by so many of its noise sds."""
 
 
@@ -98,7 +100,7 @@ class Measured:
         """The records were in standard coordinates when they were measured, as far as the release can tell."""
         root = math.sqrt(len(self.mean))
         expected = math.hypot(self.expected, self.accuracy)
-        return self.deviation <= min(FAR * root, max(UNEXPECTED * expected, HARMLESS * root))
+        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root))
 
 
 @public_value
@@ -121,7 +123,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Moments:
+class _ClippedMoments:
     """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
 
     frame: Frame
@@ -133,22 +135,8 @@ class Moments:
     moment_sd: float
 
 
-def start(preconditioner: Preconditioner, n: int) -> Position:
-    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
-    center, whitening, _ = preconditioner.arrays
-    return Position(Frame.of(center, whitening), n)
-
-
-def typical_radius(preconditioner: Preconditioner) -> float:
-    """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
-    from scipy.special import fdtri
-
-    d, m = preconditioner.dimension, preconditioner.m
-    return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
-
-
 @step(title="approach", private=True)
-def approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
+def _approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.
 
     Args:
@@ -163,10 +151,10 @@ def approach(curator: Curator, position: Position, typical: float, number: int, 
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    moments = released_moments(curator, found.question.frame, WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
+    moments = released_moments(curator, found.question.frame, _WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
-    accuracy = expected_covariance_error(
+    accuracy = _expected_covariance_error(
         moments.records, position.frame.dimension, moments.radius / unit, moments.moment_sd / unit**2
     )
     return Position(_moved(moments, median), moments.records, accuracy)
@@ -179,38 +167,38 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = position.frame.dimension
-    told = released_moments(curator, position.frame, final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
-    n = told.records
-    slope, law = mean_constants(d, told.radius).slope, moment_constants(d, told.radius)
-    level = float(np.trace(told.second)) / d
-    scale_off, shape_off = (level - law.level) / law.trace, (told.second - level * np.eye(d)) / law.shape
-    mean = told.mean / slope
-    values, vectors = np.linalg.eigh(told.second)
-    unclipped = unclip_variances(values, told.radius, LEAST_VARIANCE / 2)
+    moments = released_moments(curator, position.frame, _final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    n = moments.records
+    slope, law = mean_constants(d, moments.radius).slope, moment_constants(d, moments.radius)
+    level = float(np.trace(moments.second)) / d
+    scale_off, shape_off = (level - law.level) / law.trace, (moments.second - level * np.eye(d)) / law.shape
+    mean = moments.mean / slope
+    values, vectors = np.linalg.eigh(moments.second)
+    unclipped = unclip_variances(values, moments.radius, LEAST_VARIANCE / 2)
     spread = (vectors * unclipped) @ vectors.T - np.outer(mean, mean)
     return Measured(
-        frame=told.frame,
+        frame=moments.frame,
         mean=tuple(mean.tolist()),
         covariance=_rows(floored(spread, LEAST_VARIANCE)),
-        records=told.records,
-        radius=told.radius,
-        mean_sd=told.mean_sd,
-        moment_sd=told.moment_sd,
+        records=moments.records,
+        radius=moments.radius,
+        mean_sd=moments.mean_sd,
+        moment_sd=moments.moment_sd,
         deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
-        expected=expected_covariance_error(n, d, told.radius, told.moment_sd),
+        expected=_expected_covariance_error(n, d, moments.radius, moments.moment_sd),
         accuracy=position.accuracy,
-        expected_mean=expected_mean_error(n, d, told.radius, told.mean_sd),
+        expected_mean=_expected_mean_error(n, d, moments.radius, moments.mean_sd),
     )
 
 
-def expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
+def _expected_covariance_error(n: float, d: int, radius: float, moment_sd: float) -> float:
     """Root mean square Frobenius error of the debiased second moment of n standard records, noise sd `moment_sd`."""
     law = moment_constants(d, radius)
     shape = (law.shape_variance / n + moment_sd**2) / law.shape**2
     return math.sqrt((d * (d + 1) / 2 - 1) * shape + (law.trace_variance / n + moment_sd**2) / law.trace**2)
 
 
-def expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
+def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> float:
     """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
     law = mean_constants(d, radius)
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
@@ -242,13 +230,13 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
-def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Moments:
+def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> _ClippedMoments:
     """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
-    whole = curator.n_rows if count > curator.n_rows - MISSED * sd else max(count, MISSED * sd)
-    return Moments(
+    whole = curator.n_rows if count > curator.n_rows - _MISSED * sd else max(count, _MISSED * sd)
+    return _ClippedMoments(
         answer.question.frames[0],
         whole,
         answer.question.radii[0],
@@ -265,22 +253,22 @@ def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-def _moved(told: Moments, median: float) -> Frame:
+def _moved(moments: _ClippedMoments, median: float) -> Frame:
     """The map that undoes what a round has seen; noise is never taken for shape."""
-    d = len(told.mean)
+    d = len(moments.mean)
     # the mean moves by what stands out of its noise (James-Stein)
-    length = float(told.mean @ told.mean)
-    mean = told.mean * max(0.0, 1 - d * told.mean_sd**2 / length)
-    values, vectors = np.linalg.eigh(told.second - np.outer(mean, mean))
-    edge = told.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
+    length = float(moments.mean @ moments.mean)
+    mean = moments.mean * max(0.0, 1 - d * moments.mean_sd**2 / length)
+    values, vectors = np.linalg.eigh(moments.second - np.outer(mean, mean))
+    edge = moments.moment_sd * math.sqrt(2 * d)  # the largest eigenvalue of the noise alone
     if edge > median**2:
         variances = np.full(d, median**2 / d)  # nothing but the scale was learnt
     else:
-        unclipped = unclip_variances(values, told.radius, edge / 1000)
+        unclipped = unclip_variances(values, moments.radius, edge / 1000)
         unclipped *= median**2 / median_norm_squared(unclipped)  # the median is known better than the trace
         variances = np.maximum(np.where(values > 0, unclipped, values), edge)
-        variances = np.minimum(variances, 4 * max(median, told.radius) ** 2)
-    center, matrix = told.frame.dense()
+        variances = np.minimum(variances, 4 * max(median, moments.radius) ** 2)
+    center, matrix = moments.frame.dense()
     seen = matrix.any(axis=0)  # columns that the map does not look at stay where they are
     step = np.zeros(len(center))
     step[seen] = np.linalg.solve(matrix[:, seen], mean)
@@ -294,3 +282,39 @@ def _weight(own: float, other: float, distance: float) -> float:
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(map(tuple, matrix.tolist()))
+
+
+def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
+    """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
+    for number, asks in enumerate(plan.rounds, start=1):
+        position = run.at(f"{number} of {len(plan.rounds)}")(_approach, position, typical, number, asks)
+        typical = math.sqrt(position.frame.dimension)
+    return position
+
+
+def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
+    """Root mean square errors of the learner before a row is read, if it converges and the rows are Gaussian.
+
+    Returns:
+        `covariance`: relative Frobenius error; `mean`: Mahalanobis error; `covariance_noise` and `mean_noise`: the
+        same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
+    """
+    ask = plan.final
+    radius = _final_radius(n, d, ask.rho)
+    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
+    moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
+    errors = {
+        "covariance": _expected_covariance_error(n, d, radius, moment),
+        "mean": _expected_mean_error(n, d, radius, mean),
+        "covariance_best": float(np.sqrt(d * (d + 1) / n)),
+        "mean_best": float(np.sqrt(d / n)),
+    }
+    silent = _expected_covariance_error(n, d, radius, 0.0), _expected_mean_error(n, d, radius, 0.0)
+    for part, without in zip(("covariance", "mean"), silent, strict=True):
+        errors[f"{part}_noise"] = float(np.sqrt(errors[part] ** 2 - without**2))
+    return errors
+
+
+def _final_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
+    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)

@@ -1,7 +1,7 @@
 """The table's own moments: one last release, clipped where almost no record is, and nothing debiased.
 
 Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. Here the rounds serve as a
-whitening alone; a private high quantile of |w| says where to clip, and what the release says is what is told.
+whitening alone; a private high quantile of |w| says where to clip, and what the release says is what is reported.
 
 Source: our study, section E (`docs/gaussian.md`).
 """
@@ -14,44 +14,21 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection
-from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored, released_moments
 from pubpriv.estimators.gaussian.plan import final_theta, joint_question
-from pubpriv.estimators.gaussian.ranks import Whole, high_rank
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.quantiles import Quantile, Whole
 from pubpriv.estimators.steps import step
 
-LOW, STEPS = 1 / 30, 8
-"""A quantile of |w| is looked for from LOW sqrt(d) to the loudest radius, in 2^STEPS cells even in the logarithm."""
-
-LOUD = 0.5
+_LOUD = 0.5
 """The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
 
-ROOM = 1.4
+_ROOM = 1.4
 """The clip radius is at most this many times the reach."""
 
-FAINT, STANDING_OUT = 1e-6, 4.0
+_FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
-
-
-@public_value
-@dataclass(frozen=True)
-class Quantile:
-    """A private quantile of |w|.
-
-    Attributes:
-        share: of the records that it was asked for, rank / n.
-        value: what was found.
-        sd: of the noisy counts, in records.
-        cell: how far below `value` it may be, in the logarithm.
-    """
-
-    share: float
-    value: float
-    sd: float
-    cell: float
 
 
 @public_value
@@ -79,49 +56,20 @@ class Table:
     edge: float
     weakest: float
 
-
-def quantile_question(frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask) -> Bisection:
-    """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
-    low = LOW * math.sqrt(frame.dimension)
-    noise = Bisection.noise_for(STEPS, ask.price)
-    rank = high_rank(noise, whole) if share is None else share * whole.records
-    return Bisection(frame, low, max(most, 2 * low), STEPS, rank, noise, logarithmic=True)
+    @property
+    def quiet(self) -> bool:
+        """The noise is not of the size of the estimate: its largest eigenvalue is clearly below the loudest."""
+        return self.edge <= 0.9 * _LOUD
 
 
-@step(title="quantile of the spread", private=True)
-def spread_quantile(
-    curator: Curator, frame: Frame, share: float | None, whole: Whole, most: float, ask: Ask
-) -> Quantile:
-    """A private quantile of |w|.
-
-    Args:
-        curator: the run.
-        frame: the map to w.
-        share: of the records that do not exceed it; None: as many as noise allows.
-        whole: rows without missing or infinite values.
-        most: a larger quantile is told as this.
-        ask: label and price.
-
-    Privacy: one `Bisection`, mu^2 at most ask.price.
-    """
-    answer = curator.release(quantile_question(frame, share, whole, most, ask), ask.label)
-    asked = answer.question
-    return Quantile(
-        share=asked.rank / whole.records,
-        value=float(answer.values["quantile"][0]),
-        sd=asked.noise_scale / COUNT_FACTOR,
-        cell=math.log(asked.upper / asked.lower) / 2**asked.steps,
-    )
-
-
-def moment_noise(frame: Frame, n: float, ask: Ask) -> float:
+def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
     """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
     return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
 
 
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
-    """The radius at which noise alone has an eigenvalue of `LOUD`: public."""
-    return math.sqrt(LOUD / (moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
+    """The radius at which noise alone has an eigenvalue of `_LOUD`: public."""
+    return math.sqrt(_LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
 
 
 def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
@@ -133,8 +81,8 @@ def clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: A
     """
     d, r, beyond = frame.dimension, reach.value, max(1 - reach.share, 1 / n)
     h = max(r - upper.value, 0.01 * r) / max(math.log((1 - upper.share) / beyond), 0.1)
-    c = r * np.linspace(1, ROOM, 201)
-    noise = moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
+    c = r * np.linspace(1, _ROOM, 201)
+    noise = _moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
     lost = 2 * beyond * h * (c + h) * np.exp((r - c) / h)
     return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
 
@@ -156,23 +104,23 @@ def measure_table(
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = frame.dimension
-    told = released_moments(curator, frame, radius, final_theta(d), ask)
-    per = told.records / whole.records  # the rows were counted better than beside the moments
-    center, matrix = told.frame.dense()
+    answer = released_moments(curator, frame, radius, final_theta(d), ask)
+    per = answer.records / whole.records  # the rows were counted better than beside the moments
+    center, matrix = answer.frame.dense()
     colour = np.linalg.inv(matrix)
-    mean, sd = told.mean * per, told.moment_sd * per
-    spread, edge = told.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
+    mean, sd = answer.mean * per, answer.moment_sd * per
+    spread, edge = answer.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
     covariance = floored(spread, min(LEAST_VARIANCE, edge))
     for index in guessed:
-        if spread[index, index] < STANDING_OUT * sd:
+        if spread[index, index] < _STANDING_OUT * sd:
             covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
-            covariance[index, index] = FAINT**2
+            covariance[index, index] = _FAINT**2
     return Table(
-        frame=told.frame,
+        frame=answer.frame,
         fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
         records=whole.records,
-        radius=told.radius,
-        mean_sd=told.mean_sd * per,
+        radius=answer.radius,
+        mean_sd=answer.mean_sd * per,
         moment_sd=sd,
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),

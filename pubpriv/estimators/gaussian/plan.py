@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
@@ -15,39 +16,35 @@ from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Budget, Purse
 
-ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
+_ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
 """Shares of the rounds that bring the records to standard coordinates, at most; the final release takes the rest."""
 
-LEAST_ROUNDS, AMPLE = Fraction(1, 4), 6.0
-"""With rows to spare the rounds need less, down to `LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
-`AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
+_LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
+"""With rows to spare the rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
+`_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
 below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
-
-WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
-"""Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
 
 ROUND_MEAN = Fraction(3, 10)
 """Relative weight theta of the mean beside the second moment in a round's joint release."""
 
-SEARCH = Fraction(3, 1000)
+_SEARCH = Fraction(3, 1000)
 """Share of the whole budget that the search of a round's radius takes ..."""
 
-SEARCH_RANK = 240
+_SEARCH_RANK = 240
 """... or this over n^2, as rho, where that is more; a quarter of the round at most."""
 
-REACH = 1e9
+_REACH = 1e9
 """A radius is looked for within this factor of its typical value, both ways."""
 
-TOLERANCE = 0.06
+_TOLERANCE = 0.06
 """Width of a cell of that search, in the logarithm."""
 
-SEARCH_STEPS = math.ceil(math.log2(2 * math.log(REACH) / TOLERANCE))
+_SEARCH_STEPS = math.ceil(math.log2(2 * math.log(_REACH) / _TOLERANCE))
 
-SLOPE, LEAST = 10.0, 150.0
+_SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
 
@@ -65,63 +62,49 @@ class LearnerPlan(Plan):
     final: Ask
 
 
-def learner_shares(n: int, d: int, rho: float) -> dict[str, Fraction]:
-    """Shares of the learner's questions, in order, summing to one.
+def round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+    """Shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
 
     Args:
         n: private rows.
-        d: columns.
-        rho: of the learner, mu^2 / 2.
+        d: columns that are whitened.
+        rho: of the run, mu^2 / 2.
+        frame: of the rounds' shape.
     """
-    spare = Fraction((AMPLE * needed(d) / n) ** 2 / rho).limit_denominator(1000)
-    scale = min(Fraction(1), max(LEAST_ROUNDS, spare))
-    search = max(scale * SEARCH, Fraction(SEARCH_RANK) / (n * n * Fraction(rho)))
-    shares: dict[str, Fraction] = {}
-    for number, most in enumerate(ROUND_SHARES, start=1):
-        share = scale * most
-        shares[f"round-{number}/radius"] = radius = min(share / 4, search)
-        shares[f"round-{number}/moments"] = share - radius
-    return shares | {"final": 1 - scale * sum(ROUND_SHARES, Fraction(0))}
+    spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
+    scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
+    search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    for number, most in enumerate(_ROUND_SHARES, start=1):
+        radius = min(scale * most / 4, search)
+        shares[f"round-{number}/radius"] = radius, partial(radius_question, frame, 1.0, 0.0)
+        shares[f"round-{number}/moments"] = scale * most - radius, partial(joint_question, frame, 1.0, ROUND_MEAN)
+    return shares
 
 
-def make_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
+def with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
+    """The same, and what is left for the last release of all d columns."""
+    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+    return shares | {"final": (left, partial(joint_question, Frame((0.0,) * d), 1.0, final_theta(d)))}
+
+
+def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """The learner's plan on n rows of d columns."""
-    shares = learner_shares(n, d, purse.rho)
-    frame = Frame((0.0,) * d)
-    blanks = round_blanks(frame) | {"final": blank_joint(frame, final_theta(d))}
-    asks = split_purse(purse, "gaussian", {name: (share, blanks[name]) for name, share in shares.items()})
+    shares = with_final(round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
+    asks = split_purse(purse, "gaussian", shares)
     return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
 
 
 def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """The asks of the rounds, by the names that `learner_shares` gives them."""
-    numbers = range(1, len(ROUND_SHARES) + 1)
+    """The asks of the rounds, by the names that `round_shares` gives them; none if there are none."""
+    numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
 
 
-def round_blanks(frame: Frame) -> dict[str, Blank]:
-    """What makes the questions of the rounds, about nothing in a frame of that shape."""
-    blanks: dict[str, Blank] = {}
-    for number in range(1, len(ROUND_SHARES) + 1):
-        blanks[f"round-{number}/radius"] = blank_radius(frame)
-        blanks[f"round-{number}/moments"] = blank_joint(frame, ROUND_MEAN)
-    return blanks
-
-
-def blank_radius(frame: Frame) -> Blank:
-    """A `radius_question` about nothing."""
-    return lambda ask: radius_question(frame, 1.0, 0.0, ask)
-
-
-def blank_joint(frame: Frame, theta: Fraction) -> Blank:
-    """A `joint_question` about nothing."""
-    return lambda ask: joint_question(frame, 1.0, theta, ask)
-
-
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
-    """The question for the radius that `rank` records do not exceed, within `REACH` of `typical`."""
-    noise = Bisection.noise_for(SEARCH_STEPS, ask.price)
-    return Bisection(frame, typical / REACH, typical * REACH, SEARCH_STEPS, rank, noise, logarithmic=True)
+    """The question for the radius that `rank` records do not exceed, within `_REACH` of `typical`."""
+    noise = Bisection.noise_for(_SEARCH_STEPS, ask.price)
+    return Bisection(frame, typical / _REACH, typical * _REACH, _SEARCH_STEPS, rank, noise, logarithmic=True)
 
 
 def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
@@ -154,30 +137,25 @@ def final_theta(d: int) -> Fraction:
     return Fraction((math.sqrt(0.25 + 4 * q) - 0.5) / (2 * q)).limit_denominator(1 << 20)
 
 
-def final_radius(n: int, d: int, rho: float) -> float:
-    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
-    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
-
-
-def needed(d: int) -> float:
+def _needed(d: int) -> float:
     """Least n sqrt(rho) at which the learner is known to converge."""
-    return max(SLOPE * d * math.sqrt(d), LEAST)
+    return max(_SLOPE * d * math.sqrt(d), _LEAST)
 
 
 def feasible(n: float, d: int, rho: float) -> bool:
     """Whether n rows and this rho reach the line."""
-    return bool(n * math.sqrt(rho) >= needed(d))
+    return bool(n * math.sqrt(rho) >= _needed(d))
 
 
 def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
     """Refuse a run that would spend its budget and learn nothing.
 
     Raises:
-        InvalidInput: n sqrt(rho) is below `needed`, with the n or the budget that would do.
+        InvalidInput: n sqrt(rho) is below `_needed`, with the n or the budget that would do.
     """
     if feasible(n, d, purse.rho):
         return
-    rows = math.ceil(needed(d) / math.sqrt(purse.rho))
+    rows = math.ceil(_needed(d) / math.sqrt(purse.rho))
     raise InvalidInput(
         f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
         f"About {rows} rows would do, or a budget of {_enough(n, d, allotment)}, or fewer columns; force the "
@@ -187,7 +165,7 @@ def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
 
 def _enough(n: int, d: int, allotment: Budget) -> str:
     """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
-    return allotment.written(_up(allotment.size_worth((needed(d) / n) ** 2)))
+    return allotment.written(_up(allotment.size_worth((_needed(d) / n) ** 2)))
 
 
 def _up(value: float) -> str:

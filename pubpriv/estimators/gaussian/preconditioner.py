@@ -16,16 +16,13 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import step
 
-RESOLUTION = float(np.finfo(np.float64).eps)
-"""Relative spacing of the numbers of a table."""
-
-TRUSTED = 64.0
-"""A public spread counts if it is so many times what rounding the cells could make of nothing."""
+ROUNDING = 64.0 * float(np.finfo(np.float64).eps)
+"""A public spread counts if it is more than this part of the cells: 64 times what rounding could make of nothing."""
 
 DEGENERATE = 1e-12
 """Least singular value of standardised public rows, relative to the largest."""
 
-SAME = 0.95
+_SAME = 0.95
 """A column is nearly constant if this share of the public rows has one and the same value in it."""
 
 
@@ -58,6 +55,14 @@ class Preconditioner:
         """d."""
         return len(self.center)
 
+    @property
+    def typical_radius(self) -> float:
+        """Median of |y| for a new row of the same law, exact: Hotelling's T^2, marginal over the public rows."""
+        from scipy.special import fdtri
+
+        d, m = self.dimension, self.m
+        return math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(fdtri(d, m - d, 0.5)))
+
 
 def check_rows(m: int, d: int) -> None:
     """Refuse fewer public rows than a covariance takes.
@@ -89,7 +94,7 @@ def precondition(public: PublicTable) -> Preconditioner:
     center, scale = _spread(public)
     centred = (rows - center) / scale
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
-    rounding = TRUSTED * RESOLUTION * float(np.max(np.abs(rows).max(axis=0) / scale)) * math.sqrt(m)
+    rounding = ROUNDING * float(np.max(np.abs(rows).max(axis=0) / scale)) * math.sqrt(m)
     if singular[-1] <= max(DEGENERATE * singular[0], rounding):
         raise InvalidInput(
             f"the public rows do not span all {d} columns: {_named(public, directions[-1])} can be computed from the "
@@ -116,16 +121,16 @@ def _spread(public: PublicTable) -> tuple[np.ndarray, np.ndarray]:
         raise InvalidInput(
             f"the public values of {_list(public, wild)} are too large or too small for a covariance: use other units"
         )
-    constant = scale <= TRUSTED * RESOLUTION * np.abs(rows).max(axis=0)
+    constant = scale <= ROUNDING * np.abs(rows).max(axis=0)
     if constant.any():
         raise InvalidInput(
             f"{_list(public, constant)} has the same value in every public row, so its scale is not known: "
             "leave it out, or give public rows in which it varies"
         )
-    nearly = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T]) >= SAME * len(rows)
+    nearly = np.array([np.unique(column, return_counts=True)[1].max() for column in rows.T]) >= _SAME * len(rows)
     if nearly.any():
         raise InvalidInput(
-            f"{_list(public, nearly)} has one and the same value in at least {SAME:.0%} of the public rows, so its "
+            f"{_list(public, nearly)} has one and the same value in at least {_SAME:.0%} of the public rows, so its "
             "scale cannot be told from them: leave it out, or give public rows in which it varies"
         )
     return center, scale

@@ -31,19 +31,25 @@ from pubpriv.data.questions import ClippedSums, LiftedGram, Question
 from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored
 from pubpriv.estimators.gaussian.preconditioner import precondition
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
-from pubpriv.estimators.steps import step
+from pubpriv.estimators.gaussian.results import GaussianResult, plain_errors
+from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
-COVARIANCE_ROUNDS, MEAN_ROUNDS = 8, 4
-LAST = Fraction(3, 4)
+_COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
+
+_LAST = Fraction(3, 4)
 """Share of the last round of each part; the others share the rest. Each part has half of the budget."""
+
+_STANDING_OUT = 4.0
+"""Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
 
 @public_value
 @dataclass(frozen=True)
-class Bounds:
+class _Bounds:
     """What Algorithm 1 promises of y = F (x - c), with probability 1 - beta / 2 over the public rows.
 
     Attributes:
@@ -64,7 +70,7 @@ class Bounds:
 
 @public_value
 @dataclass(frozen=True)
-class SecondMoment:
+class _SecondMoment:
     """A round of CoinPress.
 
     Attributes:
@@ -84,7 +90,7 @@ class SecondMoment:
 
 @public_value
 @dataclass(frozen=True)
-class Ball:
+class _Ball:
     """The mean is in the ball of `radius` about frame.center, in those coordinates; its noise has sd `sd`."""
 
     frame: Frame
@@ -93,7 +99,7 @@ class Ball:
 
 
 @step(title="bounds from public rows")
-def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
+def bound(public: PublicTable, beta: float, gamma: float) -> _Bounds:
     """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0.
 
     L = d / (4 d + 4 sqrt(2 d log(6 / beta)) + 2 log(6 / beta)), U = 36 d^2 / beta^2.
@@ -109,17 +115,17 @@ def bound(public: PublicTable, beta: float, gamma: float) -> Bounds:
     spread = 36 * d * d / (beta * beta) / far / low
     center, whitening, _ = precondition(PublicTable(public.columns, public.rows[: d + 1])).arrays
     distance = math.sqrt(spread) * (math.sqrt(10 * gamma / (1 - gamma)) + math.sqrt(5 * log))
-    return Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
+    return _Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
 
 
 @step(title="CoinPress covariance", private=True)
-def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
+def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment:
     """One CoinPress round under a map where the second moment is at most I.
 
     Privacy: one `LiftedGram` of the second moment alone, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, frame.dimension
-    radius = tail_radius(d, 0.1)
+    radius = _tail_radius(d, 0.1)
     answer = curator.release(LiftedGram.second_moment(Everything(), (frame,), (radius,), ask.price), ask.label)
     asked = answer.question.frames[0]
     values, vectors = np.linalg.eigh(answer.values["moment"][0] / n)
@@ -128,35 +134,35 @@ def covariance_round(curator: Curator, frame: Frame, ask: Ask) -> SecondMoment:
     center, matrix = asked.dense()
     after = Frame.of(center, (vectors / np.sqrt(kept + slack)) @ vectors.T @ matrix)
     moment = tuple(map(tuple, ((vectors * kept) @ vectors.T).tolist()))
-    return SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
+    return _SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
 
 
 @step(title="CoinPress mean", private=True)
-def mean_round(curator: Curator, ball: Ball, ask: Ask) -> Ball:
+def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
     """One CoinPress round for the mean of records of covariance at most I: a smaller ball about a better center.
 
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, ball.frame.dimension
-    tail = tail_radius(d, 0.01)
+    tail = _tail_radius(d, 0.01)
     radius = min(math.sqrt(ball.radius**2 + 6 * ball.radius + tail**2), ball.radius + tail)
     answer = curator.release(ClippedSums.priced(Everything(), (ball.frame,), (radius,), ask.price), ask.label)
     center, matrix = answer.question.frames[0].dense()
     sd = float(answer.question.noise()["sum"].max()) / n
     moved = center + np.linalg.solve(matrix, answer.values["sum"] / n)
-    return Ball(Frame.of(moved, matrix), math.sqrt(1 / n + sd * sd) * tail, sd)
+    return _Ball(Frame.of(moved, matrix), math.sqrt(1 / n + sd * sd) * tail, sd)
 
 
 @public_value
 @dataclass(frozen=True)
-class ReferencePlan(Plan):
+class _ReferencePlan(Plan):
     """Questions of algorithm 2: rounds for the second moment, then rounds for the mean."""
 
     covariance: tuple[Ask, ...]
     mean: tuple[Ask, ...]
 
 
-def reference_plan(purse: Purse, d: int) -> ReferencePlan:
+def _reference_plan(purse: Purse, d: int) -> _ReferencePlan:
     """Half for the second moment, half for the mean; three quarters of each for its last round."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
@@ -167,15 +173,50 @@ def reference_plan(purse: Purse, d: int) -> ReferencePlan:
         return ClippedSums.priced(Everything(), frames, radii, ask.price)
 
     shares: dict[str, tuple[Fraction, Blank]] = {}
-    for part, rounds, blank in (("covariance", COVARIANCE_ROUNDS, moments), ("mean", MEAN_ROUNDS, total)):
+    for part, rounds, blank in (("covariance", _COVARIANCE_ROUNDS, moments), ("mean", _MEAN_ROUNDS, total)):
         for number in range(1, rounds):
-            shares[f"{part}-{number}"] = (1 - LAST) / (rounds - 1) / 2, blank
-        shares[f"{part}-{rounds}"] = LAST / 2, blank
+            shares[f"{part}-{number}"] = (1 - _LAST) / (rounds - 1) / 2, blank
+        shares[f"{part}-{rounds}"] = _LAST / 2, blank
     asks = tuple(split_purse(purse, "gaussian", shares).values())
-    return ReferencePlan(asks, asks[:COVARIANCE_ROUNDS], asks[COVARIANCE_ROUNDS:])
+    return _ReferencePlan(asks, asks[:_COVARIANCE_ROUNDS], asks[_COVARIANCE_ROUNDS:])
 
 
-def tail_radius(d: int, beta: float) -> float:
+def _tail_radius(d: int, beta: float) -> float:
     """|z| of a standard Gaussian in R^d is above this with probability at most beta (Claim 2.1)."""
     log = math.log(1 / beta)
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
+
+
+def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:
+    """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
+    n, d = run.curator.n_rows, bounds.frame.dimension
+    plan = _reference_plan(purse, d)
+    run.curator.rehearse(plan.questions)
+    frame = bounds.shrunk()
+    for number, ask in enumerate(plan.covariance, start=1):
+        last = run.at(f"{number} of {_COVARIANCE_ROUNDS}", bounds)(_covariance_round, frame, ask)
+        frame = last.next
+    ball = _Ball(frame, bounds.distance, 0.0)
+    for number, ask in enumerate(plan.mean, start=1):
+        ball = run.at(f"{number} of {_MEAN_ROUNDS}")(_mean_round, ball, ask)
+    center, matrix = last.frame.dense()
+    mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
+    shift = matrix @ (mean - center)
+    # the floor is relative to what the last round made of the whole second moment
+    whiten = last.next.dense()[1] @ colour
+    inner = floored(whiten @ (np.array(last.moment) - np.outer(shift, shift)) @ whiten.T, LEAST_VARIANCE)
+    spread = np.linalg.inv(last.next.dense()[1])
+    covariance = spread @ inner @ spread.T
+    fitted = Fitted.of(mean, covariance)
+    edge = last.sd * math.sqrt(2 * d)
+    converged = last.least > _STANDING_OUT * edge
+    facts = {
+        "K": bounds.spread,
+        "R": bounds.distance,
+        "smallest_eigenvalue": last.least,
+        "noise_edge": edge,
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    warnings = [] if converged else ["noise drowns the smallest direction of the last round: do not use this estimate"]
+    errors = plain_errors(fitted, n, (spread, ball.sd), (colour, last.sd))
+    return GaussianResult(fitted, converged, errors, facts, warnings)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators.settings import setting
 
-TARGETS = ("auto", "gaussian", "moments")
-METHODS = ("learner", "algorithm-2")
+_TARGETS = ("auto", "gaussian", "moments")
+_METHODS = ("learner", "algorithm-2")
 
 
 @dataclass(frozen=True)
@@ -15,14 +16,37 @@ class GaussianSettings:
 
     target: str = setting(
         "auto",
-        choices=TARGETS,
+        choices=_TARGETS,
         planned=True,
         help="gaussian: of the law, if it is Gaussian; moments: of the table itself; auto: as the rows suggest",
     )
-    method: str = setting("learner", choices=METHODS, help="learner; or, to compare with, algorithm-2")
+    method: str = setting("learner", choices=_METHODS, help="learner; or, to compare with, algorithm-2")
     scale: Mapping[str, float] = setting(
         default_factory=dict,
         planned=True,
         help="By column: about one standard deviation, where the public rows do not show it",
     )
     force: bool = setting(False, help="Run where the answers will be mostly noise; the model says so")
+
+
+def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
+    """Refuse what is not on the list, with the list."""
+    if given not in accepted:
+        raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
+
+
+def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
+    """The target that a method works for; `algorithm-2` knows Gaussians only.
+
+    Raises:
+        InvalidInput: unknown names, or a combination that does not exist.
+    """
+    _check_choice("target", target, _TARGETS)
+    _check_choice("method", method, _METHODS)
+    if method == "algorithm-2" and target == "moments":
+        raise InvalidInput("algorithm-2 estimates a Gaussian: use the target gaussian, or the method learner")
+    if method == "algorithm-2" or target == "gaussian":
+        if scale:
+            raise InvalidInput("a scale is for columns that are no Gaussian's: use the target moments or auto")
+        return "gaussian"
+    return target

@@ -12,22 +12,22 @@ from pubpriv.estimators.settings import chosen
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
     from pubpriv.privacy.budgets import Budget
     from pubpriv.released.kinds import MeanEstimate
 
 
 def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runner: Runner) -> MeanEstimate:
-    from pubpriv.estimators.mean.pipeline import estimate_mean
+    from pubpriv.estimators.mean.driver import estimate_mean
 
     given = chosen(settings) | {"covariance": _covariance(settings, public)}
     return estimate_mean(public, curator, **given, runner=runner)
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.forecasts import Size
     from pubpriv.estimators.mean.forecast import MeanCase
+    from pubpriv.estimators.planning import Size
 
     del settings  # planned is the default method
     if isinstance(public, Size):
@@ -37,7 +37,7 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.pipeline import check_two_step, checked_mean
+    from pubpriv.estimators.mean.driver import check_two_step, checked_mean
 
     if settings.covariance == "unknown":
         check_two_step(settings.method)
@@ -49,7 +49,7 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run that would tell little more than the public rows do, unless it is forced."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.pipeline import check_feasible
+    from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import purse_of
 
     if settings.covariance == "unknown":

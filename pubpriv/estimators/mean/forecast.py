@@ -1,12 +1,10 @@
-"""What `estimate_mean` would ask, and how far its answer would be off; see `forecasts`."""
+"""What `estimate_mean` would ask, and how far its answer would be off; see `planning`."""
 
 import math
 from dataclasses import dataclass
 
-from pubpriv.estimators.forecasts import OWN_SD, Forecast, Predicted
-from pubpriv.estimators.mean.errors import two_step_errors
-from pubpriv.estimators.mean.pipeline import feasible
-from pubpriv.estimators.mean.plan import combined, make_plan, predicted_error
+from pubpriv.estimators.mean.plan import combined, feasible, mean_plan, two_step_errors
+from pubpriv.estimators.planning import OWN_SD, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -19,16 +17,16 @@ class MeanCase:
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Two steps, combined with the public mean."""
-        plan = make_plan(purse, n, self.d, self.m)
+        plan = mean_plan(purse, n, self.d, self.m)
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
-        told = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
-        return Forecast(plan, (told,))
+        error = Predicted("mean", OWN_SD, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
+        return Forecast(plan, (error,))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return feasible(predicted_error(n, self.d, self.m, purse.rho), self.m)
+        return feasible(n, self.d, self.m, purse.rho)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
-        """Of a mean."""
+        """Say what the error assumes."""
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)

@@ -12,7 +12,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 
-ACCEPTED = '"identity" or a symmetric positive definite (d, d) array'
+_ACCEPTED = '"identity" or a symmetric positive definite (d, d) array'
 
 
 @public_value
@@ -42,7 +42,7 @@ class KnownCovariance:
         if isinstance(covariance, str):
             if covariance != "identity":
                 raise InvalidInput(
-                    f"covariance must be {ACCEPTED}, not {covariance!r}; where it is not known, estimate a Gaussian"
+                    f"covariance must be {_ACCEPTED}, not {covariance!r}; where it is not known, estimate a Gaussian"
                 )
             return cls((1.0,) * d)
         sigma = _checked(covariance, d)
@@ -104,7 +104,7 @@ def _checked(covariance: Any, d: int) -> np.ndarray:
     try:
         sigma = np.asarray(covariance, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"covariance must be {ACCEPTED}") from None
+        raise InvalidInput(f"covariance must be {_ACCEPTED}") from None
     if sigma.shape != (d, d):
         raise InvalidInput(f"the known covariance has shape {sigma.shape}, but {d} columns need ({d}, {d})")
     if not np.isfinite(sigma).all():

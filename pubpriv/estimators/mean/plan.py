@@ -20,17 +20,21 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Question
 from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
-SHARES = np.geomspace(0.002, 0.5, 36)
+_SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
+
+_WORTH = 0.9
+"""A run must be predicted to bring the error below this many times that of the public mean alone."""
 
 
 @public_value
 @dataclass(frozen=True)
-class MeanStep:
+class _MeanStep:
     """One clipped mean, in whitened coordinates.
 
     Attributes:
@@ -47,7 +51,7 @@ class MeanStep:
 
     @property
     def variance(self) -> float:
-        """Of one coordinate of the debiased answer."""
+        """Variance of one coordinate of the debiased answer."""
         return self.sampling + self.privacy
 
 
@@ -67,7 +71,7 @@ class MeanPlan(Plan):
     n: int
     d: int
     m: int
-    steps: tuple[MeanStep, MeanStep]
+    steps: tuple[_MeanStep, _MeanStep]
     move: float
     spread: float
     error: float
@@ -83,8 +87,13 @@ class MeanPlan(Plan):
         """Predicted error over the non-private mean's."""
         return self.error * math.sqrt(self.n)
 
+    @property
+    def feasible(self) -> bool:
+        """As `feasible` says of a run before it is planned."""
+        return _worth(self.error, self.m)
 
-def make_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
+
+def mean_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
     """The plan of least predicted error for n private rows of d columns and m public rows."""
     exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
     blank = blank_sum(d)
@@ -94,21 +103,21 @@ def make_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
 
 
 @cache
-def predicted_error(n: int, d: int, m: int, rho: float) -> float:
+def _predicted_error(n: int, d: int, m: int, rho: float) -> float:
     """Root mean square error per coordinate, in standard deviations of a row, of a run at `rho` = mu^2 / 2."""
     share = _best_share(n, d, m, rho)
     return _design(n, d, m, share * rho, (1 - share) * rho).error
 
 
-def rows_for(error: float, d: int, m: int, rho: float) -> int | None:
+def _rows_for(error: float, d: int, m: int, rho: float) -> int | None:
     """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
-    found = _smallest(lambda n: predicted_error(math.ceil(n), d, m, rho) <= error, 1.0, 1e12)
+    found = _smallest(lambda n: _predicted_error(math.ceil(n), d, m, rho) <= error, 1.0, 1e12)
     return None if found is None else math.ceil(found)
 
 
-def rho_for(error: float, n: int, d: int, m: int) -> float | None:
+def _rho_for(error: float, n: int, d: int, m: int) -> float | None:
     """Least rho, to about 1%, that reaches a predicted error with n private rows; None if 10^6 does not."""
-    return _smallest(lambda rho: predicted_error(n, d, m, rho) <= error, 1e-12, 1e6)
+    return _smallest(lambda rho: _predicted_error(n, d, m, rho) <= error, 1e-12, 1e6)
 
 
 def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float | None:
@@ -121,7 +130,7 @@ def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float
     return high
 
 
-def combined(first: MeanStep, second: MeanStep, n: int, public: float) -> tuple[np.ndarray, float]:
+def combined(first: _MeanStep, second: _MeanStep, n: int, public: float) -> tuple[np.ndarray, float]:
     """Weights (3,) of step 1, step 2 and the public mean by generalised least squares, and the variance they reach.
 
     Both steps see the same records, so their errors share the 1 / n of the records' own mean.
@@ -132,19 +141,19 @@ def combined(first: MeanStep, second: MeanStep, n: int, public: float) -> tuple[
     return raw / raw.sum(), float(1 / raw.sum())
 
 
-def question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
+def sum_question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
     """The sum of clipped records, around the frame's centre."""
     return ClippedSums.priced(Everything(), (frame,), (radius,), ask.price)
 
 
 def blank_sum(d: int) -> Blank:
-    """A `question` about nothing in d columns."""
-    return lambda ask: question(Frame((0.0,) * d), 1.0, ask)
+    """A `sum_question` about nothing in d columns."""
+    return lambda ask: sum_question(Frame((0.0,) * d), 1.0, ask)
 
 
 @dataclass(frozen=True)
 class _Design:
-    steps: tuple[MeanStep, MeanStep]
+    steps: tuple[_MeanStep, _MeanStep]
     move: float
     spread: float
     error: float
@@ -153,7 +162,7 @@ class _Design:
 @cache
 def _best_share(n: int, d: int, m: int, rho: float) -> float:
     """Share of step 1 that minimises the predicted error."""
-    shares = [float(share) for share in SHARES]
+    shares = [float(share) for share in _SHARES]
     return min(shares, key=lambda share: _design(n, d, m, share * rho, (1 - share) * rho, search=True).error)
 
 
@@ -166,12 +175,12 @@ def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search:
     second = min(seconds, key=lambda tried: tried.variance)
     if not search:
         bend = curvature(d, second.radius, spread) / second.slope**2
-        second = MeanStep(second.radius, second.slope, second.sampling + bend, second.privacy)
+        second = _MeanStep(second.radius, second.slope, second.sampling + bend, second.privacy)
     move = public / (public + first.variance) / first.slope
     return _Design((first, second), move, spread, math.sqrt(combined(first, second, n, public)[1]))
 
 
-def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[MeanStep]:
+def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list[_MeanStep]:
     """Steps of all radii that are tried, for mu ~ N(centre, spread^2 I)."""
     total = math.sqrt(1 + spread * spread)
     ratios = _ratios(d)
@@ -181,7 +190,7 @@ def _candidates(n: int, d: int, rho: float, spread: float, curved: bool) -> list
     within = total * total * variances - slopes**2 * spread**2 - bends
     sampling = (within / n + bends) / slopes**2
     noise = (2 * radii / n) ** 2 / (2 * rho) / slopes**2
-    return [MeanStep(*map(float, values)) for values in zip(radii, slopes, sampling, noise, strict=True)]
+    return [_MeanStep(*map(float, values)) for values in zip(radii, slopes, sampling, noise, strict=True)]
 
 
 def _ratios(d: int) -> np.ndarray:
@@ -193,3 +202,56 @@ def _ratios(d: int) -> np.ndarray:
 @cache
 def _curvatures(d: int, spread: float) -> tuple[float, ...]:
     return tuple(curvature(d, float(ratio) * math.sqrt(1 + spread * spread), spread) for ratio in _ratios(d))
+
+
+def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, float]) -> tuple[float, float]:
+    """(sampling, privacy) standard deviations of one whitened coordinate.
+
+    In whitened coordinates every coordinate of the estimate has the same error, so a column's is that times the
+    standard deviation that the known covariance gives it. With weights w1, w2, w3 of step 1, step 2 and the public
+    mean:
+
+    | part | variance per whitened coordinate |
+    |---|---|
+    | sampling | w1^2 s1 + w2^2 s2 + 2 w1 w2 / n + w3^2 / m, s the plan's sampling variance of a debiased step |
+    | privacy | w1^2 p1 + w2^2 p2, p the noise variance of a debiased step: exact |
+
+    The sampling part assumes Gaussian rows of the known covariance, and public rows of the same distribution.
+
+    Args:
+        plan: with the sampling variance of each step.
+        weights: (3,) of step 1, step 2 and the public mean.
+        noise: noise variance of one coordinate of each debiased step.
+    """
+    first, second = plan.steps
+    own = weights[0] ** 2 * first.sampling + weights[1] ** 2 * second.sampling + 2 * weights[0] * weights[1] / plan.n
+    drawn = weights[0] ** 2 * noise[0] + weights[1] ** 2 * noise[1]
+    return math.sqrt(own + weights[2] ** 2 / plan.m), math.sqrt(drawn)
+
+
+def feasible(n: int, d: int, m: int, rho: float) -> bool:
+    """Whether a run is predicted to bring the error well below that of the m public rows alone."""
+    return _worth(_predicted_error(n, d, m, rho), m)
+
+
+def _worth(error: float, m: int) -> bool:
+    return error <= _WORTH / math.sqrt(m)
+
+
+def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
+    """Refuse a run that would spend its budget and tell little more than the public rows do.
+
+    Raises:
+        InvalidInput: with the n or the budget that would do.
+    """
+    error, public = _predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
+    if _worth(error, m):
+        return
+    rows, rho = _rows_for(_WORTH * public, d, m, purse.rho), _rho_for(_WORTH * public, n, d, m)
+    ways = [f"{rows} private rows"] if rows else []
+    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
+    raise InvalidInput(
+        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
+        f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
+        f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
+    )

@@ -17,23 +17,24 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Plan, split_purse
+from pubpriv.estimators.gaussian.clipping import tail_bound
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import blank_sum
 from pubpriv.estimators.mean.settings import MOST_ROUNDS
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
-from pubpriv.estimators.plans import Plan, split_purse
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
-TAIL = 0.01
+_TAIL = 0.01
 """Failure probability of each bound, as in the authors' code."""
 
-LAST = Fraction(3, 4)
+_LAST = Fraction(3, 4)
 """Share of CoinPress's last round; the others divide the rest evenly."""
 
 
 @dataclass(frozen=True)
-class Found:
+class MeanResult:
     """What a method makes of the answers.
 
     Attributes:
@@ -91,36 +92,32 @@ class Options:
         return {"rounds": self.rounds, "ball": ball}
 
 
-def tail_bound(d: int, beta: float) -> float:
-    """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
-    log = math.log(1 / beta)
-    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
+def _public_radius(d: int, m: int) -> float:
+    """Radius of the ball around the mean of m public rows that holds mu but for probability `_TAIL`."""
+    return tail_bound(d, _TAIL) / math.sqrt(m)
 
 
-def public_radius(d: int, m: int) -> float:
-    """Radius of the ball around the mean of m public rows that holds mu but for probability `TAIL`."""
-    return tail_bound(d, TAIL) / math.sqrt(m)
-
-
-def clip_and_noise(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def clip_and_noise(
+    run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options
+) -> MeanResult:
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = tail_bound(d, TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, TAIL / (2 * n))
+    radius = tail_bound(d, _TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, _TAIL / (2 * n))
     plan = _planned(purse, {"step-1": Fraction(1)}, d)
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
-    return Found(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
+    return MeanResult(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
 
 
-def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """CoinPress: a ball that holds mu, made smaller `rounds` times."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
+    radius = _public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
-    plan = _planned(purse, coinpress_shares(options.rounds), d)
+    plan = _planned(purse, _coinpress_shares(options.rounds), d)
     run.curator.rehearse(plan.questions)
-    gamma, radii = tail_bound(d, TAIL), []
+    gamma, radii = tail_bound(d, _TAIL), []
     answers: list[ClippedMean] = []
     for number, ask in enumerate(plan.asks, start=1):
         clip = min(math.sqrt(radius * radius + 6 * radius + gamma * gamma), radius + gamma)
@@ -129,7 +126,7 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
         radius = math.sqrt(1 / n + answer.noise**2) * gamma
         radii.append(clip)
-    return Found(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+    return MeanResult(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
 
 
 def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
@@ -137,7 +134,7 @@ def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
     return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 
-def coinpress_shares(rounds: int) -> dict[str, Fraction]:
+def _coinpress_shares(rounds: int) -> dict[str, Fraction]:
     """Shares of the rounds, as in Appendix D at two: 1/4 and 3/4."""
-    early = {f"round-{number}": (1 - LAST) / (rounds - 1) for number in range(1, rounds)}
-    return early | {f"round-{rounds}": LAST if rounds > 1 else Fraction(1)}
+    early = {f"round-{number}": (1 - _LAST) / (rounds - 1) for number in range(1, rounds)}
+    return early | {f"round-{rounds}": _LAST if rounds > 1 else Fraction(1)}

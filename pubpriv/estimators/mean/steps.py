@@ -1,17 +1,16 @@
 """The steps of `estimate_mean`: one private question that every method asks, and what the default makes of two."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import response
-from pubpriv.estimators.mean.errors import two_step_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, MeanStep, combined, question
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_step_errors
 from pubpriv.estimators.steps import step
 
 
@@ -33,7 +32,7 @@ class ClippedMean:
 
 @public_value
 @dataclass(frozen=True)
-class Combined:
+class _Combined:
     """The estimate of the two-step method.
 
     Attributes:
@@ -61,7 +60,7 @@ def clipped_mean(
     A record with a missing or infinite value adds zero and is still one of the n: it pulls the answer to the centre
     by its share of the rows.
     """
-    release = curator.release(question(known.frame(np.array(center)), radius, ask), ask.label)
+    release = curator.release(sum_question(known.frame(np.array(center)), radius, ask), ask.label)
     asked = release.question  # on a resumed run, the question as it was stored
     move = release.values["sum"] / curator.n_rows
     noise = float(asked.noise()["sum"][0]) / curator.n_rows
@@ -71,7 +70,7 @@ def clipped_mean(
 @step(title="combine means")
 def combine_means(
     plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
-) -> Combined:
+) -> _Combined:
     """Public step: debias both answers, weigh them with the public mean, and say how far they may be off.
 
     Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
@@ -83,14 +82,14 @@ def combine_means(
     early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
     outside = known.whiten(np.array(public) - origin)
     seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
-    doubted = MeanStep(one.radius, one.slope, max(one.sampling, seen - one.privacy), one.privacy)
+    doubted = replace(one, sampling=max(one.sampling, seen - one.privacy))
     public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
     weights, _ = combined(doubted, two, plan.n, public_variance)
     estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)
     noise = (first.noise / one.slope) ** 2, (second.noise / two.slope) ** 2
     sampling, privacy = two_step_errors(plan, weights, noise)
     distance, bias = _clipping_bias(plan, np.array(second.move))
-    return Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
+    return _Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
 
 
 def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import cells_of
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-QUIET = 0.05
+_QUIET = 0.05
 """The clip bound is as wide as keeps the noise of the score below this many nats per record."""
 
-NARROWEST = 16.0
+_NARROWEST = 16.0
 """... but at least this many nats, and at least one per column: a model that is tens of nats worse at one row in thirty
 must not look better for what it wins at the others."""
 
-CLEARLY = 2.0
+_CLEARLY = 2.0
 """A private model replaces the public one only if its score stands out by this many noise sds."""
 
 
@@ -35,12 +35,17 @@ class Preference:
     @property
     def clear(self) -> bool:
         """The first is better beyond the noise."""
-        return self.advantage >= CLEARLY * self.noise
+        return self.advantage >= _CLEARLY * self.noise
 
 
-def score_bound(n: int, d: int, ask: Ask) -> float:
+def least_advantage(n: int, d: int, ask: Ask) -> float:
+    """From how many nats per row on a private model replaces the public one, for n rows of d columns."""
+    return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
+
+
+def _score_bound(n: int, d: int, ask: Ask) -> float:
     """Where a record's log-likelihood difference is clipped, in nats, for n rows of d columns."""
-    return max(NARROWEST, d, QUIET * n * math.sqrt(ask.price) / 2)
+    return max(_NARROWEST, d, _QUIET * n * math.sqrt(ask.price) / 2)
 
 
 @step(title="model choice", private=True)
@@ -51,7 +56,7 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    bound = score_bound(n, len(scaling.location), ask)
+    bound = _score_bound(n, len(scaling.location), ask)
     question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

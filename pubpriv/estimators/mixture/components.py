@@ -5,26 +5,34 @@ second moment of every component are one release (Bie, Kamath and Singhal 2022, 
 that make it private: no |C_i| as a public n, and a replaced record may change two components).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions import LiftedGram
+from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, Partition
-from pubpriv.estimators.mixture.linear import clip_radius, floored, inverse_root, one_thread
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.plan import round_question
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-SMALLEST = 5.0
+_SMALLEST = 5.0
 """A component's released count is taken to be at least this many noise standard deviations."""
 
-LOUDEST = 0.5
+_LOUDEST = 0.5
 """No whitened variance is estimated below one noise standard deviation, or this if that is smaller."""
+
+_SPREAD = 0.02, 4.0
+"""A spherical variance changes by no more than these factors in a round."""
+
+
+Floors = tuple[tuple[float, ...], ...]
+"""Least variance of each column in each component, (k, d), in standard coordinates."""
 
 
 @public_value
@@ -34,7 +42,7 @@ class Round:
 
     Attributes:
         mixture: standard coordinates.
-        counts: released counts, at least `SMALLEST` noise sds.
+        counts: released counts, at least `_SMALLEST` noise sds.
         count_sd: noise sd of a count.
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
@@ -52,13 +60,61 @@ class Round:
 def cells_of(scaling: Scaling, mixture: Mixture) -> Cells:
     """Each record's likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
     weights, means, covariances = mixture.arrays
-    frames = tuple(scaling.frame(m, inverse_root(c)) for m, c in zip(means, covariances, strict=True))
+    frames = tuple(scaling.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
     offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
     return Cells(frames, tuple(offsets.tolist()))
 
 
-Floors = tuple[tuple[float, ...], ...]
-"""Least variance of each column in each component, (k, d), in standard coordinates."""
+@dataclass(frozen=True)
+class _RoundAnswer:
+    """What all covariance types share of a round: one joint release about the likeliest component of each record.
+
+    Attributes:
+        values: released statistics of whitened records, by part.
+        noise: sd of each part.
+        counts: released counts (k,), at least `_SMALLEST` noise sds.
+        frames: by which records were whitened, as the question was stored.
+        radius: that they were clipped to.
+    """
+
+    values: Mapping[str, np.ndarray]
+    noise: dict[str, float]
+    counts: np.ndarray
+    frames: tuple[Frame, ...]
+    radius: float
+
+    @classmethod
+    def by(
+        cls,
+        curator: Curator,
+        scaling: Scaling,
+        mixture: Mixture,
+        covariance_type: str,
+        ask: Ask,
+        regions: Partition | None = None,
+    ) -> "_RoundAnswer":
+        """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
+        cells = cells_of(scaling, mixture)
+        answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
+        noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
+        counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
+        return cls(answer.values, noise, counts, answer.question.frames, answer.question.radii[0])
+
+    def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
+        """Centers (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
+        centers, matrices = zip(*(scaling.standard(frame) for frame in self.frames), strict=True)
+        return np.array(centers), 1 / np.array([np.diag(matrix) for matrix in matrices])
+
+    def round(
+        self,
+        means: np.ndarray | list[np.ndarray],
+        covariances: list[np.ndarray],
+        moment_sd: float,
+        frames: tuple[tuple[tuple[float, ...], ...], ...],
+    ) -> Round:
+        """The round that ends with these means and covariances, in standard coordinates."""
+        estimate = Mixture.of(self.counts / self.counts.sum(), means, covariances)
+        return Round(estimate, tuple(self.counts.tolist()), self.noise["count"], self.noise["sum"], moment_sd, frames)
 
 
 @step(title="per-component estimation", private=True)
@@ -83,32 +139,27 @@ def estimate_components(
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    cells = cells_of(scaling, mixture)
     d = len(scaling.location)
-    radii = (clip_radius(d),) * len(cells.frames)
-    question = LiftedGram.priced(regions or cells, cells.frames, radii, ask.price, GRAM_SHARES)
-    answer = curator.release(question, ask.label)
-    noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
-    counts = np.maximum(answer.values["count"], SMALLEST * noise["count"] + 1)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
+    counts, noise = seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
-    added = counts - np.clip(answer.values["count"], 0, counts)
+    added = counts - np.clip(seen.values["count"], 0, counts)
     means, covariances, frames = [], [], []
-    for j, frame in enumerate(answer.question.frames):
+    for j, frame in enumerate(seen.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
-        shift = answer.values["sum"][j] / counts[j]
-        shift *= _kept(float(np.linalg.norm(shift)), radii[j], noise["sum"] / counts[j], d)
+        shift = seen.values["sum"][j] / counts[j]
+        shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ mixture.arrays[2][j] @ whiten.T
-        spread = (answer.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
+        spread = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
         frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
-    estimate = Mixture.of(counts / counts.sum(), means, covariances)
-    return Round(estimate, tuple(counts.tolist()), noise["count"], noise["sum"], noise["moment"], tuple(frames))
+    return seen.round(means, covariances, noise["moment"], tuple(frames))
 
 
-def _kept(length: float, radius: float, sd: float, d: int) -> float:
+def _believed(length: float, radius: float, sd: float, d: int) -> float:
     """How much of a shift of the mean is believed: at most a radius, less what noise explains (James and Stein 1961).
 
     The shift is from the last estimate, whose own noise it undoes, so that both rounds count by their precision.
@@ -127,11 +178,70 @@ def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
     target = before * (max(float(np.trace(noisy)), 0.02 * d) / np.trace(before))
     distance = float(((noisy - target) ** 2).sum())
     towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
-    return floored((1 - towards) * noisy + towards * target, min(sd, LOUDEST))
+    return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
 
 
-@step(title="weight counting")
-def count_weights(last: Round) -> tuple[float, ...]:
-    """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
-    counts = np.array(last.counts)
-    return tuple((counts / counts.sum()).tolist())
+def _inverse_root(covariance: np.ndarray) -> np.ndarray:
+    """The symmetric C^(-1/2) of a positive definite C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+@step(title="per-component estimation", private=True)
+@one_thread
+def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+    """Weights, means and column variances of all components after one hard-assignment round.
+
+    `mixture` has diagonal covariances. Variances are drawn towards those of the last estimate, which are equal after
+    whitening, by as much of their scatter as noise explains.
+
+    Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
+    """
+    d = len(scaling.location)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
+    counts, noise = seen.counts, seen.noise
+    centers, roots = seen.diagonal(scaling)
+    shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
+    variances = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
+    sd = noise["moment"] / counts
+    target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
+    distance = ((variances - target) ** 2).sum(axis=1)
+    towards = np.minimum(1.0, sd**2 * d / np.maximum(distance, 1e-12))[:, None]
+    variances = np.maximum((1 - towards) * variances + towards * target, np.minimum(sd, _LOUDEST)[:, None])
+    released = np.maximum(roots**2 * variances, np.array(floors))
+    covariances = [np.diag(own) for own in released]
+    return seen.round(centers + roots * shifts, covariances, noise["moment"], _squares(roots))
+
+
+@step(title="per-component estimation", private=True)
+@one_thread
+def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, floors: Floors, ask: Ask) -> Round:
+    """Weights, means and one variance for each component after one hard-assignment round.
+
+    `mixture` has spherical covariances. The round's `moment_sd` is the noise of the one variance, whitened.
+
+    Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
+    """
+    d = len(scaling.location)
+    seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
+    counts, noise = seen.counts, seen.noise
+    centers, roots = seen.diagonal(scaling)
+    noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
+    # the squared norm of the noisy shift is that of the shift and of its noise
+    moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
+    factors = np.clip((seen.values["square"] / counts - moved) / d, *_SPREAD)
+    own = roots**2 * factors[:, None]
+    own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
+    means = centers + roots * _within(noisy, seen.radius)
+    return seen.round(means, [np.diag(variances) for variances in own], noise["square"] / d, _squares(roots))
+
+
+def _within(shifts: np.ndarray, radius: float) -> np.ndarray:
+    """Shifts (k, d) no longer than the radius that no record is beyond."""
+    lengths = np.linalg.norm(shifts, axis=1, keepdims=True)
+    return np.asarray(shifts * np.minimum(1.0, radius / np.maximum(lengths, 1e-9)))
+
+
+def _squares(roots: np.ndarray) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Diagonal covariances by which records were whitened, from column sds (k, d)."""
+    return tuple(tuple(map(tuple, np.diag(root**2).tolist())) for root in roots)

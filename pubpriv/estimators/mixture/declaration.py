@@ -11,20 +11,20 @@ from pubpriv.estimators.settings import chosen
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
     from pubpriv.data.tables import PublicTable
-    from pubpriv.estimators.forecasts import Case, Size
+    from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
     from pubpriv.released.kinds import MixtureEstimate
 
 
 def _driver(settings: MixtureSettings, public: PublicTable, curator: Curator, runner: Runner) -> MixtureEstimate:
-    from pubpriv.estimators.mixture.pipeline import estimate_mixture
+    from pubpriv.estimators.mixture.driver import estimate_mixture
 
     return estimate_mixture(public, curator, **chosen(settings), runner=runner)
 
 
 def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.forecasts import Size
     from pubpriv.estimators.mixture.forecast import MixtureCase
+    from pubpriv.estimators.planning import Size
 
     if isinstance(public, Size):
         return MixtureCase.sized(public.d, public.m, settings)
@@ -33,7 +33,7 @@ def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MixtureSettings, public: PublicTable) -> PublicTable:
     """Public rows that can seed the components."""
-    from pubpriv.estimators.mixture.pipeline import checked_public
+    from pubpriv.estimators.mixture.driver import checked_public
 
     return checked_public(public, public.columns, settings)
 

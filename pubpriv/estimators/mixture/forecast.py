@@ -1,4 +1,4 @@
-"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `forecasts`."""
+"""What a mixture would ask, and how far its answers would be off, before a private row is read; see `planning`."""
 
 import math
 from dataclasses import dataclass
@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from pubpriv.data.questions import LiftedGram, Moments
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.forecasts import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
-from pubpriv.estimators.mixture.bks.driver import one_scale
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
-from pubpriv.estimators.mixture.choice import CLEARLY, score_bound
-from pubpriv.estimators.mixture.pipeline import checked_public
+from pubpriv.estimators.mixture.choice import least_advantage
+from pubpriv.estimators.mixture.driver import checked_public
 from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice, choose, searching
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import supercluster
-from pubpriv.estimators.plans import Plan
+from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse, purse_of
 
 
@@ -50,7 +49,9 @@ class MixtureCase:
         if settings.method == "bks-ample":
             return cls(d, m, settings, 1, _paper(settings))
         if settings.method == "bks-scarce":
-            level = open_level(public, one_scale(scaling), Tree(), k, settings.smallest_weight, settings.constants)
+            level = open_level(
+                public, scaling.with_one_scale(), Tree(), k, settings.smallest_weight, settings.constants
+            )
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
         found = supercluster(public, scaling, k)
         if settings.n_components is None and k > 1:
@@ -111,48 +112,48 @@ class MixtureCase:
         return loud / (n / self.k) <= default_plan.UNTRUSTED
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Of a mixture; of the paper's algorithms, with what their theorem asks for."""
+        """Say what the errors assume; of the paper's algorithms, what their theorem asks for."""
         purse, k = purse_of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
-        told = ["components are Gaussian, of equal weight, and told apart without error", way]
+        notes = ["components are Gaussian, of equal weight, and told apart without error", way]
         if self.settings.n_components is None:
-            told.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
+            notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            least = CLEARLY * 2 * score_bound(n, self.d, plan.guard) / math.sqrt(float(plan.guard.price)) / n
-            told.append(
+            least = least_advantage(n, self.d, plan.guard)
+            notes.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
             )
         else:
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
-            sd = paper_plan.count_sd(plan)
-            told.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).told())
+            sd = plan.count_sd
+            notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
         if not self.seen and k > 1:
-            told.append("components are taken to lie apart; with --public the public rows tell")
+            notes.append("components are taken to lie apart; with --public the public rows tell")
         if self.regime.name == OVERLAPPING and k > 1:
-            told.append("components overlap in the public rows: errors are larger than predicted")
+            notes.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):
-            told.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
+            notes.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
         if self.settings.n_components is not None or self.settings.min_weight is not None:
-            told += advice(self.m, k, self.settings.smallest_weight)
-        return tuple(told)
+            notes += advice(self.m, k, self.settings.smallest_weight)
+        return tuple(notes)
 
     def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
         settings, k = self.settings, self.k
         if settings.method != "auto":
             levels = k - self.groups if settings.method == "bks-scarce" else 0
-            return paper_plan.make_plan(purse, n, self.d, k, levels)
+            return paper_plan.bks_plan(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
-        return default_plan.make_plan(
+        return default_plan.mixture_plan(
             purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
         )
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
-        """Of count, sum and second moment (spherical: of the variance) of a component in the last round."""
-        asked = default_plan.round_question(plan.asks[-1], self.k, self.d, self.settings.covariance_type)
-        noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
+        """Noise of count, sum and second moment (spherical: of the variance) of a component in the last round."""
+        asked = plan.asks[-1].question
         assert isinstance(asked, LiftedGram | Moments)
+        noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
         moment = noise["square"] / self.d if isinstance(asked, Moments) else noise["moment"]
         return noise["count"], noise["sum"], moment
 

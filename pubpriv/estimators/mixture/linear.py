@@ -7,15 +7,15 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-P = ParamSpec("P")
-R = TypeVar("R")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
-def one_thread(step: Callable[P, R]) -> Callable[P, R]:
+def one_thread(step: Callable[_P, _R]) -> Callable[_P, _R]:
     """Run a step's BLAS and OpenMP on one thread: on small problems threads only wait for each other."""
 
     @wraps(step)
-    def alone(*args: P.args, **kwargs: P.kwargs) -> R:
+    def alone(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         with _pools().limit(limits=1):
             return step(*args, **kwargs)
 
@@ -36,12 +36,6 @@ def clip_radius(d: int, inflation: float = 1.05) -> float:
     from scipy.special import gammaincinv
 
     return inflation * math.sqrt(2 * float(gammaincinv(d / 2, 0.99)))
-
-
-def inverse_root(covariance: np.ndarray) -> np.ndarray:
-    """The symmetric C^(-1/2) of a positive definite C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
 def floored(covariance: np.ndarray, floor: np.ndarray | float) -> np.ndarray:

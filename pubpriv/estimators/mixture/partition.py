@@ -7,17 +7,17 @@ import numpy as np
 from pubpriv.curator import Curator, Release
 from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.plan import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import Seeds, allocate
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-ENOUGH = 8.0
+_ENOUGH = 8.0
 """An answer moves a cell only if its noisy count exceeds this many noise standard deviations."""
 
 
@@ -106,7 +106,7 @@ class _Cells:
     def of(cls, answer: Release, k: int) -> "_Cells":
         counts = np.maximum(answer.values["count"], 1.0)
         shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
-        enough = answer.values["count"] > ENOUGH * answer.question.noise()["count"]
+        enough = answer.values["count"] > _ENOUGH * answer.question.noise()["count"]
         return cls(counts, shift, answer.values["square"] / counts, enough)
 
     def spread(self, low: float, high: float) -> np.ndarray:

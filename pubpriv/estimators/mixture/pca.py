@@ -7,10 +7,10 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import LiftedGram
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
 

@@ -13,23 +13,23 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells
+from pubpriv.data.regions import Cells, Partition
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
 from pubpriv.privacy.budgets import Purse
 
-GUARD = Fraction(4, 100)
-PCA = Fraction(8, 100)
-SEARCH = Fraction(6, 100)
+_GUARD = Fraction(4, 100)
+_PCA = Fraction(8, 100)
+_SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
 
-COARSE = Fraction(7, 100)
-FIRST_ROUND = Fraction(1, 5)
-EXPLORE = Fraction(1, 2)
-PICK = Fraction(15, 1000)
-STARTS = 3
-TWO_ROUNDS_BELOW = 1.0
+_COARSE = Fraction(7, 100)
+_FIRST_ROUND = Fraction(1, 5)
+_EXPLORE = Fraction(1, 2)
+_PICK = Fraction(15, 1000)
+_STARTS = 3
+_TWO_ROUNDS_BELOW = 1.0
 """A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
 component's variance; above, one round gets all."""
 
@@ -37,7 +37,7 @@ UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-SPHERICAL_REACH = 1.15
+_SPHERICAL_REACH = 1.15
 """Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
 
 GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
@@ -81,7 +81,7 @@ class MixturePlan(Plan):
 
     @property
     def loud(self) -> bool:
-        """Only weights, means and scale can be trusted, as far as can be told beforehand."""
+        """Only weights, means and scale can be trusted, as far as is known beforehand."""
         return self.noise > UNTRUSTED
 
     @property
@@ -90,11 +90,11 @@ class MixturePlan(Plan):
         return self.most or self.n_components
 
 
-Shares = dict[str, tuple[Fraction, Blank]]
+_Shares = dict[str, tuple[Fraction, Blank]]
 """By name, in the order of the run."""
 
 
-def make_plan(
+def mixture_plan(
     purse: Purse,
     n: int,
     d: int,
@@ -116,20 +116,20 @@ def make_plan(
         most: most components that are looked for; 0: k is known.
         groups: of public rows, each with a subspace of its own.
     """
-    blanks = Blanks(d, k, covariance_type)
+    blanks = _Blanks(d, k, covariance_type)
     if regime == OVERLAPPING:
         shares = _overlapping(purse.rho, n / k, blanks)
     else:
         shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
     asks = split_purse(purse, "mixture", shares)
-    starts = range(1, STARTS + 1) if regime == OVERLAPPING else range(0)
+    starts = range(1, _STARTS + 1) if regime == OVERLAPPING else range(0)
     return MixturePlan(
         asks=tuple(asks.values()),
         regime=regime,
         n_components=k,
         covariance_type=covariance_type,
         most=most,
-        noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+        noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
         guard=asks["guard"],
         pca=asks.get("pca"),
         search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
@@ -144,13 +144,13 @@ def make_plan(
     )
 
 
-def searched(k: int) -> str:
+def _searched(k: int) -> str:
     """The label of the question whether there are k components."""
     return f"mixture/components-{k}"
 
 
 @dataclass(frozen=True)
-class Blanks:
+class _Blanks:
     """What makes the questions of k components of d columns, about nothing.
 
     Attributes:
@@ -165,7 +165,7 @@ class Blanks:
 
     @property
     def frame(self) -> Frame:
-        """Of no map."""
+        """A frame that maps nothing."""
         return Frame((0.0,) * self.d)
 
     def pca(self, groups: int) -> Blank:
@@ -188,50 +188,63 @@ class Blanks:
 
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
-        return _round(self.covariance_type, self.frame, self.k, 1.0, ask)
+        regions, frames, _ = _regions(self.frame, self.k)
+        return round_question(self.covariance_type, regions, frames, ask)
 
 
-def _separated(rho: float, count: float, blanks: Blanks, most: int, ell: int, ample: bool, groups: int) -> Shares:
+def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, ample: bool, groups: int) -> _Shares:
     d = blanks.d
-    shares: Shares = {"guard": (GUARD, blanks.score)}
-    rest = 1 - GUARD
+    shares: _Shares = {"guard": (_GUARD, blanks.score)}
+    rest = 1 - _GUARD
     if d > ell and not ample:
-        shares["pca"] = PCA * rest, blanks.pca(groups)
+        shares["pca"] = _PCA * rest, blanks.pca(groups)
     for k in range(most, 1, -1):
-        shares[f"components-{k}"] = SEARCH / (most - 1) * rest, blanks.search(k)
+        shares[f"components-{k}"] = _SEARCH / (most - 1) * rest, blanks.search(k)
     if not ample:
-        shares["coarse/subspace"] = COARSE / 2 * rest, blanks.locate(min(ell, d))
-    shares["coarse/space"] = COARSE / 2 * rest, blanks.locate(d)
-    left = 1 - _taken(shares)
-    noise = spectral_noise(float(FIRST_ROUND * left) * rho, d, count, blanks.covariance_type)
-    if noise < TWO_ROUNDS_BELOW:
-        first, second = FIRST_ROUND * left, (1 - FIRST_ROUND) * left
-        return shares | {"round-1": (first, blanks.round), "round-2": (second, blanks.round)}
-    return shares | {"round-1": (left, blanks.round)}
+        shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
+    shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
+    return shares | measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
 
 
-def _overlapping(rho: float, count: float, blanks: Blanks) -> Shares:
-    shares: Shares = {"guard": (GUARD, blanks.score)}
-    rest = 1 - GUARD
+def _overlapping(rho: float, count: float, blanks: _Blanks) -> _Shares:
+    shares: _Shares = {"guard": (_GUARD, blanks.score)}
+    rest = 1 - _GUARD
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = spectral_noise(float(EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = _spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
-    for start in range(1, STARTS + 1):
+    for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
-            shares[f"start-{start}/round-{number}"] = EXPLORE * rest / (rounds * STARTS), blanks.round
-    for start in range(2, STARTS + 1):
-        shares[f"pick-{start}"] = PICK * rest, blanks.score
+            shares[f"start-{start}/round-{number}"] = _EXPLORE * rest / (rounds * _STARTS), blanks.round
+    for start in range(2, _STARTS + 1):
+        shares[f"pick-{start}"] = _PICK * rest, blanks.score
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
 
 
-def _taken(shares: Shares) -> Fraction:
+def measuring_rounds(left: Fraction, rho: float, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
+    """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
+
+    Args:
+        left: share of the budget.
+        rho: of the whole budget, mu^2 / 2.
+        d: columns.
+        count: private rows of a component.
+        covariance_type: as `MixtureSettings` has it.
+        blank: makes the question of a round.
+    """
+    noise = _spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
+    if noise < _TWO_ROUNDS_BELOW:
+        return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
+    return {"round-1": (left, blank)}
+
+
+def _taken(shares: _Shares) -> Fraction:
     return sum((share for share, _ in shares.values()), Fraction(0))
 
 
-def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
+def _spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
-        return clip_radius(d, SPHERICAL_REACH) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+        return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
     sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
     return sd * spectral_factor(covariance_type, d) / count
 
@@ -243,19 +256,29 @@ def spectral_factor(covariance_type: str, d: int) -> float:
     return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
 
 
-def round_question(ask: Ask, k: int, d: int, covariance_type: str) -> LiftedGram | Moments:
-    """The question of a round over k components of d columns: its size, price and noise, with real radii."""
-    radius = clip_radius(d, SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
-    return _round(covariance_type, Frame((0.0,) * d), k, radius, ask)
+def _round_radius(covariance_type: str, d: int) -> float:
+    """Clip radius of whitened records in a round."""
+    return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
 
 
-def _round(covariance_type: str, frame: Frame, k: int, radius: float, ask: Ask) -> LiftedGram | Moments:
+def round_question(
+    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
+) -> LiftedGram | Moments:
+    """The question of a round: count, sum and second moment (spherical: squared norm) of each component's records.
+
+    Args:
+        covariance_type: as `MixtureSettings` has it.
+        regions: which record is whose.
+        frames: whiten the records of each component.
+        ask: the price.
+    """
+    radii = (_round_radius(covariance_type, frames[0].dimension),) * len(frames)
     if covariance_type == "spherical":
-        return Moments.priced(*_regions(frame, k, radius), ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(*_regions(frame, k, radius), ask.price, GRAM_SHARES)
+        return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
 
 
-def _regions(frame: Frame, count: int, radius: float = 1.0) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
+def _regions(frame: Frame, count: int) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:
     """A partition into so many regions, with a frame and a radius for each."""
     frames = (frame,) * count
-    return Cells(frames, (0.0,) * count), frames, (radius,) * count
+    return Cells(frames, (0.0,) * count), frames, (1.0,) * count

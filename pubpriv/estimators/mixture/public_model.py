@@ -12,39 +12,39 @@ from pubpriv.estimators.mixture.seeding import k_means
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-Setting = tuple[str, float]
+_FitShape = tuple[str, float]
 
-CANDIDATES: tuple[Setting, ...] = (
+_CANDIDATES: tuple[_FitShape, ...] = (
     *((kind, factor * FLOOR) for kind in ("full", "diag") for factor in (1, 4, 16)),
     ("spherical", FLOOR),
 )
 """Covariance shapes and floors among which cross-validation chooses the public model."""
 
-START_SETTINGS: tuple[Setting, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
+_START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
 """As many as `plan.STARTS`."""
 
-FOLDS = 5
-MOST_ROWS = 5000
+_FOLDS = 5
+_MOST_ROWS = 5000
 """Public rows that are fitted; more add nothing that the private rows would not say better."""
 
 
 @step(title="public model")
 @one_thread
 def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
-    """The best of `CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
+    """The best of `_CANDIDATES` by cross-validated likelihood of the public rows, fitted to all of them."""
     rows = _rows(public, scaling)
-    settings = [s for s in CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
+    settings = [s for s in _CANDIDATES if _estimable(s, len(rows), rows.shape[1], n_components)]
     if len(settings) == 1:
-        return fit(rows, n_components, settings[0], n_init=20)
-    folds = np.random.default_rng(0).permutation(len(rows)) % FOLDS
-    few = set(settings) <= set(FEW)
+        return _fit(rows, n_components, settings[0], n_init=20)
+    folds = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
+    few = set(settings) <= set(_FEW)
     n_init = 1 if few else 3  # these two differ by more than their starts
 
-    def held_out(setting: Setting) -> float:
-        models = [(fit(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(FOLDS)]
+    def held_out(setting: _FitShape) -> float:
+        models = [(_fit(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(_FOLDS)]
         return sum(float(model.log_density(test).sum()) for model, test in models)
 
-    return fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
+    return _fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
 
 
 @step(title="public starts")
@@ -52,10 +52,10 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
 def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> tuple[Mixture, ...]:
     """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
     rows = _rows(public, scaling)
-    return tuple(fit(rows, n_components, setting, n_init=20) for setting in START_SETTINGS)
+    return tuple(_fit(rows, n_components, setting, n_init=20) for setting in _START_SETTINGS)
 
 
-def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
+def _fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:
     """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
 
     Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
@@ -76,7 +76,7 @@ def fit(rows: np.ndarray, k: int, setting: Setting, n_init: int) -> Mixture:
     return Mixture.of(fitted.weights_, fitted.means_, covariances)
 
 
-def _climbed(rows: np.ndarray, k: int, setting: Setting, **starts: Any) -> Any:
+def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any:
     """scikit-learn's mixture of the rows."""
     from sklearn.mixture import GaussianMixture
 
@@ -98,15 +98,15 @@ def _clusters(seen: np.ndarray, rows: np.ndarray, k: int, floor: float, n_init: 
 
 def _rows(public: PublicTable, scaling: Scaling) -> np.ndarray:
     rows = scaling.apply(public.rows)
-    return rows[:: -(-len(rows) // MOST_ROWS)]
+    return rows[:: -(-len(rows) // _MOST_ROWS)]
 
 
-FEW: tuple[Setting, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
+_FEW: tuple[_FitShape, ...] = (("diag", 16 * FLOOR), ("spherical", FLOOR))
 """What remains of the candidates where there are fewer rows than half the means have coordinates."""
 
 
-def _estimable(setting: Setting, m: int, d: int, k: int) -> bool:
+def _estimable(setting: _FitShape, m: int, d: int, k: int) -> bool:
     """Whether four fifths of the rows can hold k components of this shape at all."""
-    if m * (FOLDS - 1) // FOLDS <= k:
+    if m * (_FOLDS - 1) // _FOLDS <= k:
         return setting[0] == "spherical"
-    return m >= k * d / 2 or setting in FEW
+    return m >= k * d / 2 or setting in _FEW

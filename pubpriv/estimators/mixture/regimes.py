@@ -12,10 +12,10 @@ AMPLE = "separated-ample"
 SEPARATED = 4.0
 """Components at least this many standard deviations apart can be told apart by their own geometry."""
 
-FEW = 5.0
+_FEW = 5.0
 """Fewer than this many times log(k) / w_min public rows may miss a component."""
 
-PLENTY = 2.0
+_PLENTY = 2.0
 """From this many public rows per column, in a component of the smallest weight, public rows alone tell clusters apart
 in all of R^d, and a private subspace is worth nothing."""
 
@@ -52,10 +52,10 @@ def choose(m: int, d: int, k: int, smallest_weight: float, separation: float | N
         near = "" if separation is None else f" ({separation:.1f} standard deviations, below {SEPARATED:g})"
         return Regime(OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
     if separation is None:
-        told = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
-        return Regime(SCARCE, f"{told}: they are taken to be separated")
+        text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
+        return Regime(SCARCE, f"{text}: they are taken to be separated")
     apart = f"public clusters are {separation:.1f} standard deviations apart"
-    wanted = math.ceil(PLENTY * d / smallest_weight)
+    wanted = math.ceil(_PLENTY * d / smallest_weight)
     if m >= wanted:
         return Regime(AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns")
     return Regime(SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace")
@@ -66,15 +66,15 @@ def searching(most: int) -> Regime:
     return Regime(SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
 
 
-def needed(k: int, smallest_weight: float) -> int:
+def _needed(k: int, smallest_weight: float) -> int:
     """Public rows below which a component may be missed: 5 log(k) / w_min."""
-    return math.ceil(FEW * math.log(max(k, 2)) / smallest_weight) if k > 1 else 2
+    return math.ceil(_FEW * math.log(max(k, 2)) / smallest_weight) if k > 1 else 2
 
 
 def advice(m: int, k: int, smallest_weight: float) -> tuple[str, ...]:
     """What to say before anything is spent, where public rows are few."""
-    wanted = needed(k, smallest_weight)
+    wanted = _needed(k, smallest_weight)
     if m >= wanted:
         return ()
-    told = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
-    return (f"{told}: one of them may have been missed; about {wanted} would do",)
+    text = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
+    return (f"{text}: one of them may have been missed; about {wanted} would do",)

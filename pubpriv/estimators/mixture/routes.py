@@ -1,13 +1,20 @@
 """The ways through a run: looking for k, measuring components that lie apart, and components that overlap."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.choice import prefer
-from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
+from pubpriv.estimators.mixture.components import (
+    Floors,
+    Round,
+    estimate_components,
+    estimate_diagonal,
+    estimate_spherical,
+)
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import Subspaces, private_pca
 from pubpriv.estimators.mixture.plan import MixturePlan
@@ -16,17 +23,9 @@ from pubpriv.estimators.mixture.regimes import OVERLAPPING
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import Seeds
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.shapes import (
-    Shape,
-    choose_shape,
-    estimate_diagonal,
-    estimate_spherical,
-    narrowed,
-    shaped,
-)
+from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
 from pubpriv.estimators.mixture.supercluster import Groups, tighten
-from pubpriv.estimators.mixture.unknown import Evidence, probe, proposal
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.mixture.unknown import Evidence, probe
 from pubpriv.estimators.steps import Execution
 from pubpriv.released.law import Mixture
 
@@ -51,7 +50,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placement:
     """Where components are looked for.
 
     Attributes:
@@ -71,7 +70,7 @@ class Layout:
     tried: tuple[Evidence, ...] = ()
 
 
-def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
+def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Placement:
     """The largest number of components that are all apart, from `plan.most` downwards.
 
     Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
@@ -84,26 +83,30 @@ def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Layout:
     least = run.curator.n_rows * scene.settings.smallest_weight / 4
     tried: list[Evidence] = []
     for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
-        where = proposal(tight, joined, subspaces, k)
+        where = _proposal(tight, joined, subspaces, k)
         here = run.at(f"({k} components)", subspaces)
         seeds = here(seed, *where, k)
         tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
         if tried[-1].apart:
-            return Layout(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
-    return Layout(1, _as_grouped(groups, 1), *proposal(tight, joined, subspaces, 1), None, tuple(tried))
+            return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    return Placement(1, _as_grouped(groups, 1), *_proposal(tight, joined, subspaces, 1), None, tuple(tried))
 
 
 def _as_grouped(groups: Groups, k: int) -> Groups:
-    """The groups that k components lie in; see `proposal`."""
+    """The groups that k components lie in; see `_proposal`."""
     return groups if k >= groups.count else groups.joined()
 
 
-def measured(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
-    """The last round of the plan's regime."""
-    return _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
+    """The last round of the plan's regime, with covariances of the type that is released, and why that one."""
+    last = _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+    if scene.covariance_type != "auto":
+        return last, Shape(scene.covariance_type, "as asked for")
+    shape = scene.run(choose_shape, last, scene.scaling)
+    return _narrowed(last, shape.kind, scene.scaling), shape
 
 
-def _separated(scene: Scene, layout: Layout, plan: MixturePlan) -> Round:
+def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
     """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
     groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or _subspaces(scene, groups, plan)
@@ -157,9 +160,16 @@ def _round(scene: Scene, run: Execution, start: Mixture, floors: Floors, ask: As
     return run(estimate_components, scene.scaling, start, floors, ask)
 
 
-def with_type(scene: Scene, last: Round) -> tuple[Round, Shape]:
-    """The last round with covariances of the type that is released, and why that one."""
-    if scene.covariance_type != "auto":
-        return last, Shape(scene.covariance_type, "as asked for")
-    shape = scene.run(choose_shape, last, scene.scaling)
-    return narrowed(last, shape.kind, scene.scaling), shape
+def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
+    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    d = len(scaling.location)
+    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
+    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
+
+
+def _proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
+    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
+
+    `joined` has the same points as one group.
+    """
+    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))

@@ -4,7 +4,7 @@ Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest an
 map from public rows. It costs nothing, and it defines the covariance floor.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Scaling:
     Attributes:
         location: public means.
         scale: public standard deviations; 1 for a column that is constant in the public rows.
-        notes: what a reader should know of awkward columns.
+        notes: what a reader should know of columns that are constant or computed from others.
     """
 
     location: tuple[float, ...]
@@ -36,6 +36,11 @@ class Scaling:
     def apply(self, rows: np.ndarray) -> np.ndarray:
         """Rows (m, d) in standard coordinates."""
         return np.asarray((rows - np.array(self.location)) / np.array(self.scale))
+
+    def with_one_scale(self) -> "Scaling":
+        """The public means, and one scale for all columns: balls stay balls."""
+        scale = np.array(self.scale)
+        return replace(self, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
 
     def frame(self, center: np.ndarray, matrix: np.ndarray) -> Frame:
         """The frame z = matrix (u - center) as a map of the table's own units."""
@@ -77,7 +82,7 @@ def precondition(public: PublicTable) -> Scaling:
 
 
 def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
-    """Columns that the columns before them determine; not told where there are fewer rows than columns."""
+    """Columns that the columns before them determine; none where there are fewer rows than columns."""
     if len(rows) <= rows.shape[1]:
         return []
     found: list[int] = []

@@ -14,25 +14,25 @@ from sklearn.utils.validation import check_is_fitted
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.settings import settings_of
 from pubpriv.privacy.budgets import Budget
 
 
 def _signature() -> inspect.Signature:
-    """Of the constructor: `MixtureSettings` with three components, and the budget; scikit-learn reads it."""
+    """Make the constructor's signature, which scikit-learn reads: `MixtureSettings`, and the budget."""
     named = inspect.Parameter.KEYWORD_ONLY
-    told = [
+    parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | None),
     ]
     others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
-    told += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
-    return inspect.Signature([*told, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
+    parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
+    return inspect.Signature([*parameters, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
 
 
-SIGNATURE = _signature()
+_SIGNATURE = _signature()
 
 
 class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -69,7 +69,7 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
     """
 
     def __init__(self, n_components: int | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
-        given = SIGNATURE.bind(self, n_components, budget=budget, **settings)
+        given = _SIGNATURE.bind(self, n_components, budget=budget, **settings)
         given.apply_defaults()
         for name, value in given.arguments.items():
             if name != "self":
@@ -145,4 +145,4 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         return rows
 
 
-PrivateGaussianMixture.__init__.__signature__ = SIGNATURE  # type: ignore[attr-defined]
+PrivateGaussianMixture.__init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]

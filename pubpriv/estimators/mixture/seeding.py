@@ -7,16 +7,16 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 
-PRIOR = 1.0
+_PRIOR = 1.0
 """Every variance is drawn towards the typical one as if so many more points had shown that: likelihood alone prefers a
 cluster of two or three points that happen to lie close together."""
 
-MOST_AGGLOMERATED = 500
+_MOST_AGGLOMERATED = 500
 """Model-based agglomeration is cubic in the points; above this many it is not tried."""
 
 
 @dataclass(frozen=True)
-class Spherical:
+class _Spherical:
     """A spherical mixture: log likelihood of its points, centers (k, ell), variances (k,), weights (k,)."""
 
     log_likelihood: float
@@ -43,18 +43,18 @@ class Seeds:
     weights: tuple[float, ...]
 
 
-def seed_group(points: np.ndarray, k: int) -> Spherical | None:
+def seed_group(points: np.ndarray, k: int) -> _Spherical | None:
     """The likeliest spherical mixture found from Ward, k-means and model-based starts; None if k > m."""
     from sklearn.cluster import AgglomerativeClustering
 
     if k > len(points):
         return None
     if k == 1:
-        return spherical_em(points, np.zeros(len(points), dtype=int), 1)
+        return _spherical_em(points, np.zeros(len(points), dtype=int), 1)
     starts = [AgglomerativeClustering(k).fit_predict(points), k_means(points, k)]
-    if len(points) <= MOST_AGGLOMERATED:
-        starts.append(agglomerate(points, k))
-    return max((spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
+    if len(points) <= _MOST_AGGLOMERATED:
+        starts.append(_agglomerate(points, k))
+    return max((_spherical_em(points, labels, k) for labels in starts), key=lambda found: found.log_likelihood)
 
 
 def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
@@ -66,11 +66,11 @@ def k_means(points: np.ndarray, k: int, n_init: int = 10) -> np.ndarray:
         return np.asarray(KMeans(k, n_init=n_init, random_state=0).fit_predict(points))
 
 
-def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:
+def allocate(groups: list[np.ndarray], k: int) -> list[_Spherical] | None:
     """Split k components over the groups by likelihood (a dynamic programme); None if no split is possible."""
-    best: dict[int, tuple[float, list[Spherical]]] = {0: (0.0, [])}
+    best: dict[int, tuple[float, list[_Spherical]]] = {0: (0.0, [])}
     for number, points in enumerate(groups, start=1):
-        longer: dict[int, tuple[float, list[Spherical]]] = {}
+        longer: dict[int, tuple[float, list[_Spherical]]] = {}
         left = len(groups) - number  # each later group has a component at least, and the last one takes the rest
         for own in range(1, k - len(groups) + 2):
             totals = [used + own for used in best if used + own <= k - left and (left or used + own == k)]
@@ -86,11 +86,11 @@ def allocate(groups: list[np.ndarray], k: int) -> list[Spherical] | None:
     return best[k][1] if k in best else None
 
 
-def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> Spherical:
+def _spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int = 30) -> _Spherical:
     """EM for spherical components of unequal volume, from a hard start.
 
     Variances divide by (members - 1) as a sample variance does and have an inverse-gamma prior about the typical one
-    (`PRIOR`; the harmonic mean over points, which clusters of a larger scale do not carry away). They never fall below
+    (`_PRIOR`; the harmonic mean over points, which clusters of a larger scale do not carry away). They never fall below
     a hundredth of the typical distance of neighbours that differ, so that neither a singleton nor a value that many
     rows share becomes a spike. The log likelihood includes the prior.
     """
@@ -109,16 +109,16 @@ def spherical_em(points: np.ndarray, labels: np.ndarray, k: int, iterations: int
         scatter = (share * squares).sum(axis=0)
         own = np.maximum(scatter / (d * np.maximum(members - 1, 0.5)), low)
         typical = members.sum() / (members / own).sum()
-        variances = (scatter + PRIOR * d * typical) / (d * (np.maximum(members - 1, 0.0) + PRIOR))
+        variances = (scatter + _PRIOR * d * typical) / (d * (np.maximum(members - 1, 0.0) + _PRIOR))
         variances = np.maximum(variances, low)
         joint = np.log(weights) - d / 2 * np.log(variances) - squares / (2 * variances)
         each = logsumexp(joint, axis=1)
-        likelihood = float(each.sum()) - PRIOR * d / 2 * float((np.log(variances) + typical / variances).sum())
+        likelihood = float(each.sum()) - _PRIOR * d / 2 * float((np.log(variances) + typical / variances).sum())
         share = np.exp(joint - each[:, None])
         if likelihood - before < 1e-6 * abs(likelihood):
             break
         before = likelihood
-    return Spherical(likelihood, centers, variances, weights)
+    return _Spherical(likelihood, centers, variances, weights)
 
 
 def nearest_others(points: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def nearest_others(points: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(nearest), nearest, 0.0)
 
 
-def agglomerate(points: np.ndarray, k: int) -> np.ndarray:
+def _agglomerate(points: np.ndarray, k: int) -> np.ndarray:
     """Labels of k clusters merged bottom-up at the least cost in spherical Gaussian likelihood.
 
     The criterion is sum_j n_j d log(W_j / (n_j d)) with W_j the scatter of cluster j (Banfield and Raftery 1993,

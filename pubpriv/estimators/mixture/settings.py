@@ -7,14 +7,14 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.settings import chosen, setting, settings_of
 
-METHODS = ("auto", "bks-scarce", "bks-ample")
-CONSTANTS = ("practical", "paper")
-COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
-MOST_COMPONENTS = 100
-MOST_UNKNOWN = 8
+_METHODS = ("auto", "bks-scarce", "bks-ample")
+_CONSTANTS = ("practical", "paper")
+_COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
+_MOST_COMPONENTS = 100
+_MOST_UNKNOWN = 8
 """Largest number of components that is looked for, unless a run says otherwise."""
 
-MOST_LOOKED_FOR = 20
+_MOST_LOOKED_FOR = 20
 """... and whatever it says: every pair of them is counted, for every number that is tried."""
 
 
@@ -30,14 +30,14 @@ class MixtureSettings:
         None,
         name="components",
         least=1,
-        most=MOST_COMPONENTS,
+        most=_MOST_COMPONENTS,
         planned=True,
         help="Number of mixture components; none: found by the run, which costs a share of the budget",
     )
     max_components: int = setting(
-        MOST_UNKNOWN,
+        _MOST_UNKNOWN,
         least=1,
-        most=MOST_LOOKED_FOR,
+        most=_MOST_LOOKED_FOR,
         planned=True,
         instead_of="n_components",
         because="--components says how many there are, --max-components that the run finds out: give one",
@@ -45,16 +45,19 @@ class MixtureSettings:
     )
     method: str = setting(
         "auto",
-        choices=METHODS,
+        choices=_METHODS,
         planned=True,
         help="auto: the default pipeline; or, to compare with, the paper's algorithms: bks-scarce or bks-ample",
     )
     constants: str = setting(
-        "practical", choices=CONSTANTS, planned=True, help="Of bks-scarce and bks-ample: practical, or paper as printed"
+        "practical",
+        choices=_CONSTANTS,
+        planned=True,
+        help="Of bks-scarce and bks-ample: practical, or paper as printed",
     )
     covariance_type: str = setting(
         "full",
-        choices=COVARIANCE_TYPES,
+        choices=_COVARIANCE_TYPES,
         planned=True,
         help="Shape of the components: full, diag, spherical, or auto: as the noise of the answers permits",
     )
@@ -63,15 +66,15 @@ class MixtureSettings:
     )
 
     def __post_init__(self) -> None:
-        _one_of("method", self.method, METHODS)
-        _one_of("constants", self.constants, CONSTANTS)
-        _one_of("covariance_type", self.covariance_type, COVARIANCE_TYPES)
+        _one_of("method", self.method, _METHODS)
+        _one_of("constants", self.constants, _CONSTANTS)
+        _one_of("covariance_type", self.covariance_type, _COVARIANCE_TYPES)
         if self.n_components is not None:
             _count("the number of components", self.n_components)
         _count("max_components", self.max_components)
-        if self.max_components > MOST_LOOKED_FOR:
+        if self.max_components > _MOST_LOOKED_FOR:
             raise InvalidInput(
-                f"at most {MOST_LOOKED_FOR} components are looked for, not {self.max_components}: "
+                f"at most {_MOST_LOOKED_FOR} components are looked for, not {self.max_components}: "
                 "lower max_components, or say how many components there are"
             )
         if self.method != "auto":
@@ -109,11 +112,11 @@ class MixtureSettings:
         A setting at its default is left out, but for the two that were there first: a release that was made before
         a setting existed can be replayed with it at its default.
         """
-        told: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
+        configuration: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
         if self.n_components is None:
-            told["max_components"] = self.max_components
+            configuration["max_components"] = self.max_components
         defaults = {each.field: each.default for each in settings_of(MixtureSettings)}
-        return told | {
+        return configuration | {
             name: value
             for name, value in chosen(self).items()
             if name not in ("n_components", "max_components", "method") and value != defaults[name]
@@ -128,8 +131,8 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
 def _count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{name} must be a positive integer, not {value!r}")
-    if int(value) > MOST_COMPONENTS:
-        raise InvalidInput(f"at most {MOST_COMPONENTS} components are estimated, not {value}")
+    if int(value) > _MOST_COMPONENTS:
+        raise InvalidInput(f"at most {_MOST_COMPONENTS} components are estimated, not {value}")
 
 
 def _weight(value: Any, k: int) -> None:

@@ -1,7 +1,7 @@
 """Scale tree and regime: what the public rows alone say about the layout of the components.
 
 Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
-lie further apart than anything inside them are told apart by public single linkage, at no cost.
+lie further apart than anything inside them are separated by public single linkage, at no cost.
 """
 
 from dataclasses import dataclass, replace
@@ -17,19 +17,19 @@ from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import k_means, nearest_others, seed_group
 from pubpriv.estimators.steps import step
 
-CUT = 2.0
+_CUT = 2.0
 """A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
 
-POINTLIKE = 1e-9
+_POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""
 
-LOOKS = 2
+_LOOKS = 2
 """How often clusters and the column scales inside them are found in turn."""
 
-LEAST_FREE = 8
+_LEAST_FREE = 8
 """Column scales inside clusters are estimated from at least this many degrees of freedom."""
 
-MOST_POINTS = 2000
+_MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
 
 
@@ -88,7 +88,7 @@ class Groups:
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows = scaling.apply(public.rows)
-    rows = rows[:: -(-len(rows) // MOST_POINTS)]
+    rows = rows[:: -(-len(rows) // _MOST_POINTS)]
     steps = np.array([_step(column) for column in rows.T])
     rows = rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape)
     labels = _tree(rows)
@@ -125,7 +125,7 @@ def _tree(rows: np.ndarray) -> np.ndarray:
         if len(members) >= 4:
             merges = linkage(rows[members], "single")
             top = merges[-1, 2]
-            if top > CUT * nearest_others(rows[members]).max():
+            if top > _CUT * nearest_others(rows[members]).max():
                 halves = fcluster(merges, top * 0.999, "distance")
                 waiting += [members[halves == half] for half in np.unique(halves)]
                 continue
@@ -143,8 +143,8 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     sizes = np.bincount(labels, minlength=count)[:, None]
     pooled = np.sqrt((sizes * own**2).sum(axis=0) / len(rows))
     # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
-    pooled = np.where(pooled > POINTLIKE, pooled, 1.0)
-    return np.where((own > POINTLIKE) & (sizes >= 5), own, pooled)
+    pooled = np.where(pooled > _POINTLIKE, pooled, 1.0)
+    return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
 
 
 @step(title="scales inside clusters")
@@ -158,7 +158,7 @@ def tighten(groups: Groups, most: int) -> Groups:
     """
     units = np.array(groups.units)
     for group in range(groups.count):
-        for _ in range(LOOKS):
+        for _ in range(_LOOKS):
             inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
             units[group] *= inside
     return replace(groups, units=tuple(map(tuple, units.tolist())))
@@ -167,12 +167,12 @@ def tighten(groups: Groups, most: int) -> Groups:
 def _inside(points: np.ndarray, most: int) -> np.ndarray:
     """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
     count = min(most, len(points) // 3)
-    if count < 2 or len(points) - count < LEAST_FREE:
+    if count < 2 or len(points) - count < _LEAST_FREE:
         return np.ones(points.shape[1])
     labels = k_means(points, count)
     centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
     spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
-    return np.where(spread > POINTLIKE, spread, 1.0)
+    return np.where(spread > _POINTLIKE, spread, 1.0)
 
 
 def _separation(rows: np.ndarray, k: int) -> float | None:

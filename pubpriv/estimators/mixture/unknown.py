@@ -20,33 +20,33 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
 from pubpriv.data.questions import Counts
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.seeding import Seeds
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import step
 
-SURE = 3.0
+_SURE = 3.0
 """What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
 
-DIP = 0.5
+_DIP = 0.5
 """Two seeds are apart if fewer rows than this share of the lower peak lie somewhere between the peaks ..."""
 
-CONTACT = 0.06
+_CONTACT = 0.06
 """... or if the middle quarter of the way holds less than this share of the smaller seed's rows, ..."""
 
-BEYOND = 0.6
+_BEYOND = 0.6
 """... provided that no more than this share of either seed's rows lies beyond the seeds: two seeds close together in a
 wide crowd have few rows between them, too."""
 
-WIDTHS = 1, 2
+_WIDTHS = 1, 2
 """Bins that are taken together: one, where a dip is narrow, and two, where counts are small against the noise."""
 
-STEPS = 2
+_STEPS = 2
 """Where columns take few values, bins are believed that are this many steps wide: one step can fall between them."""
 
-MIDDLE = 2
+_MIDDLE = 2
 """A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
 
 
@@ -68,14 +68,6 @@ class Evidence:
     apart: bool
 
 
-def proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
-
-    `joined` has the same points as one group.
-    """
-    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
-
-
 @step(title="number of components", private=True)
 def probe(
     curator: Curator,
@@ -95,11 +87,11 @@ def probe(
     answer = curator.release(question, ask.label)
     counts = answer.values["count"].reshape(-1, BINS)
     noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
-    grain = grains(partition, scaling, groups.steps)
-    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, apart(counts, noise, k, least, grain))
+    grain = _grains(partition, scaling, groups.steps)
+    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
 
 
-def grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
+def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
     """How far a record moves between each pair of centers, in bins, if every column moves by one step: (pairs,).
 
     Rows of whole numbers leave bins empty between one step and the next, and that is no gap between components.
@@ -111,10 +103,10 @@ def grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> n
     return np.asarray(np.sqrt(((slopes * np.array(steps)) ** 2).sum(axis=1)) / WIDTH)
 
 
-def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
+def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
     """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`.
 
-    `grain` (pairs,) is that of `grains`; 0: columns take any value.
+    `grain` (pairs,) is that of `_grains`; 0: columns take any value.
     """
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
     rows, beyond = np.zeros(k), np.zeros(k)
@@ -123,9 +115,9 @@ def apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndar
         rows[j] += row[BINS // 2 :].sum()
         beyond[i] += row[0]
         beyond[j] += row[-1]
-    if (rows - SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
+    if (rows - _SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
         return False
-    wide = beyond > BEYOND * rows
+    wide = beyond > _BEYOND * rows
     return all(
         _dips(row, noise, step) or not (wide[i] or wide[j] or _touch(row, noise, step, min(rows[i], rows[j])))
         for (i, j), row, step in zip(pairs, counts, np.broadcast_to(grain, len(pairs)), strict=True)
@@ -137,23 +129,23 @@ def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
     if step > 2:  # its two bins may lie between one step and the next
         return True
     middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
-    return middle + SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= CONTACT * smaller
+    return middle + _SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= _CONTACT * smaller
 
 
 def _dips(row: np.ndarray, noise: float, step: float) -> bool:
-    """Whether some bins near the middle hold fewer rows than `DIP` of as many bins on either side of them."""
-    return any(_dips_by(row, noise, width) for width in WIDTHS if width >= STEPS * step)
+    """Whether some bins near the middle hold fewer rows than `_DIP` of as many bins on either side of them."""
+    return any(_dips_by(row, noise, width) for width in _WIDTHS if width >= _STEPS * step)
 
 
 def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:
     inner = row[1 : INNER + 1]
     sums = np.convolve(inner, np.ones(width), "valid")
-    slack = SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))
+    slack = _SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))
     high, low = sums + slack, sums - slack
     center = INNER // 2
-    for first in range(center - MIDDLE, center + MIDDLE - width + 1):
+    for first in range(center - _MIDDLE, center + _MIDDLE - width + 1):
         peak = min(low[: first - width + 1].max(), low[first + width :].max())
-        if high[first] < DIP * peak:
+        if high[first] < _DIP * peak:
             return True
     return False
 

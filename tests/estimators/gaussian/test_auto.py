@@ -12,8 +12,7 @@ from benchmarks.tables import HEALTH, LOGGED, Row, cells, measured
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.decision import decide
-from pubpriv.estimators.gaussian.moments import Quantile
+from pubpriv.estimators.gaussian.quantiles import Quantile, decide
 
 HALF = pp.ZeroConcentratedDP(0.5)
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import norm
 
 from pubpriv.estimators.gaussian.clipping import (
-    best_mean_radius,
     best_moment_radius,
     curvature,
     mean_constants,
@@ -99,10 +98,9 @@ def test_curvature_is_the_variance_that_a_line_leaves():
     assert curvature(d, radius, spread) == pytest.approx(np.mean((images - slope * deltas) ** 2) / d, rel=0.1)
 
 
-@pytest.mark.parametrize("best", [best_mean_radius, best_moment_radius])
-def test_the_best_radius_grows_with_the_budget(best):
+def test_the_best_radius_grows_with_the_budget():
     """Where noise is cheap little is clipped; where it is dear, much."""
-    radii = [best(10_000, 10, rho) for rho in (0.001, 0.1, 10.0)]
+    radii = [best_moment_radius(10_000, 10, rho) for rho in (0.001, 0.1, 10.0)]
     assert radii[0] < radii[1] < radii[2]
 
 

@@ -5,11 +5,11 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.tables import errors
-from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.codec import from_json, rebuilt, to_json
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.degenerate_columns import Scale, assemble, examine, learn_scale
-from pubpriv.estimators.gaussian.ranks import Whole
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.degenerate_columns import Layout, Scale, assemble, examine, learn_scale
+from pubpriv.estimators.gaussian.quantiles import Whole
 
 HALF = pp.ZeroConcentratedDP(0.5)
 N = 20_000
@@ -53,22 +53,22 @@ def fit(change, seed=1, **options):
         (COLLINEAR, 2, "can be computed from other columns"),
     ],
 )
-def test_awkward_columns_are_found_in_the_public_rows(change, column, words):
+def test_degenerate_columns_are_found_in_the_public_rows(change, column, words):
     """By name, with the reason; the others are whitened as always; the layout can be written down."""
     layout = examine(pp.PublicTable.open(table(change)[0]))
-    assert [one.index for one in layout.awkward] == [column]
+    assert [one.index for one in layout.degenerate] == [column]
     assert layout.regular == tuple(index for index in range(3) if index != column)
     assert words in layout.notes()[0]
     assert from_json(to_json(layout)) == layout
 
 
-def test_ordinary_columns_are_not_awkward():
+def test_ordinary_columns_are_not_degenerate():
     """Gaussian, skewed, two-valued and badly conditioned columns are left to the learner."""
     generator = np.random.default_rng(0)
     base = generator.standard_normal((60, 2))
     rows = np.column_stack([base, base @ [1, 1] + 1e-6 * base[:, 0] ** 2, np.exp(base[:, 0]), base[:, 1] > 0])
     layout = examine(pp.PublicTable.open(rows * np.array([1, 1e9, 1e-9, 1, 1]) + np.array([1e6, 0, 0, 0, 0])))
-    assert not layout.awkward
+    assert not layout.degenerate
     assert layout.regular == (0, 1, 2, 3, 4)
 
 
@@ -77,7 +77,7 @@ def test_ordinary_columns_are_not_awkward():
     [(RARE, 0.05), (ZEROS, 0.1), (ONLY_PUBLIC, 0.05), (NEARLY, 0.3)],
     ids=["a rare indicator", "zeros with a long tail", "constant in public only", "nearly collinear"],
 )
-def test_awkward_columns_are_measured(change, most):
+def test_degenerate_columns_are_measured(change, most):
     """The whole covariance is close to the table's own, with a warning that names the column."""
     estimate, private = fit(change)
     assert errors(estimate.mean, estimate.covariance, private)[0] < most
@@ -130,7 +130,7 @@ def test_a_scale_of_nothing_is_refused(scale, words):
     assert not curator.statement().charges
 
 
-def test_every_column_may_be_awkward():
+def test_every_column_may_be_degenerate():
     """Two rare indicators and nothing else: no round is left to run, and both are measured."""
     generator = np.random.default_rng(0)
     private = (generator.random((N, 2)) < 0.03).astype(float)
@@ -144,17 +144,17 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
     public, private = table(ZEROS)
     layout = examine(pp.PublicTable.open(public))
     ask = Ask("gaussian/scale-2", 1, 100)
-    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], Whole(N, 10.0), ask)
+    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.degenerate[0], Whole(N, 10.0), ask)
     reach = np.quantile(np.abs(private[:, 1]), [0.985, 0.9999]) / (3 + np.sqrt(3))
     assert reach[0] < found.value < reach[1]
     assert found.seen
     private[5:, 1] = 0.0
-    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.awkward[0], Whole(N, 10.0), ask)
+    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, layout.degenerate[0], Whole(N, 10.0), ask)
     assert not lost.seen
 
 
 def test_the_frame_of_the_last_release_leaves_the_others_alone():
-    """Whitened columns first, awkward ones over their scale; without awkward columns it is the frame itself."""
+    """Whitened columns first, degenerate ones over their scale; without degenerate columns it is the frame itself."""
     layout = examine(pp.PublicTable.open(table(RARE)[0]))
     _, matrix = assemble(layout, None, (Scale(2.0, True),)).dense()
     assert matrix.tolist() == [[0.0, 0.5, 0.0]]
@@ -214,3 +214,20 @@ def test_a_table_like_the_census_never_blows_up(seed):
     theirs = errors(public.mean(axis=0), np.cov(public.T), private)[0]
     assert ours < theirs / 2
     assert estimate.diagnostics["warnings"]
+
+
+def test_columns_are_stored_as_ledgers_know_them():
+    """A note of version 0.1.0 reads as the layout that it was made of, and is written with the same words."""
+    column = {"type": "Awkward", "index": 1, "weights": [0.0, 1.0], "unit": 2.5, "spread": True, "scale": None}
+    note = {
+        "type": "Layout",
+        "columns": ["a", "b"],
+        "center": [0.5, 0.0],
+        "regular": [0],
+        "awkward": [column | {"reason": "has the value 0 in 80% of the public rows"}],
+    }
+    layout = from_json(note)
+    assert isinstance(layout, Layout)
+    assert (layout.regular, layout.degenerate[0].unit, layout.learnt) == ((0,), 2.5, layout.degenerate)
+    assert to_json(layout) == note
+    assert rebuilt(layout) == layout

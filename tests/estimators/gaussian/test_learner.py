@@ -15,17 +15,16 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.estimators.gaussian import pipeline
-from pubpriv.estimators.gaussian.errors import predicted_errors
-from pubpriv.estimators.gaussian.learner import Measured, pool, typical_radius
-from pubpriv.estimators.gaussian.plan import final_theta, joint_question, make_plan, needed
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian import driver
+from pubpriv.estimators.gaussian.learner import Measured, pool, predicted_errors
+from pubpriv.estimators.gaussian.plan import _needed, final_theta, joint_question, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import precondition
-from pubpriv.estimators.plans import Ask
 from pubpriv.estimators.steps import plain as plain_runner
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
-estimate_gaussian = partial(pipeline.estimate_gaussian, target="gaussian")
+estimate_gaussian = partial(driver.estimate_gaussian, target="gaussian")
 
 
 def learn(setting, seed=1, budget=HALF, change=None, **options):
@@ -59,7 +58,7 @@ def test_the_joint_question_costs_its_price_and_the_count_is_free(theta):
 def test_a_plan_adds_up_to_its_purse(n, d, rho):
     """Prices are positive and sum to what the purse holds, whatever n, d and rho."""
     purse = Purse(int(rho * 10**12), "zcdp")
-    plan = make_plan(purse, n, d)
+    plan = learner_plan(purse, n, d)
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     assert min(ask.price for ask in plan.asks) > 0
     assert len(plan.asks) == 15
@@ -169,7 +168,7 @@ def test_the_privacy_part_of_the_errors_is_the_noise():
 @pytest.mark.parametrize(("n", "d"), [(1000, 5), (10_000, 5)])
 def test_the_error_is_predicted_before_a_row_is_read(n, d):
     """Within 20% of the root mean square of 30 runs, both parts; 2 s."""
-    told = predicted_errors(make_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
+    told = predicted_errors(learner_plan(Purse(HALF.cap.main, "zcdp"), n, d), n, d)
     runs = [learn(Setting(n, d), seed) for seed in range(30)]
     found = np.sqrt(np.mean([np.square(drawn.error(e.mean, e.covariance)) for drawn, e in runs], axis=0))
     assert told["covariance"] == pytest.approx(found[0], rel=0.2)
@@ -211,7 +210,7 @@ def test_the_first_radius_is_where_a_new_row_is():
         made = precondition(pp.PublicTable.open(generator.standard_normal((m, d)), list("abcd")))
         center, whitening, _ = made.arrays
         lengths += list(np.linalg.norm((generator.standard_normal((20, d)) - center) @ whitening.T, axis=1))
-    assert np.median(lengths) == pytest.approx(typical_radius(made), rel=0.04)
+    assert np.median(lengths) == pytest.approx(made.typical_radius, rel=0.04)
 
 
 # ----------------------------------------------------------------------------------------- refusals, flags
@@ -323,5 +322,5 @@ def test_a_real_run_replays_for_nothing_and_is_bound_to_its_settings(tmp_path):
 
 def test_needed_grows_with_the_columns():
     """The line is that of the study: 150 up to d = 6, 10 d^1.5 beyond."""
-    assert needed(2) == 150
-    assert needed(20) == pytest.approx(894.43, abs=0.01)
+    assert _needed(2) == 150
+    assert _needed(20) == pytest.approx(894.43, abs=0.01)

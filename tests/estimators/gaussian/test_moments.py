@@ -10,11 +10,11 @@ from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measure
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.auto import table_plan
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.degenerate_columns import examine
-from pubpriv.estimators.gaussian.moments import ROOM, Quantile, clip_radius, loud_radius, measure_table, spread_quantile
-from pubpriv.estimators.gaussian.ranks import Whole
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.gaussian.moments import _ROOM, clip_radius, loud_radius, measure_table
+from pubpriv.estimators.gaussian.quantiles import Quantile, Whole, spread_quantile
+from pubpriv.estimators.gaussian.table_plan import table_plan
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -56,11 +56,11 @@ def test_the_bill_is_the_plan():
 
 
 @pytest.mark.parametrize("target", ["moments", "auto"])
-@pytest.mark.parametrize("awkward", [False, True])
-def test_a_rehearsal_prices_what_is_asked(target, awkward):
+@pytest.mark.parametrize("degenerate", [False, True])
+def test_a_rehearsal_prices_what_is_asked(target, degenerate):
     """No rehearsed question costs more than its share, nor much less; the questions are those of the plan."""
     rows = np.random.default_rng(0).standard_normal((60, 4))
-    if awkward:
+    if degenerate:
         rows[:, 1] = 0.0
     layout = examine(pp.PublicTable.open(rows))
     plan = table_plan(Purse(5 * 10**11, "zcdp"), 10_000, layout, target)
@@ -87,7 +87,7 @@ def test_long_tails_get_room_and_a_gaussian_does_not():
     short = clip_radius(frame, n, upper, Quantile(0.992, 4.0, 10.0, 0.03), ASK)
     long = clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), ASK)
     assert short < 1.1 * 4.0
-    assert 1.2 * 9.0 < long <= ROOM * 9.0 + 1e-9
+    assert 1.2 * 9.0 < long <= _ROOM * 9.0 + 1e-9
     noisy = Ask("gaussian/final", 1, 10_000)
     assert clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), noisy) == 9.0
     assert loud_radius(frame, n, noisy) < 9.0

@@ -1,13 +1,12 @@
 """Quantiles by `scipy.special` have the bits of the distributions of `scipy.stats`, which fits do not load."""
 
 import math
-from types import SimpleNamespace
 
 import pytest
 from scipy.stats import chi, chi2, f
 
-from pubpriv.estimators.gaussian.clipping import length_quantile
-from pubpriv.estimators.gaussian.learner import typical_radius
+from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.estimators.gaussian.quantiles import _length_quantile
 from pubpriv.estimators.mixture.linear import clip_radius
 
 DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
@@ -17,7 +16,7 @@ DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
 def test_lengths_of_gaussian_rows_are_chi(d):
     """At every share that a rank of a table may have, its ends included."""
     for share in (0.0, 1e-6, 0.01, 0.37, 0.5, 0.99, 1 - 1e-7, 1.0):
-        assert length_quantile(d, share) == float(chi.ppf(share, d))
+        assert _length_quantile(d, share) == float(chi.ppf(share, d))
     assert clip_radius(d) == 1.05 * math.sqrt(float(chi2.ppf(0.99, d)))
 
 
@@ -26,4 +25,4 @@ def test_the_typical_radius_is_hotellings(d):
     """The median of the F distribution, from the fewest public rows on."""
     for m in (d + 1, d + 2, 2 * d + 5, 50 * d):
         wanted = math.sqrt((1 + 1 / m) * d * (m - 1) / (m - d) * float(f.ppf(0.5, d, m - d)))
-        assert typical_radius(SimpleNamespace(dimension=d, m=m)) == wanted
+        assert Preconditioner((0.0,) * d, (), (), m).typical_radius == wanted

@@ -9,9 +9,16 @@ import pubpriv as pp
 from benchmarks.learner import Setting, world
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
-from pubpriv.estimators.gaussian.reference import Ball, bound, covariance_round, mean_round, reference_plan, tail_radius
-from pubpriv.estimators.plans import Ask
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.driver import estimate_gaussian
+from pubpriv.estimators.gaussian.reference import (
+    _Ball,
+    _covariance_round,
+    _mean_round,
+    _reference_plan,
+    _tail_radius,
+    bound,
+)
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -85,7 +92,7 @@ def test_rounds_compose_in_order():
     curator = pp.Curator.simulation(rows, HALF, 1)
     frame, swapped = Frame.of(np.zeros(5), np.eye(5)), np.eye(5)
     for number in range(5):
-        told = covariance_round(curator, frame, Ask(f"gaussian/covariance-{number}", 1, 10))
+        told = _covariance_round(curator, frame, Ask(f"gaussian/covariance-{number}", 1, 10))
         step = told.next.dense()[1] @ np.linalg.inv(frame.dense()[1])
         frame, swapped = told.next, swapped @ step
     for matrix, close in ((frame.dense()[1], True), (swapped, False)):
@@ -98,18 +105,18 @@ def test_mean_rounds_shrink_the_ball():
     """From 1,000 standard deviations to the tail radius over sqrt(n), and the mean is inside."""
     rows = 700.0 + np.random.default_rng(4).standard_normal((5000, 3))
     curator = pp.Curator.simulation(rows, HALF, 1)
-    ball = Ball(Frame.of(np.zeros(3), np.eye(3)), 1500.0, 0.0)
+    ball = _Ball(Frame.of(np.zeros(3), np.eye(3)), 1500.0, 0.0)
     for number in range(4):
-        ball = mean_round(curator, ball, Ask(f"gaussian/mean-{number}", 1, 10))
+        ball = _mean_round(curator, ball, Ask(f"gaussian/mean-{number}", 1, 10))
         assert np.linalg.norm(np.array(ball.frame.center) - 700.0) <= ball.radius
-    assert ball.radius < 1.5 * tail_radius(3, 0.01) / math.sqrt(5000)
+    assert ball.radius < 1.5 * _tail_radius(3, 0.01) / math.sqrt(5000)
 
 
 @pytest.mark.parametrize("kind", ["zcdp", "approx"])
 def test_the_plan_adds_up(kind):
     """Half for the second moment, half for the mean, to the last unit."""
     purse = Purse(500_000_000_000, kind)
-    plan = reference_plan(purse, 3)
+    plan = _reference_plan(purse, 3)
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     half = sum(ask.price for ask in plan.mean)
     assert float(half / purse.squared_distance(purse.units)) == pytest.approx(0.5, abs=1e-9)

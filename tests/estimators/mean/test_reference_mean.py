@@ -8,7 +8,8 @@ from scipy.stats import trim_mean
 
 import pubpriv as pp
 from benchmarks.figure1 import CURVES, bench
-from pubpriv.estimators.mean.reference import coinpress_shares, tail_bound
+from pubpriv.estimators.gaussian.clipping import tail_bound
+from pubpriv.estimators.mean.reference import _coinpress_shares
 
 HALF = pp.ZeroConcentratedDP(0.5)
 
@@ -56,7 +57,7 @@ def test_coinpress_is_its_authors_code(rounds):
     """The same thresholds, and the same mean but for the noise, whose size is the same too."""
     public, private = rows()
     ball = np.zeros(20), 1000 * math.sqrt(20)
-    shares = [0.5 * float(share) for share in coinpress_shares(rounds).values()]
+    shares = [0.5 * float(share) for share in _coinpress_shares(rounds).values()]
     theirs, thresholds = authors_coinpress(private, *ball, shares, lambda _, d: np.zeros(d))
     ours = fit(public, private, method="coinpress", ball=ball, rounds=rounds)
     assert ours.diagnostics["clip_radii"] == pytest.approx(thresholds, rel=1e-3)  # the grid costs 5e-5

@@ -8,7 +8,7 @@ from helpers.bks_world import blobs, run, watched
 from pubpriv.curator import Curator
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.pipeline import estimate_mixture
+from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.steps import plain
 from pubpriv.privacy.budgets import parse_budget
 

@@ -16,17 +16,17 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
-from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants, least_private, least_public
-from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import count_sd, make_plan
-from pubpriv.estimators.mixture.bks.private import private_query
-from pubpriv.estimators.mixture.bks.queries import Split, grown, search
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query
+from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants
+from pubpriv.estimators.mixture.bks.driver import _mixing_weights
+from pubpriv.estimators.mixture.bks.estimate import start_clusters
+from pubpriv.estimators.mixture.bks.plan import bks_plan
+from pubpriv.estimators.mixture.bks.queries import Split, search
 from pubpriv.estimators.mixture.bks.requirement import requirement
-from pubpriv.estimators.mixture.bks.supercluster import _radius, supercluster
-from pubpriv.estimators.mixture.bks.tree import Level, Tree
+from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.plans import Ask
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
@@ -92,9 +92,9 @@ def test_the_ball_stops_growing_after_k_steps():
 
 def test_awkward_point_sets_have_a_ball():
     """One point: radius 0. Every point twice: all of them."""
-    assert supercluster(np.ones((1, 3)), 2, PAPER).radius == 0
+    assert _supercluster(np.ones((1, 3)), 2, PAPER).radius == 0
     pairs = np.repeat(np.random.default_rng(0).normal(size=(5, 3)), 2, axis=0)
-    ball = supercluster(pairs, 2, PAPER)
+    ball = _supercluster(pairs, 2, PAPER)
     assert (np.linalg.norm(pairs - ball.center, axis=1) <= ball.radius).all()
 
 
@@ -153,9 +153,9 @@ def test_whatever_is_found_passes_q_pub(points, least):
 def test_a_lone_point_is_no_component():
     """As printed t = m w / 2 is below one for few points, and an outlier would pass."""
     points = np.r_[np.random.default_rng(0).normal(size=(5, 2)), [[1000.0, 0.0]]]
-    assert least_public(PAPER, 6, 1 / 6) == 2
+    assert PAPER.least_public(6, 1 / 6) == 2
     assert first_of_all(points, 2000.0, 0.1, 0.5, PAPER)[0] is not None
-    assert search(points, 2000.0, 0.1, least_public(PAPER, 6, 1 / 6), PAPER) is None
+    assert search(points, 2000.0, 0.1, PAPER.least_public(6, 1 / 6), PAPER) is None
 
 
 # -- Q_priv and the tree --------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[Split,
     """What the private rows say at a budget that drowns nothing."""
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(100), 0)
     curator.begin("mixture", {}, "0")
-    return private_query(curator, tree, splits, 0.5, "practical", Ask("mixture/level-1/query", 2, 1))
+    return _private_query(curator, tree, splits, 0.5, "practical", Ask("mixture/level-1/query", 2, 1))
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[Split,
 def test_q_priv_wants_two_groups_and_an_empty_shell(inside, between, beyond, passed):
     """At least n w / 4 = 125 inside and beyond, and at most a twentieth of that in the shell."""
     rows = np.repeat([[0.0, 0.0], [1.5, 0.0], [9.0, 0.0]], [inside, between, beyond], axis=0)
-    assert least_private(PRACTICAL, 1000, 0.5) == 125
+    assert PRACTICAL.least_private(1000, 0.5) == 125
     assert bool(agreed(rows)) == passed
 
 
@@ -204,7 +204,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
     tree = Tree((NEAR, FAR), (), SHELLS.paths)
     gaps = (1.0, 3.0, 2.0)
     splits = tuple(Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
-    after = grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
+    after = _grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
     assert after.closed == (SHELLS.paths[0], SHELLS.paths[2])
     assert after.open == tuple((*SHELLS.paths[1], (2, side)) for side in (True, False))
     assert after.partition.n_regions == 4
@@ -216,7 +216,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
 def test_weights_have_a_floor_and_sum_to_one():
     """max(., alpha / 2k) as printed sums to more than one."""
     last = Round(Mixture.of([1, 0], [[0.0], [1.0]], [[[1.0]], [[1.0]]]), (999.0, 1.0), 1.0, 1.0, 1.0, ())
-    weights = mixing_weights(last)
+    weights = _mixing_weights(last)
     assert sum(weights) == pytest.approx(1)
     assert weights[1] == pytest.approx((ALPHA / 4) / (0.999 + ALPHA / 4))
 
@@ -265,7 +265,7 @@ def test_less_budget_asks_for_more_rows():
         )
     ]
     assert all(less > more for more, less in rows)
-    loud = count_sd(make_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1))
+    loud = bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
     assert loud == pytest.approx((1e-5 * 0.13) ** -0.5, rel=1e-3)
     noisy = requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, loud).private_rows
     assert noisy > requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, 0.0).private_rows

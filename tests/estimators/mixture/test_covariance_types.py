@@ -6,14 +6,14 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import make_plan, spectral_noise
-from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.plan import _spectral_noise, mixture_plan
+from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
-CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 TYPES = ("full", "diag", "spherical")
 VARIANCES = {"diag": np.array([1.0, 0.4, 5.0, 1.0, 3.0]), "spherical": np.full(5, 2.0)}
 MEANS = 12 * np.eye(5)[:2]
@@ -72,7 +72,9 @@ def test_a_type_that_holds_is_nearer_than_a_full_covariance(estimates, kind):
 def test_spherical_components_are_asked_for_less():
     """Count, sum and one squared norm per component instead of a second moment, and less noise for it."""
     purse = Purse(10**11, "zcdp")
-    assert make_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * make_plan(purse, 8000, 5, 2).noise
+    assert (
+        mixture_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * mixture_plan(purse, 8000, 5, 2).noise
+    )
     curator = pp.Curator.simulation(drawn(VARIANCES["spherical"])[1], pp.ZeroConcentratedDP(0.1), 1)
     pp.estimate_mixture(
         drawn(VARIANCES["spherical"])[0], curator, n_components=2, covariance_type="spherical", runner=CHEAP
@@ -84,7 +86,7 @@ def test_spherical_components_are_asked_for_less():
 @pytest.mark.parametrize("d", [1, 5, 100])
 def test_predicted_noise_falls_with_the_numbers_that_are_asked_for(d):
     """Full is louder than diagonal, diagonal louder than spherical; in one column they are much the same."""
-    noise = [spectral_noise(0.1, d, 1000.0, kind) for kind in TYPES]
+    noise = [_spectral_noise(0.1, d, 1000.0, kind) for kind in TYPES]
     if d > 1:
         assert noise[0] > noise[1] > noise[2]
     else:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.errors import standard_errors
+from pubpriv.estimators.mixture.results import _standard_errors
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -28,7 +28,7 @@ def world():
     model = Mixture.of(COUNTS / N, generator.normal(size=(K, D)), covariances(generator))
     frames = covariances(generator)
     last = Round(model, tuple(COUNTS), COUNT_SD, SUM_SD, MOMENT_SD, tuple(tuple(map(tuple, f)) for f in frames))
-    return model, frames, standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    return model, frames, _standard_errors(last, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
 
 
 def like(scatter, told):
@@ -82,6 +82,6 @@ def test_sampling_errors_are_those_of_samples(world):
 def test_a_public_model_has_no_privacy_error(world):
     """Where the public model is kept no private row entered: sampling errors are those of the public rows."""
     model = world[0]
-    told = standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
+    told = _standard_errors(None, ORDER, Scaling((0.0,) * D, SCALE), N, 50, model)
     assert all((parts["privacy"] == 0).all() for parts in told.values())
     assert np.allclose(told["weights"]["sampling"], np.sqrt(COUNTS / N * (1 - COUNTS / N) / 50))

@@ -7,15 +7,15 @@ from helpers.runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.plan import UNTRUSTED, make_plan
-from pubpriv.estimators.mixture.public_model import fit, public_model
-from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, advice, choose, needed
+from pubpriv.estimators.mixture.plan import UNTRUSTED, mixture_plan
+from pubpriv.estimators.mixture.public_model import _fit, public_model
+from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, _needed, advice, choose
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
-CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 
 
 def drawn(m, gap, d=4, k=3, n=3000, seed=0):
@@ -74,7 +74,7 @@ def test_a_run_asks_what_its_regime_needs(m, gap, regime, asked):
 def test_what_ample_public_rows_spare_goes_to_the_rounds():
     """The shares of the subspace are those of the rounds now, and the noise of the last one is smaller."""
     purse = Purse(10**11, "zcdp")
-    scarce, ample = (make_plan(purse, 20_000, 10, 3, regime) for regime in (SCARCE, AMPLE))
+    scarce, ample = (mixture_plan(purse, 20_000, 10, 3, regime) for regime in (SCARCE, AMPLE))
     assert ample.asks[-1].price > 1.1 * scarce.asks[-1].price
     assert ample.noise < scarce.noise
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
     public, private = drawn(40, 10.0)
     curator = pp.Curator.simulation(private, HALF, 1)
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("pubpriv.estimators.mixture.regimes.PLENTY", 1e9)
+        earlier.setattr("pubpriv.estimators.mixture.regimes._PLENTY", 1e9)
         first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     assert again.mixture == first.mixture
@@ -98,7 +98,7 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
 @pytest.mark.parametrize(("m", "told"), [(16, True), (17, False)])
 def test_few_public_rows_are_told_of_before_anything_is_spent(m, told):
     """Below 5 log(k) / w_min the plan, and whoever checks a job, says so; from there on nobody does."""
-    assert needed(3, 1 / 3) == 17
+    assert _needed(3, 1 / 3) == 17
     assert bool(advice(m, 3, 1 / 3)) == told
     notes = plan_of(MixtureCase.sized(4, m, MixtureSettings(n_components=3)), 3000, HALF).notes
     assert any("may have been missed" in note for note in notes) == told

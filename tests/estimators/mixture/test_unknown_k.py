@@ -12,18 +12,18 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import BINS, PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import make_plan, searched
-from pubpriv.estimators.mixture.public_model import fit, public_model
+from pubpriv.estimators.mixture.plan import _searched, mixture_plan
+from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.regimes import searching
 from pubpriv.estimators.mixture.routes import Scene, search
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import supercluster
-from pubpriv.estimators.mixture.unknown import apart
+from pubpriv.estimators.mixture.unknown import _apart
 from pubpriv.estimators.steps import Execution
 
 HALF = pp.ZeroConcentratedDP(0.5)
-CHEAP = instead(public_model, lambda public, scaling, k: fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
 """The plain steps without the cross-validation of the public candidate, which is most of the time of a small run."""
 
 
@@ -34,7 +34,7 @@ def found(public, private, budget=HALF, seed=1, **options):
     scene = Scene(Execution(curator, "mixture"), rows, precondition(rows), settings)
     most = min(settings.most, len(public))
     purse = curator.begin("mixture", settings.configuration(), rows.sha256)
-    plan = make_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
+    plan = mixture_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
     return search(scene, supercluster(rows, scene.scaling, most), plan).n_components
 
 
@@ -88,8 +88,8 @@ def test_a_gaussian_cut_anywhere_shows_no_dip(seed):
     d, k = int(generator.integers(1, 6)), int(generator.integers(2, 9))
     rows = gaussian(d, 20_000, generator, 10 ** generator.uniform(0, 4))
     counts = counted(rows[generator.choice(len(rows), k, replace=False)], rows)
-    assert not apart(counts, 0.0, k, 0.0)
-    assert not apart(counts + generator.normal(scale=20, size=counts.shape), 20.0, k, 0.0)
+    assert not _apart(counts, 0.0, k, 0.0)
+    assert not _apart(counts + generator.normal(scale=20, size=counts.shape), 20.0, k, 0.0)
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -99,9 +99,9 @@ def test_far_components_are_apart_unless_noise_or_smallness_hides_it(k):
     centers = 6 / 2**0.5 * np.eye(k)
     rows = centers[generator.integers(k, size=20_000)] + generator.normal(size=(20_000, k))
     counts = counted(centers, rows)
-    assert apart(counts, 10.0, k, 20_000 / k / 2)
-    assert not apart(counts, 3000.0, k, 0.0)
-    assert not apart(counts, 10.0, k, 20_000 / k * 1.1)
+    assert _apart(counts, 10.0, k, 20_000 / k / 2)
+    assert not _apart(counts, 3000.0, k, 0.0)
+    assert not _apart(counts, 10.0, k, 20_000 / k * 1.1)
 
 
 def test_two_seeds_in_one_component_are_not_apart():
@@ -109,8 +109,8 @@ def test_two_seeds_in_one_component_are_not_apart():
     generator = np.random.default_rng(0)
     centers = 8 * np.eye(3)
     rows = centers[generator.integers(3, size=20_000)] + generator.normal(size=(20_000, 3))
-    assert apart(counted(centers, rows), 10.0, 3, 1000)
-    assert not apart(counted(np.r_[centers, centers[:1] + 1.0], rows), 10.0, 4, 1000)
+    assert _apart(counted(centers, rows), 10.0, 3, 1000)
+    assert not _apart(counted(np.r_[centers, centers[:1] + 1.0], rows), 10.0, 4, 1000)
 
 
 # --- runs ----------------------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def test_numbers_that_need_no_trial_are_not_paid_for(three):
     estimate, curator = three
     charges = {line.label: Fraction(line.cost.split()[0]) for line in curator.statement().charges}
     assert sorted(charges) == sorted(estimate.diagnostics["rounds"])
-    assert searched(3) in charges
-    assert searched(2) not in charges
+    assert _searched(3) in charges
+    assert _searched(2) not in charges
     assert 0.97 * Fraction(1, 2) < sum(charges.values()) < Fraction(1, 2)
 
 

@@ -2,10 +2,10 @@
 
 | algorithm | here |
 |---|---|
-| 3, superclustering of public points | `supercluster` |
-| 4, private principal components | `private.level_pca` |
-| 5, 8, the search for a ball that splits a group | `queries`, and for 5 `private.private_query` |
-| 6, 9, hard and easy clustering | `tree`, `ample`, `clustering` |
+| 3, superclustering of public points | `tree` |
+| 4, private principal components | `clustering` |
+| 5, 8, the search for a ball that splits a group | `queries`, and for 5 `clustering` |
+| 6, 9, hard and easy clustering | `tree`, `clustering` |
 | 7, 10, the estimators | `driver`, `estimate` |
 
 "Mended" in a docstring is where we depart from print; `docs/errata.md` says why. Notation: n private rows, m public

@@ -1,20 +1,24 @@
 """Algorithms 6 and 9: which groups of rows are components, or which step could not tell."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.curator import Curator
+from pubpriv.data.balls import Balls, Cylinder, Path
+from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.ample import easy_clusters
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, least_public
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.bks.constants import BETA, CONSTANTS
 from pubpriv.estimators.mixture.bks.plan import BksPlan
-from pubpriv.estimators.mixture.bks.private import level_pca, private_query
-from pubpriv.estimators.mixture.bks.queries import grown, public_query
+from pubpriv.estimators.mixture.bks.queries import Split, public_query, search, split_of
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
+from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.steps import Execution
+from pubpriv.estimators.steps import Execution, step
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Clustering:
 def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings) -> Clustering:
     """Algorithm 9: public points alone."""
     n, k = run.curator.n_rows, settings.most
-    tree = run(easy_clusters, rows, scaling, n, k, settings.smallest_weight, settings.constants)
+    tree = run(_easy_clusters, rows, scaling, n, k, settings.smallest_weight, settings.constants)
     short = f"only {len(tree.groups)} of {k} groups were found: no ball around a public point passes Q_pub"
     return Clustering(tree, (), None if len(tree.groups) == k else short)
 
@@ -50,7 +54,7 @@ def hard_clustering(
     level adds a group, so k - 1 are enough.
     """
     k, weight, constants = settings.most, settings.smallest_weight, settings.constants
-    least = least_public(CONSTANTS[constants], len(rows.rows), weight)
+    least = CONSTANTS[constants].least_public(len(rows.rows), weight)
     asked: list[str] = []
     for number, asks in enumerate(plan.levels, start=1):
         if len(level.tree.groups) == k:
@@ -63,16 +67,16 @@ def hard_clustering(
         subspaces = _whole(level, len(rows.columns))
         if asks.pca is not None:
             asked.append(asks.pca.label)
-            subspaces = here(level_pca, level, k, asks.pca)
+            subspaces = here(_level_pca, level, k, asks.pca)
         splits = here(public_query, rows, scaling, level, subspaces, weight, constants)
         if not splits:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}no ball around a public point passes Q_pub")
         asked.append(asks.query.label)
-        passed = here(private_query, level.tree, splits, weight, constants, asks.query)
+        passed = here(_private_query, level.tree, splits, weight, constants, asks.query)
         if not passed:
             return Clustering(level.tree.closing(), tuple(asked), f"{where}the private rows agree to no split (Q_priv)")
         below = run.at(f"(level {number + 1})")
-        level = below(open_level, rows, scaling, grown(level, passed, k), k, weight, constants)
+        level = below(open_level, rows, scaling, _grown(level, passed, k), k, weight, constants)
     return Clustering(level.tree.closing(), tuple(asked), None)
 
 
@@ -80,3 +84,127 @@ def _whole(level: Level, d: int) -> Subspaces:
     """All of R^d for every open group, where there is nothing to reduce."""
     identity = tuple(map(tuple, np.eye(d).tolist()))
     return Subspaces((identity,) * len(level.tree.open))
+
+
+@step(title="partition by public rows")
+@one_thread
+def _easy_clusters(rows: PublicTable, scaling: Scaling, n: int, k: int, weight: float, constants: str) -> Tree:
+    """Groups of public points, each split by a ball in its own top k directions while one passes Q_pub.
+
+    No private row is asked. Mended: principal components are centred, r_max and r_min reach algorithm 8, which ends
+    in bottom, distances of a point to itself do not count, and a split is the last one once there are k groups.
+
+    Args:
+        rows: all m public rows.
+        scaling: standard coordinates, one scale for all columns.
+        n: private rows; the search for a ball ends at a radius that depends on their number.
+        k: groups that are looked for.
+        weight: smallest weight of a component, w.
+        constants: name.
+    """
+    known, points = CONSTANTS[constants], scaling.apply(rows.rows)
+    least = known.least_public(len(points), weight)
+    balls, waiting, closed = list[Cylinder](), list[Path]([()]), list[Path]()
+    while waiting:
+        path = waiting.pop(0)
+        own = points[Balls(tuple(balls), (path,)).members(rows.rows)[0]]
+        center, directions = own.mean(axis=0), _directions(own, k)
+        most, smallest = _radii(own, n + len(points), k)
+        projected = (own - center) @ directions.T
+        found = search(projected, most, smallest, least, known) if len(waiting) + len(closed) + 1 < k else None
+        if found is None:
+            closed.append(path)
+        else:
+            split = split_of(scaling, path, center, directions, projected, found)
+            balls.append(Cylinder(split.frame, split.cut))
+            waiting += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
+    return Tree(tuple(balls), tuple(closed), ())
+
+
+def _directions(points: np.ndarray, k: int) -> np.ndarray:
+    """The top k right singular vectors (ell, d) of the centred points; signs do not matter to balls."""
+    return np.asarray(np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:k])
+
+
+def _radii(points: np.ndarray, total: int, k: int) -> tuple[float, float]:
+    """(r_max, r_min) of algorithm 9: 4 max |x - y|, and sqrt(2 k ln(2 N k / beta)) / (4 sqrt d) min |x - y|."""
+    from scipy.spatial.distance import pdist
+
+    if len(points) < 2:
+        return 0.0, 0.0
+    distances = pdist(points)
+    factor = math.sqrt(2 * k * math.log(2 * total * k / BETA)) / (4 * math.sqrt(points.shape[1]))
+    most = 4 * float(distances.max())
+    return most, max(factor * float(distances.min()), most * 2.0**-30)
+
+
+def _grown(level: Level, splits: tuple[Split, ...], k: int) -> Tree:
+    """The tree after `splits` that passed; every other group of the level is closed.
+
+    Where more pass than components are missing, those with the widest gaps are made.
+    """
+    tree = level.tree
+    missing = k - len(tree.groups)
+    made = {split.path: split for split in sorted(splits, key=lambda split: -split.gap)[:missing]}
+    balls, children = list(tree.balls), list[Path]()
+    for path in tree.open:
+        if path in made:
+            balls.append(Cylinder(made[path].frame, made[path].cut))
+            children += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
+    closed = tree.closed + tuple(path for path in tree.open if path not in made)
+    return Tree(tuple(balls), closed, tuple(children))
+
+
+@step(title="private PCA", private=True)
+@one_thread
+def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
+    """The top k directions of each open group about its centre: algorithm 4 for a whole level.
+
+    Mended: lemma C.19's sensitivity of the second moment is sqrt(2) r^2, and noise with half the variance off the
+    diagonal is shaped like it.
+
+    Privacy: `LiftedGram.second_moment` over disjoint groups, mu^2 <= ask.price for all of them together.
+    """
+    partition = Balls(level.tree.balls, level.tree.open)
+    question = LiftedGram.second_moment(partition, level.frames, level.radii, ask.price)
+    moments = curator.release(question, ask.label).values["moment"]
+    bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
+    return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
+
+
+@step(title="partition", private=True)
+def _private_query(
+    curator: Curator, tree: Tree, splits: tuple[Split, ...], weight: float, constants: str, ask: Ask
+) -> tuple[Split, ...]:
+    """Q_priv of algorithm 5 for a whole level: the splits that the private rows agree to.
+
+    Asked of each group is how many rows lie in the ball, in the shell and beyond, in one joint `Counts` over three
+    disjoint regions a group. The test min(c1 - t, c3 - t, tau - c2) >= 0 is post-processing. (The test's own margin
+    is less by at most one for a replaced record, so a question that adds noise to it would need the same noise sd,
+    sqrt(2 / mu^2): a replaced record may change two groups. The counts say more for that price.)
+
+    Mended: one Q_priv for each partition, and bottom if it fails; the proofs charge one count where the printed
+    algorithm asks three for every candidate.
+
+    Privacy: one `Counts` over a partition, mu^2 <= ask.price for all groups together.
+
+    Raises:
+        ValueError: two splits of one group.
+    """
+    if len({split.path for split in splits}) != len(splits):
+        raise ValueError("a group may be asked about one split only")
+    balls, paths = list(tree.balls), []
+    for split in splits:
+        inner, outer = len(balls), len(balls) + 1
+        balls += [Cylinder(split.frame, split.inner), Cylinder(split.frame, split.outer)]
+        paths += [
+            (*split.path, (inner, True)),
+            (*split.path, (inner, False), (outer, True)),
+            (*split.path, (inner, False), (outer, False)),
+        ]
+    question = Counts.priced(Balls(tuple(balls), tuple(paths)), ask.price)
+    counts = curator.release(question, ask.label).values["count"].reshape(-1, 3)
+    known = CONSTANTS[constants]
+    least = known.least_private(curator.n_rows, weight)
+    margins = [min(c1 - least, c3 - least, known.shell_share * least - c2) for c1, c2, c3 in counts]
+    return tuple(split for split, margin in zip(splits, margins, strict=True) if margin >= 0)

@@ -1,19 +1,12 @@
 """Constants of the algorithms, as printed or as they work, by name."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 ALPHA = 0.1
-"""Total variation error that the theorems' sample sizes are told for, and the floor alpha / (2 k) of weights."""
+"""Total variation error that the theorems' sample sizes are stated for, and the floor alpha / (2 k) of weights."""
 
 BETA = 0.05
 """Probability of failure in the theorems."""
-
-SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}
-"""Of the budget, over all levels of the tree together; component estimation has the rest."""
-
-LEAST_RADIUS = 2.0**-20
-"""r_min over r_max in algorithm 5. R / sqrt(d), as printed, is larger than its theorem allows: nothing splits."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +16,7 @@ class Constants:
     Attributes:
         supercluster: r of algorithm 3 over the largest distance of a public point to its nearest neighbour.
         public_shell: a ball passes Q_pub if no public point lies between its radius and so many times that.
-        public_share: least public points inside and outside, over m w; at least `LEAST_POINTS`.
+        public_share: least public points inside and outside, over m w; at least `_LEAST_POINTS`.
         private_share: least private rows inside and outside, over n w.
         shell_share: most private rows in the shell, over the least rows inside.
         widest: radii are those of the points and the ball with the widest gap is taken, its shell the middle of
@@ -41,24 +34,19 @@ class Constants:
     widest: bool
     tight: bool
 
+    def least_public(self, m: int, weight: float) -> float:
+        """t of Q_pub: public points that a group needs inside and outside of its ball."""
+        return max(float(_LEAST_POINTS), self.public_share * m * weight)
 
-LEAST_POINTS = 2
+    def least_private(self, n: int, weight: float) -> float:
+        """t of Q_priv: private rows that a group needs inside and outside of its ball."""
+        return self.private_share * n * weight
+
+
+_LEAST_POINTS = 2
 """A public point alone passes as a component where m w / 2 < 1, as printed: groups need this many."""
-
-MIDDLE = 0.06
-"""Half the width of a practical shell, over the gap between inner and outer public points."""
 
 CONSTANTS = {
     "paper": Constants(16.0, 11.0, 1 / 2, 1 / 4, 1 / 320, widest=False, tight=False),
     "practical": Constants(2.0, 2.0, 1 / 3, 1 / 4, 1 / 20, widest=True, tight=True),
 }
-
-
-def least_public(constants: Constants, m: int, weight: float) -> float:
-    """t of Q_pub: public points that a group needs inside and outside of its ball."""
-    return max(float(LEAST_POINTS), constants.public_share * m * weight)
-
-
-def least_private(constants: Constants, n: int, weight: float) -> float:
-    """t of Q_priv: private rows that a group needs inside and outside of its ball."""
-    return constants.private_share * n * weight

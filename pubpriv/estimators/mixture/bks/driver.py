@@ -8,9 +8,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, least_private
-from pubpriv.estimators.mixture.bks.estimate import mixing_weights, start_clusters
-from pubpriv.estimators.mixture.bks.plan import BksPlan, count_sd, make_plan
+from pubpriv.estimators.mixture.bks.constants import ALPHA, CONSTANTS
+from pubpriv.estimators.mixture.bks.estimate import start_clusters
+from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
@@ -18,16 +18,16 @@ from pubpriv.estimators.mixture.plan import UNTRUSTED
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.steps import Execution
+from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture
 
-UNEQUAL = 30.0
+_UNEQUAL = 30.0
 """Column scales further apart than this are worth a warning: balls measure all columns alike."""
 
 
 @dataclass(frozen=True)
-class Outcome:
+class _BksResult:
     """What becomes of a run.
 
     Attributes:
@@ -45,7 +45,9 @@ class Outcome:
     diagnostics: dict[str, Any]
 
 
-def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget) -> Outcome:
+def estimate_bks(
+    rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
+) -> _BksResult:
     """A mixture by `bks-scarce` (algorithms 3 to 7) or `bks-ample` (algorithms 8 to 10).
 
     Where fewer than k groups are found the public model is the outcome, and the warnings say which step failed and
@@ -56,7 +58,7 @@ def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, p
         run: begun.
         settings: method, constants, k and smallest weight.
         purse: the method's share.
-        budget: whose kind, epsilon and delta the theorem is told for.
+        budget: whose kind, epsilon and delta the theorem is stated for.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -66,7 +68,7 @@ def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, p
     """
     curator = run.curator
     standard = run(precondition, rows)
-    scaling = one_scale(standard)
+    scaling = standard.with_one_scale()
     level, plan = _planned(rows, run, scaling, settings, purse)
     curator.rehearse(plan.questions)
     if level is None:
@@ -75,20 +77,14 @@ def estimate_bks(rows: PublicTable, run: Execution, settings: MixtureSettings, p
         clustering = hard_clustering(rows, run, scaling, level, settings, plan)
     if clustering.failure is not None:
         model = run(public_model, rows, standard, settings.most)
-        told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, None)
-        return Outcome(model, None, standard, False, told)
+        facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, None)
+        return _BksResult(model, None, standard, False, facts)
     start = run(start_clusters, rows, scaling, clustering.tree.partition)
     last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
-    told = _told(rows, curator, standard, settings, purse, budget, plan, clustering, last)
-    told["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
+    facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, last)
+    facts["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
     complete = min(last.counts) >= _least(curator.n_rows, settings)
-    return Outcome(replace(last.mixture, weights=run(mixing_weights, last)), last, scaling, complete, told)
-
-
-def one_scale(scaling: Scaling) -> Scaling:
-    """The public means, and one scale for all columns: balls stay balls."""
-    scale = np.array(scaling.scale)
-    return replace(scaling, scale=(float(np.sqrt((scale**2).mean())),) * len(scale))
+    return _BksResult(replace(last.mixture, weights=run(_mixing_weights, last)), last, scaling, complete, facts)
 
 
 def _planned(
@@ -97,9 +93,9 @@ def _planned(
     """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
     k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
     if settings.method == "bks-ample":
-        return None, make_plan(purse, n, d, k, 0)
+        return None, bks_plan(purse, n, d, k, 0)
     level = run.at("(level 1)")(open_level, rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
-    return level, make_plan(purse, n, d, k, k - len(level.tree.groups))
+    return level, bks_plan(purse, n, d, k, k - len(level.tree.groups))
 
 
 def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
@@ -113,10 +109,10 @@ def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, fl
 
 
 def _least(n: int, settings: MixtureSettings) -> float:
-    return least_private(CONSTANTS[settings.constants], n, settings.smallest_weight)
+    return CONSTANTS[settings.constants].least_private(n, settings.smallest_weight)
 
 
-def _told(
+def _diagnostics(
     rows: PublicTable,
     curator: Curator,
     standard: Scaling,
@@ -130,10 +126,10 @@ def _told(
     """Diagnostics: what was asked, what the theorem asks for, and what a reader should know."""
     n, m, d, k = curator.n_rows, len(rows.rows), len(rows.columns), settings.most
     scarce = settings.method == "bks-scarce"
-    needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, count_sd(plan))
-    separation = None if last is None else separation_of(last.mixture)
+    needed = requirement(scarce, n, m, d, k, settings.smallest_weight, budget, purse.rho, plan.count_sd)
+    separation = None if last is None else _separation_of(last.mixture)
     warnings = list(standard.notes)
-    if max(standard.scale) > UNEQUAL * min(standard.scale):
+    if max(standard.scale) > _UNEQUAL * min(standard.scale):
         warnings.append("columns differ in scale, and balls measure them alike: give them comparable units")
     if clustering.failure is not None:
         warnings.append(
@@ -170,7 +166,7 @@ def _noise(last: Round | None, d: int) -> list[float]:
     return [float(last.moment_sd * np.sqrt(2 * d) / count) for count in last.counts]
 
 
-def separation_of(mixture: Mixture) -> float | None:
+def _separation_of(mixture: Mixture) -> float | None:
     """Smallest distance of two means over the larger of their top standard deviations; None for one component."""
     _, means, covariances = mixture.arrays
     tops = np.sqrt(np.linalg.eigvalsh(covariances)[:, -1])
@@ -178,3 +174,11 @@ def separation_of(mixture: Mixture) -> float | None:
     if not pairs:
         return None
     return float(min(np.linalg.norm(means[i] - means[j]) / max(tops[i], tops[j]) for i, j in pairs))
+
+
+@step(title="weight counting")
+def _mixing_weights(last: Round) -> tuple[float, ...]:
+    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
+    shares = np.array(last.counts) / sum(last.counts)
+    raised = np.maximum(shares, ALPHA / (2 * len(shares)))
+    return tuple((raised / raised.sum()).tolist())

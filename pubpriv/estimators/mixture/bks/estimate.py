@@ -12,22 +12,21 @@ import numpy as np
 from pubpriv.data.balls import Balls
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import ALPHA
-from pubpriv.estimators.mixture.components import Floors, Round
+from pubpriv.estimators.mixture.components import Floors
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-COLUMNS_FROM = 10
+_COLUMNS_FROM = 10
 """From so many degrees of freedom on, columns have scales of their own inside groups."""
 
-POINTLIKE = 1e-9
+_POINTLIKE = 1e-9
 """A spread below this many public standard deviations is rounding error."""
 
 
 @public_value
 @dataclass(frozen=True)
-class Start:
+class _Start:
     """A first mixture, of diagonal covariances, and the floors of every later one."""
 
     mixture: Mixture
@@ -35,7 +34,7 @@ class Start:
 
 
 @step(title="start from public rows")
-def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start:
+def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> _Start:
     """Mean of each group's public points, and their spread with the scatter of that mean added.
 
     Columns share their relative scales over all groups (few points have little to say of each), groups have sizes
@@ -53,18 +52,10 @@ def start_clusters(rows: PublicTable, scaling: Scaling, regions: Balls) -> Start
     squares = np.array([((group - mean) ** 2).sum(axis=0) for group, mean in zip(groups, means, strict=True)])
     freedom = max(int(sizes.sum()) - len(groups), 1)
     pooled = squares.sum(axis=0) / freedom
-    pooled = np.where(pooled > POINTLIKE**2, pooled, 1.0 if not (pooled > POINTLIKE**2).any() else pooled.mean())
-    columns = pooled if freedom >= COLUMNS_FROM else np.full(len(pooled), pooled.mean())
+    pooled = np.where(pooled > _POINTLIKE**2, pooled, 1.0 if not (pooled > _POINTLIKE**2).any() else pooled.mean())
+    columns = pooled if freedom >= _COLUMNS_FROM else np.full(len(pooled), pooled.mean())
     own = (squares / columns).mean(axis=1) / np.maximum(sizes - 1, 1)  # each group's variance, in pooled ones
-    own = np.where((sizes > 1) & (own > POINTLIKE**2), own, 1.0)
+    own = np.where((sizes > 1) & (own > _POINTLIKE**2), own, 1.0)
     covariances = [np.diag(columns * size * (1 + 1 / count)) for size, count in zip(own, sizes, strict=True)]
     floors = tuple(tuple((FLOOR * columns * size).tolist()) for size in own)
-    return Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)
-
-
-@step(title="weight counting")
-def mixing_weights(last: Round) -> tuple[float, ...]:
-    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
-    shares = np.array(last.counts) / sum(last.counts)
-    raised = np.maximum(shares, ALPHA / (2 * len(shares)))
-    return tuple((raised / raised.sum()).tolist())
+    return _Start(Mixture.of(sizes / sizes.sum(), means, covariances), floors)

@@ -7,15 +7,17 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Question
 from pubpriv.data.regions import Cells
-from pubpriv.estimators.mixture.bks.constants import SHARES
-from pubpriv.estimators.mixture.plan import FIRST_ROUND, GRAM_SHARES, TWO_ROUNDS_BELOW, spectral_noise
-from pubpriv.estimators.plans import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.mixture.plan import measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
+
+_SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}
+"""Of the budget, over all levels of the tree together; component estimation has the rest."""
 
 
 @public_value
 @dataclass(frozen=True)
-class LevelAsks:
+class _LevelAsks:
     """Questions of one level of the tree: principal components of its groups (None: all of R^d), and one Q_priv."""
 
     pca: Ask | None
@@ -36,11 +38,17 @@ class BksPlan(Plan):
     """
 
     n_components: int
-    levels: tuple[LevelAsks, ...]
+    levels: tuple[_LevelAsks, ...]
     rounds: tuple[Ask, ...]
 
+    @property
+    def count_sd(self) -> float:
+        """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
+        prices = [float(level.query.price) for level in self.levels]
+        return (2 / min(prices)) ** 0.5 if prices else 0.0
 
-def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
+
+def bks_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
     """The plan of a run on n rows of d columns, with `levels` levels of private splits.
 
     The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
@@ -56,28 +64,19 @@ def make_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
         return Counts.priced(shells, ask.price)
 
     def measure(ask: Ask) -> Question:
-        return LiftedGram.priced(groups, frames, radii, ask.price, GRAM_SHARES)
+        return round_question("full", groups, frames, ask)
 
     blanks = {"pca": pca, "query": query}
-    steps = [step for step in SHARES if step == "query" or d > k]
+    steps = [step for step in _SHARES if step == "query" or d > k]
     shares: dict[str, tuple[Fraction, Blank]] = {
-        f"level-{i}/{step}": (SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
+        f"level-{i}/{step}": (_SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
     }
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-    if spectral_noise(float(FIRST_ROUND * left) * purse.rho, d, n / k) < TWO_ROUNDS_BELOW:
-        shares |= {"round-1": (FIRST_ROUND * left, measure), "round-2": ((1 - FIRST_ROUND) * left, measure)}
-    else:
-        shares |= {"round-1": (left, measure)}
+    shares |= measuring_rounds(left, purse.rho, d, n / k, "full", measure)
     asks = split_purse(purse, "mixture", shares)
     return BksPlan(
         asks=tuple(asks.values()),
         n_components=k,
-        levels=tuple(LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)),
+        levels=tuple(_LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)),
         rounds=tuple(asks[name] for name in ("round-1", "round-2") if name in asks),
     )
-
-
-def count_sd(plan: BksPlan) -> float:
-    """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
-    prices = [float(level.query.price) for level in plan.levels]
-    return (2 / min(prices)) ** 0.5 if prices else 0.0

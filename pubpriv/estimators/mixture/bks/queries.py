@@ -4,16 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.data.balls import Cylinder, Path
+from pubpriv.data.balls import Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, LEAST_RADIUS, MIDDLE, Constants, least_public
-from pubpriv.estimators.mixture.bks.tree import Level, Tree
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants
+from pubpriv.estimators.mixture.bks.tree import Level
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
+
+_LEAST_RADIUS = 2.0**-20
+"""r_min over r_max in algorithm 5. R / sqrt(d), as printed, is larger than its theorem allows: nothing splits."""
+
+_MIDDLE = 0.06
+"""Half the width of a practical shell, over the gap between inner and outer public points."""
 
 
 @public_value
@@ -39,7 +45,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Found:
+class _Found:
     """The centre's index, the largest distance inside and the smallest outside, and the three radii of a split."""
 
     center: int
@@ -69,7 +75,7 @@ def public_query(
         constants: name.
     """
     known = CONSTANTS[constants]
-    least = least_public(known, len(rows.rows), weight)
+    least = known.least_public(len(rows.rows), weight)
     members = level.tree.partition.members(rows.rows)[len(level.tree.closed) :]
     splits = []
     for path, own, frame, radius, basis in zip(
@@ -77,14 +83,14 @@ def public_query(
     ):
         center, directions = scaling.standard(frame)[0], np.array(basis)
         projected = (scaling.apply(rows.rows[own]) - center) @ directions.T
-        found = search(projected, radius, LEAST_RADIUS * radius, least, known)
+        found = search(projected, radius, _LEAST_RADIUS * radius, least, known)
         if found is not None:
             splits.append(split_of(scaling, path, center, directions, projected, found))
     return tuple(splits)
 
 
 def split_of(
-    scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: Found
+    scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: _Found
 ) -> Split:
     """The split of the group `path` by the ball `found` among its `projected` points."""
     origin = center + directions.T @ projected[found.center]
@@ -92,7 +98,7 @@ def split_of(
     return Split(path, frame, found.inner, found.outer, found.cut, found.outside - found.inside)
 
 
-def search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """The ball around one of `points` (m', ell) that passes Q_pub; None if there is none.
 
     Q_pub(c, r): at least `least` points within r of c, none further than r and within `public_shell` r, and at
@@ -113,7 +119,7 @@ def search(points: np.ndarray, most: float, least_radius: float, least: float, c
     return (_widest if constants.widest else _first)(far, most, least_radius, least, constants)
 
 
-def _first(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def _first(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """Radii r_i = r_max / 2^i down to r_min, then centres: the first that passes, as printed; the cut is at 2 r_i."""
     steps = int(np.ceil(np.log2(max(most / least_radius, 1.0)))) if least_radius > 0 else 0
     for i in range(steps + 1):
@@ -123,11 +129,11 @@ def _first(far: np.ndarray, most: float, least_radius: float, least: float, cons
         if passes.any():
             center = int(np.argmax(passes))
             within, beyond = far[center][inside[center]], far[center][outside[center]]
-            return Found(center, float(within.max()), float(beyond.min()), 2 * radius, 10 * radius, 2 * radius)
+            return _Found(center, float(within.max()), float(beyond.min()), 2 * radius, 10 * radius, 2 * radius)
     return None
 
 
-def _widest(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> Found | None:
+def _widest(far: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
     """The ball with the widest gap between two consecutive distances; the cut is in its middle."""
     rising = np.sort(far, axis=1)
     low, high = rising[:, :-1], rising[:, 1:]
@@ -140,22 +146,5 @@ def _widest(far: np.ndarray, most: float, least_radius: float, least: float, con
     if gap <= 0:
         return None
     middle = (float(low[center, place]) + float(high[center, place])) / 2
-    inner, outer = middle - MIDDLE * gap, middle + MIDDLE * gap
-    return Found(int(center), float(low[center, place]), float(high[center, place]), inner, outer, middle)
-
-
-def grown(level: Level, splits: tuple[Split, ...], k: int) -> Tree:
-    """The tree after `splits` that passed; every other group of the level is closed.
-
-    Where more pass than components are missing, those with the widest gaps are made.
-    """
-    tree = level.tree
-    missing = k - len(tree.groups)
-    made = {split.path: split for split in sorted(splits, key=lambda split: -split.gap)[:missing]}
-    balls, children = list(tree.balls), list[Path]()
-    for path in tree.open:
-        if path in made:
-            balls.append(Cylinder(made[path].frame, made[path].cut))
-            children += [(*path, (len(balls) - 1, True)), (*path, (len(balls) - 1, False))]
-    closed = tree.closed + tuple(path for path in tree.open if path not in made)
-    return Tree(tuple(balls), closed, tuple(children))
+    inner, outer = middle - _MIDDLE * gap, middle + _MIDDLE * gap
+    return _Found(int(center), float(low[center, place]), float(high[center, place]), inner, outer, middle)

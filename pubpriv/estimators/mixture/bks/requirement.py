@@ -12,12 +12,12 @@ from typing import Any
 from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP, Budget
 
-SEPARATION = 103.0
+_SEPARATION = 103.0
 """Distance of projected means in the proof of theorem C.20, over sigma sqrt(ell ln(N ell / beta))."""
 
 
 @dataclass(frozen=True)
-class Requirement:
+class _Requirement:
     """Least values that the theorem asks for.
 
     Attributes:
@@ -38,7 +38,7 @@ class Requirement:
         """For diagnostics, with what was assumed."""
         return asdict(self) | {"alpha": ALPHA, "beta": BETA, "unknown_constants": 1}
 
-    def told(self) -> str:
+    def text(self) -> str:
         """One sentence, for a plan."""
         return (
             f"theorem {self.theorem} asks for means {self.separation:,.0f} standard deviations apart, {self.columns:,} "
@@ -75,8 +75,8 @@ class Requirement:
 
 def requirement(
     scarce: bool, n: int, m: int, d: int, k: int, weight: float, budget: Budget, rho: float, count_sd: float
-) -> Requirement:
-    """Of the theorem that covers this method and this kind of budget.
+) -> _Requirement:
+    """Say what the theorem asks for that covers this method and this kind of budget.
 
     Args:
         scarce: algorithms 3 to 7, else 8 to 10.
@@ -107,9 +107,9 @@ def requirement(
         private = (d**2 + d * scarce) * logarithm / (weight * ALPHA * math.sqrt(rho))
         pca = d**1.5 * k**2.5 / math.sqrt(rho)
     public = max(12 / weight * frequency, 0.0 if scarce else d * ball / weight)
-    return Requirement(
+    return _Requirement(
         theorem,
-        SEPARATION * math.sqrt(k * math.log(total * k / BETA)),
+        _SEPARATION * math.sqrt(k * math.log(total * k / BETA)),
         math.ceil(8 * math.log(total * k / BETA) ** 2),
         math.ceil(public),
         math.ceil(max(least, sampling + private + pca * scarce)),

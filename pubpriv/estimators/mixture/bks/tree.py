@@ -12,17 +12,73 @@ from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants, least_public
-from pubpriv.estimators.mixture.bks.supercluster import supercluster
+from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 
-BEYOND = 1.1
+_BEYOND = 1.1
 """A tight clip radius over the norm of the furthest public point."""
 
-SMALLEST = 1e-6
+_SMALLEST = 1e-6
 """Least clip radius, in units of the public spread: equal public points have no extent."""
+
+
+@dataclass(frozen=True)
+class _Supercluster:
+    """Centre (d,) and radius of the ball."""
+
+    center: np.ndarray
+    radius: float
+
+
+def _supercluster(points: np.ndarray, k: int, constants: Constants) -> _Supercluster:
+    """SC(points): a pure ball under the paper's conditions (theorem C.14), of radius O(k) times a component's.
+
+    Mended: the nearest neighbour of a point is another point; one point is its own ball of radius 0; where every
+    point has an equal the smallest scale is 0, and the ball holds all points.
+
+    Args:
+        points: public points (m', d).
+        k: at most so many times the ball grows.
+        constants: its `_supercluster` is 16 in the paper.
+    """
+    if len(points) == 1:
+        return _Supercluster(points[0], 0.0)
+    from scipy.spatial.distance import cdist
+
+    distances = cdist(points, points)
+    np.fill_diagonal(distances, np.inf)
+    nearest = distances.min(axis=1)
+    center = points[int(np.argmax(nearest))]
+    step = constants.supercluster * float(nearest.max())
+    far = np.linalg.norm(points - center, axis=1)
+    return _Supercluster(center, _radius(far, step, k) if step > 0 else float(far.max()))
+
+
+def _radius(far: np.ndarray, step: float, k: int) -> float:
+    """Grow by one, two or three steps until two steps in a row find no new point.
+
+    The loop of algorithm 3 as its proof reads it (claims C.15 and C.16): where nothing is new within one step, the
+    ball is returned if the step before this one found nothing either, and with one step more if the next finds
+    nothing; a ball that found points only within the first of two steps may be pure.
+    """
+
+    def found(radius: float) -> int:
+        return int((far <= radius).sum())
+
+    radius, pure = step, False
+    for _ in range(k):
+        within, one, two = found(radius), found(radius + step), found(radius + 2 * step)
+        if one > within:
+            radius, pure = radius + 2 * step, two == one
+        elif pure:
+            return radius
+        elif two == within:
+            return radius + step
+        else:
+            radius, pure = radius + 3 * step, False
+    return radius
 
 
 @public_value
@@ -90,11 +146,11 @@ def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: 
     known, points = CONSTANTS[constants], scaling.apply(rows.rows)
     balls, waiting, found = list(tree.balls), list(tree.open), list[tuple[Path, Frame, float, bool]]()
     count = len(tree.groups)
-    least = 2 * least_public(known, len(points), weight)
+    least = 2 * known.least_public(len(points), weight)
     while waiting:
         path = waiting.pop(0)
         own = points[Balls(tuple(balls), (path,)).members(rows.rows)[0]]
-        ball = supercluster(own, k, known)
+        ball = _supercluster(own, k, known)
         inside = np.linalg.norm(own - ball.center, axis=1) <= ball.radius
         if not inside.all() and count < k:
             balls.append(Cylinder(scaling.frame(ball.center, np.eye(points.shape[1])), ball.radius))
@@ -114,5 +170,5 @@ def _clip(
     """Centre and radius of the private principal components of a group with the public points `own`."""
     if constants.tight:
         center = own.mean(axis=0)
-        radius = BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5
-    return scaling.frame(center, np.eye(len(center))), max(radius, SMALLEST)
+        radius = _BEYOND * float(np.linalg.norm(own - center, axis=1).max()) * (1 + 1 / len(own)) ** 0.5
+    return scaling.frame(center, np.eye(len(center))), max(radius, _SMALLEST)

@@ -7,22 +7,24 @@ public points seed, private answers measure) with joint releases that make them 
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import prefer
-from pubpriv.estimators.mixture.components import count_weights
-from pubpriv.estimators.mixture.plan import MixturePlan, make_plan
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
-from pubpriv.estimators.mixture.released import diagnostics, released
-from pubpriv.estimators.mixture.routes import Layout, Scene, measured, search, with_type
+from pubpriv.estimators.mixture.results import diagnostics, released
+from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search
 from pubpriv.estimators.mixture.scaling import precondition
-from pubpriv.estimators.mixture.settings import MOST_UNKNOWN, MixtureSettings
+from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.shapes import shaped
 from pubpriv.estimators.mixture.supercluster import Groups, supercluster
-from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.kinds import MixtureEstimate
 
@@ -32,7 +34,7 @@ def estimate_mixture(
     curator: Curator,
     *,
     n_components: int | None = None,
-    max_components: int = MOST_UNKNOWN,
+    max_components: int = MixtureSettings.max_components,
     method: str = "auto",
     constants: str = "practical",
     covariance_type: str = "full",
@@ -85,24 +87,24 @@ def estimate_mixture(
     regime = searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
-        return make_plan(
+        return mixture_plan(
             purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
         )
 
     plan = planned(most)
     for other in [plan] if not looked_for else [plan, planned(1)]:
         curator.rehearse(other.questions)
-    layout = Layout(most, groups)
+    layout = Placement(most, groups)
     if looked_for:
         layout = search(scene, groups, plan)
         plan = planned(layout.n_components)
     fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
-    last, shape = with_type(scene, measured(scene, layout, plan))
+    last, shape = measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
-    weights = run(count_weights, last)
-    told = diagnostics(scene, layout, plan, regime, last, shape, guard)
+    weights = run(_count_weights, last)
+    facts = diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, told)
+    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
 
 def _regime(scene: Scene, groups: Groups, k: int) -> Regime:
@@ -136,3 +138,10 @@ def _by_the_paper(
     return released(
         found.mixture, found.last, run.curator, rows, found.scaling, settings.method, found.diagnostics, found.complete
     )
+
+
+@step(title="weight counting")
+def _count_weights(last: Round) -> tuple[float, ...]:
+    """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
+    counts = np.array(last.counts)
+    return tuple((counts / counts.sum()).tolist())

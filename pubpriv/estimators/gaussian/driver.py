@@ -4,51 +4,35 @@ Source: Bie, Kamath and Singhal 2022, section B: d + 1 public rows take the plac
 covariance. The default learner is ours; their own Algorithm 2 is `method="algorithm-2"`.
 """
 
-import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from pubpriv.curator import Curator
+from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.auto import estimate_table
 from pubpriv.estimators.gaussian.degenerate_columns import checked_scale, examine
-from pubpriv.estimators.gaussian.drivers import Outcome, Told, debiased, walk
-from pubpriv.estimators.gaussian.errors import plain_errors
 from pubpriv.estimators.gaussian.learner import (
-    LEAST_VARIANCE,
-    Fitted,
     Measured,
-    floored,
+    Position,
     measure,
     pool,
-    start,
-    typical_radius,
+    walk,
 )
-from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, make_plan
+from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.reference import (
-    COVARIANCE_ROUNDS,
-    MEAN_ROUNDS,
-    Ball,
-    Bounds,
+    algorithm_2,
     bound,
-    covariance_round,
-    mean_round,
-    reference_plan,
 )
-from pubpriv.estimators.gaussian.settings import METHODS, TARGETS
+from pubpriv.estimators.gaussian.results import GaussianResult, SettledGaussian, debiased
+from pubpriv.estimators.gaussian.settings import chosen_target
+from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
-
-STANDING_OUT = 4.0
-"""Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
 
 def estimate_gaussian(
@@ -114,101 +98,51 @@ def estimate_gaussian(
     run = Execution(curator, "gaussian", runner)
     preconditioner = run(precondition, rows)
     if method == "algorithm-2":
-        outcome = _algorithm_2(run, run(bound, rows, beta, gamma), purse)
+        outcome = algorithm_2(run, run(bound, rows, beta, gamma), purse)
     else:
         outcome = _learner(run, preconditioner, purse, force)
     outcome.warnings[:0] = preconditioner.notes
     return _estimate(outcome, curator, rows, method, target)
 
 
-def check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
-    """Refuse what is not on the list, with the list."""
-    if given not in accepted:
-        raise InvalidInput(f"{name} must be one of {', '.join(accepted)}, not {given!r}")
-
-
-def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
-    """The target that a method works for; `algorithm-2` knows Gaussians only.
-
-    Raises:
-        InvalidInput: unknown names, or a combination that does not exist.
-    """
-    check_choice("target", target, TARGETS)
-    check_choice("method", method, METHODS)
-    if method == "algorithm-2" and target == "moments":
-        raise InvalidInput("algorithm-2 estimates a Gaussian: use the target gaussian, or the method learner")
-    if method == "algorithm-2" or target == "gaussian":
-        if scale:
-            raise InvalidInput("a scale is for columns that are no Gaussian's: use the target moments or auto")
-        return "gaussian"
-    return target
-
-
-def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> Outcome:
+def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> GaussianResult:
     """Eight rounds; see `learner`."""
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
     if not force:
         check_feasible(n, d, purse, curator.budget)
-    plan = make_plan(purse, n, d)
+    plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
-    measured = learn(run, preconditioner, plan)
+    measured = _learn(run, preconditioner, plan)
     fitted = run(pool, preconditioner, measured)
     return debiased(curator, preconditioner, measured, plan, purse, fitted)
 
 
-def learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
+def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) -> Measured:
     """All rounds of `plan` and the final release."""
-    begun = start(preconditioner, run.curator.n_rows)
-    position = walk(run, begun, typical_radius(preconditioner), plan)
+    begun = _start(preconditioner, run.curator.n_rows)
+    position = walk(run, begun, preconditioner.typical_radius, plan)
     return run(measure, position, plan.final)
 
 
-def _algorithm_2(run: Execution, bounds: Bounds, purse: Purse) -> Outcome:
-    """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
-    n, d = run.curator.n_rows, bounds.frame.dimension
-    plan = reference_plan(purse, d)
-    run.curator.rehearse(plan.questions)
-    frame = bounds.shrunk()
-    for number, ask in enumerate(plan.covariance, start=1):
-        last = run.at(f"{number} of {COVARIANCE_ROUNDS}", bounds)(covariance_round, frame, ask)
-        frame = last.next
-    ball = Ball(frame, bounds.distance, 0.0)
-    for number, ask in enumerate(plan.mean, start=1):
-        ball = run.at(f"{number} of {MEAN_ROUNDS}")(mean_round, ball, ask)
-    center, matrix = last.frame.dense()
-    mean, colour = np.array(ball.frame.center), np.linalg.inv(matrix)
-    shift = matrix @ (mean - center)
-    # the floor is relative to what the last round made of the whole second moment
-    whiten = last.next.dense()[1] @ colour
-    inner = floored(whiten @ (np.array(last.moment) - np.outer(shift, shift)) @ whiten.T, LEAST_VARIANCE)
-    spread = np.linalg.inv(last.next.dense()[1])
-    covariance = spread @ inner @ spread.T
-    fitted = Fitted.of(mean, covariance)
-    edge = last.sd * math.sqrt(2 * d)
-    converged = last.least > STANDING_OUT * edge
-    facts = {
-        "K": bounds.spread,
-        "R": bounds.distance,
-        "smallest_eigenvalue": last.least,
-        "noise_edge": edge,
-        "rounds": [ask.label for ask in plan.asks],
-    }
-    warnings = [] if converged else ["noise drowns the smallest direction of the last round: do not use this estimate"]
-    errors = plain_errors(fitted, n, (spread, ball.sd), (colour, last.sd))
-    return Outcome(fitted, converged, errors, facts, warnings)
-
-
-def _estimate(outcome: Outcome, curator: Curator, rows: PublicTable, method: str, target: str) -> GaussianEstimate:
-    told: Told = curator.settled("gaussian/told", partial(Told.of, outcome))
+def _estimate(
+    outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
+) -> GaussianEstimate:
+    settled: SettledGaussian = curator.settled("gaussian/told", partial(SettledGaussian.of, outcome))
     statement = curator.statement()
     return GaussianEstimate(
-        gaussian=Mixture.of([1.0], [told.fitted.mean], [told.fitted.covariance]),
+        gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
         columns=curator.columns,
         method=told_method(method, statement),
         converged=outcome.converged,
-        standard_errors=told.errors(),
+        standard_errors=settled.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
     )
+
+
+def _start(preconditioner: Preconditioner, n: int) -> Position:
+    """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
+    center, whitening, _ = preconditioner.arrays
+    return Position(Frame.of(center, whitening), n)

@@ -6,6 +6,7 @@ exactly; see `plan`.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.errors import told_errors
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import make_plan, predicted_error, rho_for, rows_for
-from pubpriv.estimators.mean.reference import Found, Options, clip_and_noise, coinpress
+from pubpriv.estimators.mean.plan import check_feasible, mean_plan
+from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MEAN_METHODS
 from pubpriv.estimators.mean.steps import clipped_mean, combine_means
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -25,10 +25,7 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MeanEstimate
 
-WORTH = 0.9
-"""A run must be predicted to bring the error below this many times that of the public mean alone."""
-
-SURPRISE = 1e-6
+_SURPRISE = 1e-6
 """Public rows whose spread is less likely than this under the known covariance are warned about."""
 
 
@@ -86,7 +83,7 @@ def estimate_mean(
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
-    found = METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
+    found = _METHODS[method](Execution(curator, "mean", runner), rows, known, purse, options)
     statement = curator.statement()
     warnings = [*found.warnings, *_notes(rows, known)]
     return MeanEstimate(
@@ -94,7 +91,7 @@ def estimate_mean(
         columns=curator.columns,
         method=told_method(method, statement),
         converged=not found.warnings,
-        standard_errors=told_errors(found.sampling, found.privacy, known.deviations()),
+        standard_errors=_told_errors(found.sampling, found.privacy, known.deviations()),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={
@@ -115,12 +112,12 @@ def checked_mean(
     ball: tuple[Any, float] | None = None,
 ) -> tuple[PublicTable, KnownCovariance, Options]:
     """Public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
-    if method not in METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    if method not in _METHODS:
+        raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
     if method != "coinpress" and (rounds != 2 or ball is not None):
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
     rows = PublicTable.open(public, list(columns))
-    return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(public_mean(rows), rounds, ball)
+    return rows, KnownCovariance.of(covariance, len(rows.columns)), Options.of(_public_mean(rows), rounds, ball)
 
 
 def check_two_step(method: str) -> None:
@@ -133,7 +130,7 @@ def _with_unknown_covariance(
     public: Any, curator: Curator, budget: Budget | None, force: bool, runner: Runner
 ) -> MeanEstimate:
     """Learn both, and tell the mean."""
-    from pubpriv.estimators.gaussian.pipeline import estimate_gaussian
+    from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
     both = estimate_gaussian(public, curator, budget=budget, force=force, runner=runner)
     return MeanEstimate(
@@ -148,31 +145,7 @@ def _with_unknown_covariance(
     )
 
 
-def feasible(error: float, m: int) -> bool:
-    """A predicted error well below that of the m public rows alone."""
-    return error <= WORTH / math.sqrt(m)
-
-
-def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
-    """Refuse a run that would spend its budget and tell little more than the public rows do.
-
-    Raises:
-        InvalidInput: with the n or the budget that would do.
-    """
-    error, public = predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
-    if feasible(error, m):
-        return
-    rows, rho = rows_for(WORTH * public, d, m, purse.rho), rho_for(WORTH * public, n, d, m)
-    ways = [f"{rows} private rows"] if rows else []
-    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
-    raise InvalidInput(
-        f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
-        f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
-        f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
-    )
-
-
-def public_mean(rows: PublicTable) -> tuple[float, ...]:
+def _public_mean(rows: PublicTable) -> tuple[float, ...]:
     """Mean of the public rows, (d,).
 
     Raises:
@@ -186,11 +159,11 @@ def public_mean(rows: PublicTable) -> tuple[float, ...]:
     return tuple(mean.tolist())
 
 
-def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> Found:
+def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
-    plan = curator.settled("mean/plan", partial(make_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
+    plan = curator.settled("mean/plan", partial(mean_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
     curator.rehearse(plan.questions)
     public = options.public
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
@@ -199,7 +172,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.asks[1])
     whole = run(combine_means, plan, known, public, first, second)
     warnings = []
-    if not feasible(plan.error, plan.m):
+    if not plan.feasible:
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
     if whole.bias > plan.error / 2:
         warnings.append(
@@ -215,10 +188,10 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "predicted_error": plan.error,
         "predicted_ratio_to_non_private": plan.ratio,
     }
-    return Found(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
+    return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-METHODS = dict(zip(MEAN_METHODS, (two_step, clip_and_noise, coinpress), strict=True))
+_METHODS = dict(zip(MEAN_METHODS, (_two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
@@ -232,9 +205,14 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
     if m > 1:
         centred = known.whiten((rows.rows - rows.rows.mean(axis=0)).T)
         spread, freedom = float(np.sum(centred * centred)), (m - 1) * d
-        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < SURPRISE:
+        if min(chdtr(freedom, spread), chdtrc(freedom, spread)) < _SURPRISE:
             notes.append(
                 f"the public rows have {spread / freedom:.3g} times the variance that the covariance says: "
                 "if the private rows do too, the mean may be biased and its errors are wrong; give their covariance"
             )
     return notes
+
+
+def _told_errors(sampling: float, privacy: float, deviations: np.ndarray) -> Mapping[str, Mapping[str, list[float]]]:
+    """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d]}}."""
+    return {"mean": {"sampling": (sampling * deviations).tolist(), "privacy": (privacy * deviations).tolist()}}

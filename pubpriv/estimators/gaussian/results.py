@@ -1,0 +1,179 @@
+"""What the drivers of all targets report: the estimate, its standard errors, warnings and facts of the run.
+
+Standard errors have a sampling and a privacy part, from released quantities alone.
+
+In the coordinates w = F (x - c) of the final release the records are close to standard, so with G = F^-1, g_i its
+rows, n records and clip constants (slope and variance of the mean; shape, trace and their variances of the second
+moment, see `clipping`):
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| mean_i | Sigma_ii variance / (slope^2 n) | |g_i|^2 (sd of the clipped mean / slope)^2, exact |
+| covariance_ij | A_ij(Sigma^(1/2) rows, shape_variance / n, trace_variance / n) | A_ij(G rows, sd^2, sd^2) |
+
+The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
+has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
+Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
+from pubpriv.estimators.gaussian.learner import Fitted, Measured
+from pubpriv.estimators.gaussian.plan import feasible
+from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.privacy.budgets import Purse
+
+
+@dataclass(frozen=True)
+class GaussianResult:
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
+
+    fitted: Fitted
+    converged: bool
+    errors: dict[str, Any]
+    facts: dict[str, Any]
+    warnings: list[str]
+
+
+@public_value
+@dataclass(frozen=True)
+class SettledGaussian:
+    """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
+
+    Attributes:
+        fitted: mean and covariance.
+        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+    """
+
+    stored_as: ClassVar[str] = "Told"  # in ledgers
+
+    fitted: Fitted
+    mean_errors: tuple[Any, Any]
+    covariance_errors: tuple[Any, Any]
+
+    @classmethod
+    def of(cls, outcome: GaussianResult) -> "SettledGaussian":
+        """From an outcome."""
+        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
+        return cls(
+            outcome.fitted,
+            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
+            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+        )
+
+    def errors(self) -> dict[str, Any]:
+        """The `_standard_errors` of the estimate."""
+        parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
+        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
+
+
+def debiased(
+    curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
+) -> GaussianResult:
+    """The outcome of a debiased release."""
+    n, d = curator.n_rows, preconditioner.dimension
+    enough = feasible(measured.records, d, purse.rho)
+    warnings = shortage(measured.records, n, enough)
+    if not measured.converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts = {
+        "whole_rows": measured.records,
+        "clip_radius": measured.radius,
+        "deviation": measured.deviation,
+        "expected_deviation": measured.expected,
+        "feasible": enough,
+        "predicted_ratio": {
+            "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
+            "mean": measured.expected_mean / math.sqrt(d / measured.records),
+        },
+        "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = _standard_errors(measured, fitted, preconditioner.m)
+    return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
+def shortage(records: float, n: int, enough: bool) -> list[str]:
+    """Warnings if rows had to be left out, and if the run was below the line of feasibility.
+
+    Args:
+        records: rows without missing or infinite values.
+        n: private rows.
+        enough: whether they reach the line.
+    """
+    left_out = f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"
+    few = "too few private rows for this budget: the estimate may be noise"
+    return [left_out] * (records < n) + [few] * (not enough)
+
+
+def _standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
+    """{"mean" (d,), "covariance" (d, d)}: {"sampling", "privacy"}, in the table's units.
+
+    Args:
+        measured: the final release.
+        fitted: the estimate made of it.
+        m: public rows.
+    """
+    covariance = np.array(fitted.covariance)
+    d, n = len(covariance), measured.records
+    place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)
+    colour = np.linalg.inv(measured.frame.dense()[1])
+    own = np.diag(covariance)
+    p, q = fitted.mean_weight, fitted.covariance_weight
+    sampling = _entry_variances(
+        covariance, law.shape_variance / (n * law.shape**2), law.trace_variance / (n * law.trace**2)
+    )
+    noise = _entry_variances(
+        colour @ colour.T, (measured.moment_sd / law.shape) ** 2, (measured.moment_sd / law.trace) ** 2
+    )
+    public = np.outer(own, own) + covariance**2
+    return {
+        "mean": {
+            "sampling": np.sqrt(own * ((1 - p) ** 2 * place.variance / (place.slope**2 * n) + p**2 / m)),
+            "privacy": (1 - p) * np.sqrt((colour**2).sum(axis=1)) * measured.mean_sd / place.slope,
+        },
+        "covariance": {
+            "sampling": np.sqrt((1 - q) ** 2 * sampling + q**2 * public / (m - 1)),
+            "privacy": (1 - q) * np.sqrt(noise),
+        },
+    }
+
+
+def plain_errors(
+    fitted: Fitted, n: int, mean_noise: tuple[np.ndarray, float], moment_noise: tuple[np.ndarray, float]
+) -> dict[str, Any]:
+    """The same for an estimate without debiasing or pooling: each noise is (colour G (d, d), sd in its coordinates)."""
+    covariance = np.array(fitted.covariance)
+    own = np.diag(covariance)
+    (mean_colour, mean_sd), (colour, sd) = mean_noise, moment_noise
+    return {
+        "mean": {"sampling": np.sqrt(own / n), "privacy": np.sqrt((mean_colour**2).sum(axis=1)) * mean_sd},
+        "covariance": {
+            "sampling": np.sqrt((np.outer(own, own) + covariance**2) / n),
+            "privacy": np.sqrt(_entry_variances(colour @ colour.T, sd * sd, sd * sd)),
+        },
+    }
+
+
+def _entry_variances(gram: np.ndarray, shape: float, trace: float) -> np.ndarray:
+    """Variances of a_i' E a_j, where gram = a a', for E with variances `shape` and `trace` of its two parts.
+
+    a_i' E a_j = <E, H> with H = (a_i a_j' + a_j a_i') / 2, so
+    |H|^2 = (|a_i|^2 |a_j|^2 + (a_i . a_j)^2) / 2 and tr H = a_i . a_j.
+    """
+    d = len(gram)
+    own = np.diag(gram)
+    square = (np.outer(own, own) + gram**2) / 2
+    return np.asarray(shape * (square - gram**2 / d) + trace * gram**2 / d)

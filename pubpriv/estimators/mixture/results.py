@@ -1,0 +1,186 @@
+"""What leaves a run: the model in the data's own units, its errors, and what a reader should know of it.
+
+Standard errors have two parts: sampling by plug-in, privacy from the noise that was drawn. Both condition on the
+assignment of records to components: where components overlap, what their borders add is not counted. For a component
+with released count N, covariance Sigma, and frame covariance F (its records were whitened by F^(-1/2)), among k
+components:
+
+| of | sampling variance | privacy variance |
+|---|---|---|
+| weight w | w (1 - w) / n | ((1 - w)^2 + (k - 1) w^2) (sd of a count / n)^2 |
+| mean_i | Sigma_ii / N | F_ii (sd of a sum / N)^2 |
+| covariance_ij | (Sigma_ii Sigma_jj + Sigma_ij^2) / N | (F_ii F_jj + F_ij^2) / 2 (sd of a moment / N)^2 |
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.choice import Preference
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
+from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice
+from pubpriv.estimators.mixture.routes import Placement, Scene
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.shapes import Shape
+from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
+
+
+def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
+    """Least variance of each column, in the data's own units.
+
+    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
+    table's; then it is the least of all groups.
+    """
+    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
+    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())
+
+
+def diagnostics(
+    scene: Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+) -> dict[str, Any]:
+    """Collect public facts and released answers of a run by the default method."""
+    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
+    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
+    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
+    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
+    if plan.loud:
+        warnings.append(
+            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
+            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
+        )
+    elif loud.max() > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if not guard.clear:
+        warnings.append("the private rows do not support a better model than the public one, which is returned")
+        shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    unasked = plan.search[len(layout.tried) :]
+    return {
+        "regime": regime.name,
+        "regime_reason": regime.reason,
+        "separation": layout.groups.separation if plan.most == 0 else None,
+        "groups": layout.groups.count,
+        "n_components": k,
+        "components_tried": [
+            {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
+        ],
+        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
+        "covariance_type": shape.kind,
+        "covariance_reason": shape.reason,
+        "covariance_noise": loud.tolist(),
+        "covariance_noise_predicted": plan.noise,
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "private_model_chosen": guard.clear,
+        "clip_radius": clip_radius(d),
+        "covariance_floor": _floor(layout if guard.clear and regime.name != OVERLAPPING else None, scene.scaling),
+        "warnings": warnings,
+    }
+
+
+def released(
+    chosen: Mixture,
+    last: Round | None,
+    curator: Curator,
+    rows: PublicTable,
+    scaling: Scaling,
+    method: str,
+    diagnostics: dict[str, Any],
+    found: bool = True,
+) -> MixtureEstimate:
+    """The model in the data's own units, components by falling weight."""
+    weights, means, covariances = chosen.arrays
+    order = np.argsort(-weights, kind="stable")
+    location, scale = np.array(scaling.location), np.array(scaling.scale)
+    kind = diagnostics.get("covariance_type", "full")
+    own = covariances[order] * np.outer(scale, scale)
+    mixture = Mixture.of(
+        weights[order] / weights.sum(),
+        location + scale * means[order],
+        _exact((own + own.transpose(0, 2, 1)) / 2, kind),  # symmetric to the last bit
+    )
+    statement = curator.statement()
+    errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
+    return MixtureEstimate(
+        mixture=mixture,
+        columns=curator.columns,
+        method=told_method(method, statement),
+        converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
+        standard_errors=_shaped_errors(errors, kind),
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.n_rows, rows),
+        diagnostics=diagnostics,
+    )
+
+
+def _standard_errors(
+    last: Round | None, order: np.ndarray, scaling: Scaling, n: int, m: int, chosen: Mixture
+) -> dict[str, Any]:
+    """{"weights" (k,), "means" (k, d), "covariances" (k, d, d)}: {"sampling", "privacy"}, in the data's units.
+
+    Args:
+        last: the round that was released, or None where the public model was kept: then no private row entered
+            the estimate, privacy errors are zero, and sampling errors are those of m public rows.
+        order: components by falling weight.
+        scaling: of the standard coordinates.
+        n: private rows.
+        m: public rows.
+        chosen: the model in standard coordinates.
+    """
+    weights, _, covariances = (values[order] for values in chosen.arrays)
+    counts = np.array(last.counts)[order] if last else np.maximum(weights * m, 1.0)
+    size = n if last else m
+    frames = np.array(last.frames)[order] if last else np.zeros_like(covariances)
+    count_sd, sum_sd, moment_sd = (last.count_sd, last.sum_sd, last.moment_sd) if last else (0.0, 0.0, 0.0)
+    scale = np.array(scaling.scale)
+    own, by = np.einsum("kii->ki", covariances), np.einsum("kii->ki", frames)
+    per = counts[:, None, None]
+    return {
+        "weights": {
+            "sampling": np.sqrt(weights * (1 - weights) / size),
+            # a weight is a count over the sum of counts, whose noise is shared
+            "privacy": count_sd / size * np.sqrt((1 - weights) ** 2 + (len(weights) - 1) * weights**2),
+        },
+        "means": {
+            "sampling": scale * np.sqrt(own / counts[:, None]),
+            "privacy": scale * np.sqrt(by) * sum_sd / counts[:, None],
+        },
+        "covariances": {
+            "sampling": np.outer(scale, scale) * np.sqrt((own[:, :, None] * own[:, None, :] + covariances**2) / per),
+            "privacy": np.outer(scale, scale)
+            * np.sqrt((by[:, :, None] * by[:, None, :] + frames**2) / 2)
+            * moment_sd
+            / per,
+        },
+    }
+
+
+def _shaped_errors(errors: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Standard errors of a released model of that type: entries that are zero by choice have none.
+
+    `errors` are those of full covariances; one variance for d columns has a sampling error smaller by sqrt(d).
+    """
+    if kind in ("full", "auto"):
+        return errors
+    parts = {}
+    for name, found in errors["covariances"].items():
+        d = found.shape[-1]
+        own = np.einsum("kii->ki", found)
+        if kind == "spherical":
+            own = np.sqrt((own**2).mean(axis=1, keepdims=True)) * np.ones(d) / (d**0.5 if name == "sampling" else 1.0)
+        parts[name] = own[:, :, None] * np.eye(d)
+    return errors | {"covariances": parts}
+
+
+def _exact(covariances: np.ndarray, kind: str) -> np.ndarray:
+    """Covariances (k, d, d) in the data's own units, to the last bit of that type."""
+    if kind in ("full", "auto"):
+        return covariances
+    own = np.einsum("kii->ki", covariances)
+    if kind == "spherical":
+        own = own.mean(axis=1, keepdims=True) * np.ones(own.shape[1])
+    return np.asarray(own[:, :, None] * np.eye(own.shape[1]))
