@@ -143,7 +143,7 @@ def chained(rows):
     for seq, row in enumerate(rows):
         record = Record(**{**row, "seq": seq, "previous_hash": previous})
         previous = record.digest()
-        lines.append({"record": record.__dict__, "hash": previous})
+        lines.append({"record": record.columns(), "hash": previous})
     return lines, previous
 
 

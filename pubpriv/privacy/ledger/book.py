@@ -3,7 +3,7 @@
 import getpass
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,7 +16,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.places import canonical as table_name
 from pubpriv.places import sharing
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.events import event_from_json
+from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
@@ -33,8 +33,8 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.refusals import Refusal, Refused
 from pubpriv.privacy.ledger.replay import FAILURES, check_answer
-from pubpriv.privacy.ledger.runs import runs_of
-from pubpriv.privacy.ledger.views import Run, Standing, TableIdentity
+from pubpriv.privacy.ledger.runs import BILLED, charge_of, run_of
+from pubpriv.privacy.ledger.views import Charge, Run, Standing, TableIdentity
 
 _table = schema.records
 
@@ -68,6 +68,14 @@ class Book:
         row = self._connection.execute(query).first()
         return schema.whole(row) if row else None
 
+    def _newest(self, **columns: str) -> Record | None:
+        """The newest record with these values; the head, which was read already, is not read twice."""
+        head = self._head
+        if head is not None and all(getattr(head, name) == value for name, value in columns.items()):
+            return head
+        equal = (_table.c[name] == value for name, value in columns.items() if name != "kind")
+        return self._last(*([schema.is_kind(columns["kind"])] if "kind" in columns else []), *equal)
+
     def all(self, *kinds: str, **columns: str) -> list[Record]:
         """Records of these kinds, oldest first."""
         where = [_table.c[name] == value for name, value in columns.items()]
@@ -77,8 +85,7 @@ class Book:
 
     def find(self, kind: str, **columns: str) -> Record | None:
         """The last record of a kind."""
-        equal = (_table.c[name] == value for name, value in columns.items())
-        return self._last(schema.is_kind(kind), *equal)
+        return self._newest(kind=kind, **columns)
 
     @property
     def head(self) -> Record:
@@ -94,9 +101,10 @@ class Book:
 
     def noted(self, release_id: str, label: str) -> Any:
         """The noted value of a run under `label`, or None. Values are long, so the others are not even parsed."""
-        tag = canonical({"label": label})[1:-1]
-        bodies = (record for record in self.all("noted", release_id=release_id) if tag in record.body)
-        facts = (record.facts() for record in bodies)
+        start = canonical({"label": label})[:-1]  # of the body: keys are sorted
+        begins = sa.func.substr(_table.c.body, 1, len(start)) == start
+        rows = self._connection.execute(self._rows(_table.c.release_id == release_id, schema.is_kind("noted"), begins))
+        facts = (schema.whole(row).facts() for row in rows)
         return next((note["value"] for note in facts if note["label"] == label), None)
 
     def known_state(self) -> DatasetState:
@@ -149,7 +157,7 @@ class Book:
 
     def run_state(self, release_id: str) -> RunState:
         """A run's state after its last record."""
-        last = self._last(_table.c.release_id == release_id)
+        last = self._newest(release_id=release_id)
         run = states_of(last.state)[1] if last else None
         if run is None:
             raise InvalidInput(f"dataset {self._dataset!r} has no run with release id {release_id!r}")
@@ -181,6 +189,31 @@ class Book:
         except FAILURES:
             pass
         raise self._not_charged(charged, label)
+
+    def answer(
+        self, release_id: str, label: str, known: MutableMapping[str, Charge]
+    ) -> tuple[Event, dict[str, list[int]] | None] | None:
+        """What was paid for under `label` of a run, and the answer if there is one; None if nothing was charged.
+
+        Raises:
+            LedgerViolation: see `standing`.
+        """
+        charged = self.find("charged", key=charge_key(self._dataset, release_id, label))
+        if charged is None:
+            return None
+        published = self.find("published", key=str(charged.key))
+        try:
+            paid = charge_of(charged, known)
+            if (charged.release_id, paid.label) == (release_id, label):
+                return paid.event, check_answer(published.facts()["answer"], paid.event) if published else None
+        except FAILURES:
+            pass
+        raise self._not_charged(charged, label)
+
+    def read_back(self) -> Record:
+        """The newest record as it stands in the database now, and not as it was appended."""
+        self._head = self._last()
+        return self.head
 
     def check_paid(self, release_id: str, label: str, allotment: Budget, registered: Budget) -> None:
         """Price the charge under `label` again, and let it follow from the records before it.
@@ -248,11 +281,10 @@ class Book:
         record = self._last(_table.c.release_id == release_id, _table.c.seq <= last)
         return states_of(record.state)[1] if record else None
 
-    def run(self, release_id: str) -> Run:
-        """One run with its bill."""
-        self.opened(release_id)
-        (run,) = runs_of(self.all(release_id=release_id))
-        return run
+    def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> Run:
+        """One run with its bill; see `run_of`."""
+        state = self.run_state(release_id)
+        return run_of(self.all(*BILLED, release_id=release_id), state, known)
 
     # -- writing
 
@@ -281,7 +313,7 @@ class Book:
             host=printable(socket.gethostname()),
             version=installed_version(),
         )
-        self._connection.execute(sa.insert(_table).values(**record.__dict__, hash=record.digest()))
+        self._connection.execute(sa.insert(_table).values(schema.row_of(record, record.digest())))
         self._head, self.state = record, state
 
     def append_all(self, rows: Iterable[tuple[Record, str]], first: int, previous: str | None) -> int:

@@ -38,7 +38,7 @@ def lines_of(rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str
     """The bundle, line by line."""
     yield canonical({"format": FORMAT, "version": VERSION, "at": at, "pubpriv": version})
     for record, stored in rows:
-        yield canonical({"record": record.__dict__, "hash": stored})
+        yield canonical({"record": record.columns(), "hash": stored})
     yield canonical({"ends": {dataset: end.__dict__ for dataset, end in ends.items()}})
 
 

@@ -14,9 +14,9 @@ from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.names import check_label, check_name, check_text
 from pubpriv.privacy.ledger.outlook import Work
-from pubpriv.privacy.ledger.records import charge_key, share_of
+from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Asked, Run, SizedTable, Standing
+from pubpriv.privacy.ledger.views import Asked, Charge, Run, SizedTable, Standing
 
 LEASE = timedelta(minutes=10)
 """How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
@@ -40,6 +40,7 @@ class LedgerRun:
         check_name(release_id, "release id")
         self.dataset, self.release_id = dataset, release_id
         self._access, self._asked = access, asked
+        self._known: dict[str, Charge] = {}  # what charges say, by the digest of their records
 
     @cached_property
     def allotment(self) -> Budget:
@@ -52,7 +53,7 @@ class LedgerRun:
     def bill(self) -> Run:
         """Its state and its charges."""
         with self._access.reading(self.dataset) as book:
-            return book.run(self.release_id)
+            return book.run(self.release_id, self._known)
 
     def begun(self) -> tuple[str, int] | None:
         """Name and number of rows of the table that it began with, if it began and they were written down."""
@@ -195,6 +196,7 @@ class LedgerRun:
             body = {"label": label, "question": question, "event": event.to_json(), **attempt, **prices}
             with book.explaining(allotment, self.release_id):
                 book.append("charged", body, self.release_id, key)
+            self._remember(book.head, label, question, event, prices)
             return Standing(question, None, attempt["attempt"], event)
 
     def publish(self, label: str, attempt: str, answer: Mapping[str, list[int]]) -> dict[str, list[int]]:
@@ -207,19 +209,18 @@ class LedgerRun:
         """
         check_label(label)
         with self._access.locked(self.dataset) as book:
-            standing = book.standing(self.release_id, label)
-            if standing is None:
+            paid = book.answer(self.release_id, label, self._known)
+            if paid is None:
                 raise InvalidInput(
                     f"nothing was charged under {label!r} in run {self.release_id!r} of dataset {self.dataset!r}, "
                     "so nothing can be published under it"
                 )
-            if standing.answer is not None:
-                return standing.answer
+            event, stands = paid
+            if stands is not None:
+                return stands
             key, body = charge_key(self.dataset, self.release_id, label), {"attempt": attempt}
-            book.append("published", body | {"answer": _checked(answer, standing, label)}, self.release_id, key)
-            published = book.find("published", key=key)
-            assert published is not None
-            stored: dict[str, list[int]] = published.facts()["answer"]
+            book.append("published", body | {"answer": _checked(answer, event, label)}, self.release_id, key)
+            stored: dict[str, list[int]] = book.read_back().facts()["answer"]
         return stored
 
     def note(self, label: str, value: Any) -> Any:
@@ -241,6 +242,15 @@ class LedgerRun:
             if not book.run_state(self.release_id).closed:
                 book.append("closed", {"reason": reason}, self.release_id)
 
+    def _remember(
+        self, record: Record, label: str, question: Any, event: Event, prices: Mapping[str, Amount]
+    ) -> None:
+        """Keep the line of the bill that a charge made here will be; what is no question is left to be read."""
+        kind = question.get("type") if isinstance(question, Mapping) else None
+        if isinstance(kind, str):
+            line = Charge(label, kind, **prices, event=event, at=record.at, user=record.user, answered=False)
+            self._known[record.digest()] = line
+
     def _priced(self, event: Event) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
         """The run's allotment, and both prices or why there are none: worked out before the lock is taken."""
         allotment = self.allotment
@@ -261,9 +271,9 @@ def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: st
         )
 
 
-def _checked(answer: Mapping[str, list[int]], standing: Standing, label: str) -> dict[str, list[int]]:
+def _checked(answer: Mapping[str, list[int]], event: Event, label: str) -> dict[str, list[int]]:
     try:
-        return check_answer(answer, standing.event)
+        return check_answer(answer, event)
     except ValueError as error:
         why = str(error)
     raise InvalidInput(f"nothing is published under {label!r}: {why}")

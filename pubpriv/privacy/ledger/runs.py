@@ -1,14 +1,18 @@
 """Runs with their bills from one pass over their records, which is what a long history is told from."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, budget_from_json
 from pubpriv.privacy.events import event_from_json
-from pubpriv.privacy.ledger.records import Record, states_of
+from pubpriv.privacy.ledger.records import Record, RunState, states_of
 from pubpriv.privacy.ledger.replay import FAILURES
 from pubpriv.privacy.ledger.views import Charge, Run
+
+BILLED = ("opened", "started", "charged", "published")
+"""Kinds of records that a bill is made of."""
 
 
 def runs_of(records: Iterable[Record]) -> list[Run]:
@@ -24,38 +28,66 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
     for record in records:
         if record.release_id is not None:
             of_run.setdefault(record.release_id, []).append(record)
-    return [_run(release_id, own) for release_id, own in of_run.items()]
+    return [run_of(own, states_of(own[-1].state)[1]) for own in of_run.values()]
 
 
-def _run(release_id: str, records: list[Record]) -> Run:
-    opened, kinds = records[0], {kind: [r for r in records if r.kind == kind] for kind in ("started", "charged")}
+def run_of(records: Sequence[Record], state: RunState | None, known: MutableMapping[str, Charge] | None = None) -> Run:
+    """A run with its bill.
+
+    Args:
+        records: of the run, the one that opened it first; those of `BILLED` kinds are enough.
+        state: after its last record.
+        known: lines by the digest of the charge's record. What is there is not read again: bodies hold questions,
+            which are long, and a digest, worked out anew from what was read, says that the record is the same.
+
+    Raises:
+        LedgerViolation: a record that cannot be read, or that is not of a run which was opened.
+    """
+    opened = records[0]
+    if opened.kind != "opened" or state is None:
+        raise LedgerViolation(
+            f"record {opened.seq} of dataset {opened.dataset!r} is of a run that was never opened: it was not written "
+            "by this ledger. Find out more with `pubpriv ledger verify`"
+        )
+    kinds = {kind: [record for record in records if record.kind == kind] for kind in ("started", "charged")}
     published = [record for record in records if record.kind == "published"]
     answered = {record.key for record in published}
-    state = states_of(records[-1].state)[1]
-    assert state is not None
+    known = {} if known is None else known
     return Run(
-        release_id=release_id,
+        release_id=str(opened.release_id),
         allotment=budget_from_json(opened.facts()["allotment"]),
         state=state,
         methods={facts["method"]: facts for facts in (record.facts() for record in kinds["started"])},
-        charges=tuple(_charge(record, record.key in answered) for record in kinds["charged"]),
+        charges=tuple(
+            replace(charge_of(record, known), answered=record.key in answered) for record in kinds["charged"]
+        ),
         opened_at=opened.at,
         head=(published or [opened])[-1].digest(),
     )
 
 
-def _charge(record: Record, answered: bool) -> Charge:
+def charge_of(record: Record, known: MutableMapping[str, Charge]) -> Charge:
+    """A line of a bill, as if it were not answered; see `run_of`.
+
+    Raises:
+        LedgerViolation: the record cannot be read.
+    """
+    found = known.get(record.digest())
+    if found is not None:
+        return found
     try:
-        return _charge_of(record, record.facts(), answered)
+        known[record.digest()] = made = _charge(record, record.facts())
     except FAILURES:
         pass
+    else:
+        return made
     raise LedgerViolation(
         f"record {record.seq} of dataset {record.dataset!r} is a charge that cannot be read: it was not written by "
         "this ledger. Find out more with `pubpriv ledger verify`"
     )
 
 
-def _charge_of(record: Record, facts: dict[str, Any], answered: bool) -> Charge:
+def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:
     return Charge(
         label=facts["label"],
         question=str(facts["question"]["type"]),
@@ -64,5 +96,5 @@ def _charge_of(record: Record, facts: dict[str, Any], answered: bool) -> Charge:
         event=event_from_json(facts["event"]),
         at=record.at,
         user=record.user,
-        answered=answered,
+        answered=False,
     )

@@ -65,7 +65,7 @@ def whole(row: Any) -> Record:
 
 def row_of(record: Record, stored: str) -> dict[str, Any]:
     """What `record_of` reads."""
-    return record.__dict__ | {"hash": stored}
+    return record.columns() | {"hash": stored}
 
 
 def known(connection: sa.Connection, dataset: str, lock: bool) -> bool:
