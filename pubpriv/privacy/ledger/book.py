@@ -37,6 +37,7 @@ from pubpriv.privacy.ledger.runs import BILLED, charge_of, run_of
 from pubpriv.privacy.ledger.views import Charge, Run, Standing, TableIdentity
 
 _table = schema.records
+_SELECT, _INSERT = sa.select(_table), sa.insert(_table)
 
 _BATCH = 1000
 """Records that are stored with one statement, or read at a time."""
@@ -61,7 +62,7 @@ class Book:
     # -- reading
 
     def _rows(self, *where: Any) -> sa.Select[Any]:
-        return sa.select(_table).where(_table.c.dataset == self._dataset, *where).order_by(_table.c.seq)
+        return _SELECT.where(_table.c.dataset == self._dataset, *where).order_by(_table.c.seq)
 
     def _last(self, *where: Any) -> Record | None:
         query = self._rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1)
@@ -313,7 +314,7 @@ class Book:
             host=printable(socket.gethostname()),
             version=installed_version(),
         )
-        self._connection.execute(sa.insert(_table).values(schema.row_of(record, record.digest())))
+        self._connection.execute(_INSERT, schema.row_of(record, record.digest()))
         self._head, self.state = record, state
 
     def append_all(self, rows: Iterable[tuple[Record, str]], first: int, previous: str | None) -> int:
@@ -338,10 +339,10 @@ class Book:
             waiting.append(schema.row_of(record, stored))
             appended += 1
             if len(waiting) == _BATCH:
-                self._connection.execute(sa.insert(_table), waiting)
+                self._connection.execute(_INSERT, waiting)
                 waiting.clear()
         if waiting:
-            self._connection.execute(sa.insert(_table), waiting)
+            self._connection.execute(_INSERT, waiting)
         return appended
 
     def raise_cap(self, budget: Budget, unit: str, raise_: bool, reason: str | None) -> None:
