@@ -14,7 +14,7 @@ import numpy as np
 from pubpriv.audit.attacks import HALVES, attacks
 from pubpriv.audit.finding import Claims, Finding, promised
 from pubpriv.audit.worlds import DATASET, Crash, WatchedNoise, World, world
-from pubpriv.curator import Release
+from pubpriv.curator import Answer
 from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
@@ -52,7 +52,7 @@ def tried(name: str, story: "Story", place: World, question: Question, release_i
     return promised("door", f"{name} ({type(question).__name__})", claims(), ", and the ledger verifies")
 
 
-def same(first: Release, second: Release) -> bool:
+def same(first: Answer, second: Answer) -> bool:
     """The same bits, and the same question."""
     names = list(first.values)
     equal = names == list(second.values) and first.question == second.question
@@ -98,7 +98,7 @@ def what_leaves_is_what_is_stored(place: World, question: Question, release_id: 
     answer = curator.release(question, "a")
     kept = stored(place, release_id, "a") or {}
     integers = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
-    yield "the answer is the stored one", same(answer, Release("a", question, question.values(integers)))
+    yield "the answer is the stored one", same(answer, Answer("a", question, question.values(integers)))
     paid, drawn = place.spent, len(noise.drawn)
     yield "the same label repeats it", same(answer, curator.release(question, "a"))
     yield (
@@ -165,7 +165,7 @@ def a_failing_scan_is_the_same(place: World, question: Question, release_id: str
 def an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """While one process draws, another answers the same label: one charge, one answer, and both return it."""
     cost, before = cost_of(question), place.spent
-    faster: list[Release] = []
+    faster: list[Answer] = []
 
     def overtake() -> None:
         if not faster:

@@ -24,7 +24,7 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
-from pubpriv.privacy.ledger.views import Balance, Run
+from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
 
 INTERVAL = 1e-4
@@ -71,7 +71,7 @@ class PldReport:
         return f"PLD of {self.steps} steps: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.label})"
 
 
-def pld_report(steps: Run | Iterable[Event], delta: Number = REPORT_DELTA) -> PldReport:
+def pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) -> PldReport:
     """The epsilon at `delta` of the charges of a run, or of events, as if fixed in advance.
 
     Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
@@ -85,7 +85,7 @@ def pld_report(steps: Run | Iterable[Event], delta: Number = REPORT_DELTA) -> Pl
     share = exact(delta, "delta")
     if share >= 1:
         raise InvalidInput(f"delta must be below 1, not {float(share):g}")
-    events = [charge.event for charge in steps.charges] if isinstance(steps, Run) else list(steps)
+    events = [charge.event for charge in steps.charges] if isinstance(steps, RunView) else list(steps)
     mu_squared = sum((event.squared_distance for event in events if isinstance(event, GaussianEvent)), Fraction(0))
     if not events:
         return PldReport(0.0, float(share), 0)
@@ -133,7 +133,7 @@ def noise_multiplier(mu_squared: Fraction) -> float:
     return (1 - 1e-12) / sqrt(mu_squared)
 
 
-def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, Any]:
+def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str, Any]:
     """The privacy statement of a run as plain data, the guarantees first.
 
     Args:

@@ -12,11 +12,11 @@ from pubpriv.audit import books, names
 from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import guards, schema
+from pubpriv.privacy.ledger import declared, guards, schema
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.runs import RecordedRun
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
@@ -48,7 +48,7 @@ def test_names_that_are_compared_as_they_are_written(monkeypatch):
 
 def test_a_table_that_two_datasets_may_have(monkeypatch):
     """Nobody asks to whom it belongs."""
-    monkeypatch.setattr(Book, "_refuse_foreign", lambda self, uri: None)
+    monkeypatch.setattr(declared, "refuse_foreign", lambda book, uri: None)
     detail = broken(names.second_budgets)
     for what in ("its folder", "a link", "a glob with *", "a URL", "a glob with a set of one bracket"):
         assert f"{what}: no second budget" in detail
@@ -57,7 +57,7 @@ def test_a_table_that_two_datasets_may_have(monkeypatch):
 
 def test_a_private_table_that_is_public_in_another_run(monkeypatch):
     """Nobody asks the ledger whose rows the public ones are."""
-    monkeypatch.setattr(LedgerBooks, "refuse_private", lambda self, public: None)
+    monkeypatch.setattr(RecordedRun, "refuse_private", lambda self, public: None)
     detail = broken(names.published)
     assert "another dataset's table: not read as public" in detail
     assert "its folder: not read as public" in detail

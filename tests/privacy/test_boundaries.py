@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP, budget_from_json
 from pubpriv.privacy.events import GaussianEvent, event_from_json
 from pubpriv.privacy.ledger import Ledger, bundle
 from pubpriv.privacy.ledger.names import LONGEST_LABEL
 from pubpriv.privacy.ledger.records import Record, canonical
+from pubpriv.privacy.runs import RecordedRun
 
 EVENT = GaussianEvent(Fraction(2, 10), ((1 << 30, 1),))
 QUESTION = {"type": "Median"}
@@ -89,9 +89,9 @@ RUNS = {
     "publish": lambda ledger, dataset, run: ledger.run(dataset, run).publish("a", "attempt", {"x": [1]}),
     "note": lambda ledger, dataset, run: ledger.run(dataset, run).note("step", 1),
     "close": lambda ledger, dataset, run: ledger.run(dataset, run).close("done"),
-    "books that find": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).find("a"),
-    "books that state": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).statement(),
-    "books that note": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).noted("a"),
+    "books that find": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).find("a"),
+    "books that state": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).statement(),
+    "books that note": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).noted("a"),
 }
 
 

@@ -15,7 +15,7 @@ from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentra
 from pubpriv.privacy.conversions import delta_gaussian
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, outlook
-from pubpriv.privacy.ledger.runs import runs_of
+from pubpriv.privacy.ledger.views import runs_of
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}

@@ -248,6 +248,6 @@ def test_an_answer_that_does_not_fit_is_not_published(ledger, curator, name):
 def test_a_simulation_prices_what_it_kept_again():
     """The rules are the same where the books are in memory."""
     curator = pp.Curator.simulation(np.zeros((5, 1)), ONE, seed=1)
-    curator._books.charge("planted", to_json(SUMS), CHEAP)
+    curator._run.charge("planted", to_json(SUMS), CHEAP)
     with pytest.raises(LedgerViolation, match="not charged as the question costs"):
         curator.release(COUNTS, "planted")

@@ -18,7 +18,6 @@ from pubpriv.privacy.ledger import bundle, guards, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
 from pubpriv.privacy.ledger.names import check_name
-from pubpriv.privacy.ledger.outlook import Lookout
 from pubpriv.privacy.ledger.refusals import Refused
 
 
@@ -89,11 +88,11 @@ class Access:
         return self._budgets[dataset]
 
     @contextmanager
-    def reading(self, dataset: str) -> Iterator[Lookout]:
+    def reading(self, dataset: str) -> Iterator[Book]:
         """One transaction that reads a dataset's book."""
         check_name(dataset, "dataset")
         with self.database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
+            book = Book(connection, dataset)
             if book.state is None:
                 self.refuse_unknown(connection, dataset)
             yield book

@@ -31,10 +31,13 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
 
 NOTHING = Amount(0, 0)
+
+FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
+"""Whatever a record that was changed can bring about while it is read."""
 
 
 @dataclass(frozen=True)

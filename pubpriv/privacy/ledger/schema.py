@@ -1,5 +1,6 @@
 """Tables of the ledger as statements see them; `migrations` makes them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,6 +40,14 @@ ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO
 def is_kind(kind: str) -> sa.ColumnElement[bool]:
     """The kind, written into the statement: partial indexes are used for literals only."""
     return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
+
+
+_INSERT = sa.insert(records)
+
+
+def insert(connection: sa.Connection, rows: Sequence[tuple[Record, str]]) -> None:
+    """Store records, each with its hash."""
+    connection.execute(_INSERT, [row_of(record, stored) for record, stored in rows])
 
 
 def record_of(row: Any) -> tuple[Record, str]:

@@ -8,7 +8,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
-from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
+from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
@@ -58,7 +58,7 @@ class Statement:
         }
 
 
-class Books(Protocol):
+class Run(Protocol):
     """What `Curator` needs of whoever keeps the money."""
 
     @property
@@ -74,10 +74,10 @@ class Books(Protocol):
     def afford(self, events: Sequence[GaussianEvent]) -> None:
         """Refuse events that together do not fit the run, before the first of them is charged."""
 
-    def find(self, label: str) -> Standing | None:
+    def find(self, label: str) -> ChargeView | None:
         """The charge under a label, with its answer if there is one."""
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -102,7 +102,7 @@ class Books(Protocol):
         """For `repr`."""
 
 
-class LedgerBooks:
+class RecordedRun:
     """One run of one dataset in a persistent ledger.
 
     Args:
@@ -144,11 +144,11 @@ class LedgerBooks:
         _afford(events, run.allotment, run.state.allotment)
         _afford(events, self._ledger.balance(self._run.dataset).budget, run.state.hold)
 
-    def find(self, label: str) -> Standing | None:
+    def find(self, label: str) -> ChargeView | None:
         """Without a charge."""
         return self._run.find(label)
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
         """Committed when it returns."""
         return self._run.charge(label, question, event)
 
@@ -204,7 +204,7 @@ class _SimulatedCharge:
     answer: dict[str, list[int]] | None = None
 
 
-class SimulatedBooks:
+class SimulatedRun:
     """A budget that is enforced and recorded nowhere: for simulations, which are not private.
 
     The rules are the ledger's own (`ledger.records.apply`), over a dataset that has just this one run.
@@ -244,12 +244,12 @@ class SimulatedBooks:
         """As a ledger would."""
         _afford(events, self._budget, self._budget.cap)
 
-    def find(self, label: str) -> Standing | None:
+    def find(self, label: str) -> ChargeView | None:
         """From memory."""
         line = self._lines.get(label)
-        return Standing(line.question, line.answer, "simulated", line.event) if line else None
+        return ChargeView(line.question, line.answer, "simulated", line.event) if line else None
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
         """Refuses, and resumes, as a ledger would."""
         standing = self.find(label)
         if standing is not None:
@@ -258,7 +258,7 @@ class SimulatedBooks:
         told = cost.to_json()
         self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
         self._lines[label] = _SimulatedCharge(question, cost, event)
-        return Standing(question, None, "simulated", event)
+        return ChargeView(question, None, "simulated", event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
         """Remembered for replays within the simulation; the first answer stands."""
