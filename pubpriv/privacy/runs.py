@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
-NEIGHBOURING = "replace one record; the number of records is public"
+_NEIGHBOURING = "replace one record; the number of records is public"
 
 
 @dataclass(frozen=True)
-class Line:
+class _Line:
     """One charge, told.
 
     `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
@@ -43,14 +43,14 @@ class Statement:
     kind: str
     guarantee: dict[str, Any]
     spent: str
-    charges: tuple[Line, ...]
+    charges: tuple[_Line, ...]
     chain_head: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The `privacy` part of a model file."""
         return {
             "unit": self.unit,
-            "neighbouring": NEIGHBOURING,
+            "neighbouring": _NEIGHBOURING,
             "kind": self.kind,
             "guarantee": self.guarantee,
             "spent": self.spent,
@@ -346,12 +346,12 @@ def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> No
         )
 
 
-def _line(charge: Charge, allotment: Budget) -> Line:
+def _line(charge: Charge, allotment: Budget) -> _Line:
     return _told(charge.label, charge.question, charge.event, charge.price_run, allotment)
 
 
-def _told(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> Line:
+def _told(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
     if isinstance(event, PureEvent):
-        return Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
+        return _Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
     scales = tuple(sd for sd, _ in event.noise)
-    return Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))
+    return _Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))

@@ -78,7 +78,7 @@ def test_json_has_every_detail(program, short):
 
 def test_an_audit_that_does_not_hold(program, short, monkeypatch):
     """Exit code 6, the broken promise in words below the table, and what to do."""
-    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "_SMALLEST_SD", 1)
     code, out, err = program("audit", "--fast")
     assert code == 6
     assert "3 promises, 1 broken" in out
@@ -142,5 +142,5 @@ def test_the_price_that_is_shown_broken_is_the_one_that_was_patched(monkeypatch)
     """The audit reads the product as it stands, not as it was when it was loaded."""
     event = events.GaussianEvent(Fraction(1), ((1000, 1),))
     assert prices.price_or_none(lambda: event, prices.APPROX) is None
-    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "_SMALLEST_SD", 1)
     assert prices.price_or_none(lambda: event, prices.APPROX) is not None

@@ -13,9 +13,10 @@ from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import declared, guards, schema
+from pubpriv.privacy.ledger import declared, schema
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.runs import RecordedRun
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
@@ -132,7 +133,7 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
 
 def test_triggers_that_nobody_misses(monkeypatch):
     """Records can be changed, and the next ones are added all the same."""
-    monkeypatch.setattr(guards, "missing", lambda connection: [])
+    monkeypatch.setattr(triggers, "missing", lambda connection: [])
     assert "no run is opened" in broken(books.unguarded)
 
 

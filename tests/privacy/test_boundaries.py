@@ -9,7 +9,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP, budget_from_json
 from pubpriv.privacy.events import GaussianEvent, event_from_json
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.names import LONGEST_LABEL
+from pubpriv.privacy.ledger.names import _LONGEST_LABEL
 from pubpriv.privacy.ledger.records import Record, canonical
 from pubpriv.privacy.runs import RecordedRun
 
@@ -75,8 +75,8 @@ def test_texts_are_one_printable_line(ledger, what):
 
 def test_the_longest_label_is_a_label(ledger):
     """The limit itself is within it."""
-    ledger.run("visits", "r").note("x" * LONGEST_LABEL, 1)
-    assert ledger.run("visits", "r").notes() == {"x" * LONGEST_LABEL: 1}
+    ledger.run("visits", "r").note("x" * _LONGEST_LABEL, 1)
+    assert ledger.run("visits", "r").notes() == {"x" * _LONGEST_LABEL: 1}
 
 
 RUNS = {
@@ -299,7 +299,7 @@ def test_an_export_says_everything_once_and_in_its_own_types(export, exported, n
 def test_a_witness_of_one_endless_line_is_no_export(ledger, tmp_path):
     """It is read in growing pieces, once or twice over, and refused."""
     path = tmp_path / "witness.jsonl"
-    first = canonical({"format": bundle.FORMAT, "version": bundle.VERSION, "at": "", "pubpriv": ""})
+    first = canonical({"format": bundle._FORMAT, "version": bundle._VERSION, "at": "", "pubpriv": ""})
     path.write_text(first + "\n" + "x" * 30_000_000)
     with pytest.raises(LedgerViolation, match="cut off"):
         Ledger.open(ledger.url, witness=path)

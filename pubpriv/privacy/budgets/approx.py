@@ -13,7 +13,7 @@ from pubpriv.privacy.conversions import epsilon_gaussian, failure_factor, mu_squ
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
 
-SMALLEST_SD = 1 << 20
+_SMALLEST_SD = 1 << 20
 """Below this the discrete Gaussian may not be priced as a continuous one."""
 
 _LARGEST_EPSILON = 700
@@ -119,7 +119,7 @@ class ApproximateDP(Budget):
         Raises:
             InvalidInput: a standard deviation is below 2^20.
         """
-        if min(sd for sd, _ in event.noise) < SMALLEST_SD:
+        if min(sd for sd, _ in event.noise) < _SMALLEST_SD:
             raise InvalidInput("a step's budget is so large that its noise is below 2^20 grid steps: lower epsilon")
         failure = failure_factor(Fraction(self.epsilon)) * event.total_variation()
         return super().price_gaussian(event) + Amount(0, ceil_units(failure, DELTA_UNIT))

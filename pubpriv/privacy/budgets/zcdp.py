@@ -12,7 +12,7 @@ from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, failure_
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
-RESERVE = Fraction(1, 100)
+_RESERVE = Fraction(1, 100)
 """Part of delta that covers discrete Gaussians being told as continuous ones, as in `ApproximateDP`."""
 
 
@@ -119,6 +119,6 @@ def _all_gaussian(rho: Fraction, events: Sequence[Event]) -> float | None:
     gaussians = [event for event in events if isinstance(event, GaussianEvent)]
     if not gaussians or len(gaussians) < len(events):
         return None
-    epsilon = epsilon_gaussian(2 * rho, REPORT_DELTA * (1 - RESERVE))
+    epsilon = epsilon_gaussian(2 * rho, REPORT_DELTA * (1 - _RESERVE))
     apart = sum((event.total_variation() for event in gaussians), Fraction(0))
-    return epsilon if failure_factor(Fraction(epsilon)) * apart <= RESERVE * REPORT_DELTA else None
+    return epsilon if failure_factor(Fraction(epsilon)) * apart <= _RESERVE * REPORT_DELTA else None

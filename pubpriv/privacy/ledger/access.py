@@ -14,9 +14,10 @@ import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Budget
-from pubpriv.privacy.ledger import bundle, guards, schema
+from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.names import check_name
 from pubpriv.privacy.ledger.refusals import Refused
 
@@ -53,7 +54,7 @@ class Access:
     def look_for_guards(self) -> None:
         """Open for reading only where triggers are missing that keep the ledger append-only."""
         with self.database.transaction(write=False) as connection:
-            gone = guards.missing(connection)
+            gone = triggers.missing(connection)
         if gone:
             self.unguarded = (
                 f"the ledger {self.url} is open for reading only: of the triggers that keep it append-only, "

@@ -33,7 +33,7 @@ def export(access: Access, path: Path, datasets: Sequence[str]) -> dict[str, bun
         ends = {dataset: bundle.End(head.seq + 1, head.digest()) for dataset, head in heads.items()}
         rows = (row for dataset in chosen for row in rows_of(connection, dataset))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        bundle.save(path, bundle.lines_of(rows, ends, at, installed_version()))
+        bundle.save(path, rows, ends, at, installed_version())
     return ends
 
 

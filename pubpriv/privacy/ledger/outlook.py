@@ -18,7 +18,7 @@ from pubpriv.privacy.ledger.refusals import what_fits
 from pubpriv.privacy.ledger.views import Balance
 from pubpriv.privacy.units import UNIT
 
-NEWEST_RUNS = 2000
+_NEWEST_RUNS = 2000
 """Spending is compared among so many of the newest runs; those before them are counted only."""
 
 _DESCRIBED = 100
@@ -48,7 +48,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class OpenRun:
+class _OpenRun:
     """A run that holds part of the budget, opened at `since` by `user` at `host`; `work` is not answered yet."""
 
     release_id: str
@@ -60,7 +60,7 @@ class OpenRun:
 
 
 @dataclass(frozen=True)
-class LastRun:
+class _LastRun:
     """The run that was opened last: what it was given, held and charged, in the ledger's units."""
 
     release_id: str
@@ -73,7 +73,7 @@ class LastRun:
 
 
 @dataclass(frozen=True)
-class Spender:
+class _Spender:
     """What a run charged so far, in the ledger's units, and who opened it."""
 
     release_id: str
@@ -98,13 +98,13 @@ class Outlook:
     """
 
     balance: Balance
-    last: LastRun | None
+    last: _LastRun | None
     fitting: int | None
     hint: str
-    open_runs: tuple[OpenRun, ...]
+    open_runs: tuple[_OpenRun, ...]
     runs: int
     compared: int
-    spenders: tuple[Spender, ...]
+    spenders: tuple[_Spender, ...]
     people: tuple[tuple[str, Amount], ...]
 
     @property
@@ -190,15 +190,15 @@ def outlook_of(book: Book) -> Outlook:
     )
 
 
-def _last_run(book: Book) -> LastRun | None:
+def _last_run(book: Book) -> _LastRun | None:
     opened = book.find("opened")
     if opened is None or opened.release_id is None:
         return None
     run, allotment = book.run_state(opened.release_id), budget_from_json(opened.facts()["allotment"])
-    return LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
+    return _LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
 
 
-def _hint(last: LastRun, registered: Budget, balance: Balance) -> str:
+def _hint(last: _LastRun, registered: Budget, balance: Balance) -> str:
     budget, state = balance.budget, balance.state
     hold = last.allotment.hold_on(registered, state.cap, NOTHING)
     short = "the reserve for failure terms lacks room"
@@ -207,9 +207,9 @@ def _hint(last: LastRun, registered: Budget, balance: Balance) -> str:
     return f"{short}. {what_fits(last.allotment, budget, state)}"
 
 
-def _open_run(book: Book, release_id: str, held: Amount) -> OpenRun:
+def _open_run(book: Book, release_id: str, held: Amount) -> _OpenRun:
     opened = book.opened(release_id)
-    return OpenRun(release_id, held, opened.at, opened.user, opened.host, work_of(book, release_id))
+    return _OpenRun(release_id, held, opened.at, opened.user, opened.host, work_of(book, release_id))
 
 
 def work_of(book: Book, release_id: str) -> tuple[Work, ...]:
@@ -233,7 +233,7 @@ def _work(book: Book, key: str, attempt: Record) -> Work:
     return Work(label, attempt.at, attempt.user, attempt.host, until, running)
 
 
-def _spenders(book: Book) -> list[Spender]:
+def _spenders(book: Book) -> list[_Spender]:
     opened, later = schema.records, schema.records.alias()
     newest = (
         sa.select(later.c.state)
@@ -245,9 +245,9 @@ def _spenders(book: Book) -> list[Spender]:
     query = sa.select(opened.c.release_id, opened.c.user, newest).where(
         opened.c.dataset == book.dataset, schema.is_kind("opened")
     )
-    found = book.connection.execute(query.order_by(opened.c.seq.desc()).limit(NEWEST_RUNS))
+    found = book.connection.execute(query.order_by(opened.c.seq.desc()).limit(_NEWEST_RUNS))
     runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
-    return [Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
+    return [_Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
 
 
 def _count(book: Book) -> int:

@@ -55,7 +55,7 @@ class DatasetState:
 
 
 @dataclass(frozen=True)
-class MethodState:
+class _MethodState:
     """Of one method in a run, in the run's currency."""
 
     share: Amount
@@ -70,7 +70,7 @@ class RunState:
     hold: Amount = NOTHING
     spent: Amount = NOTHING
     charged: Amount = NOTHING
-    methods: Mapping[str, MethodState] = field(default_factory=dict)
+    methods: Mapping[str, _MethodState] = field(default_factory=dict)
     closed: bool = False
 
     @property
@@ -161,7 +161,7 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
     data = _object(text, "a balance in the ledger")
     try:
         run = data["run"]
-        methods = {name: MethodState(**_amounts(m)) for name, m in run["methods"].items()} if run else {}
+        methods = {name: _MethodState(**_amounts(m)) for name, m in run["methods"].items()} if run else {}
         state = RunState(**_amounts(run) | {"methods": methods}) if run else None
         return DatasetState(**_amounts(data["dataset"])), state
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -269,7 +269,7 @@ def _start(facts: Mapping[str, Any], run: RunState) -> RunState:
         why = "the method's share does not fit what is left of the run's allotment"
         held = run.allotment - run.spent - run.unassigned
         raise NoRoom(why, "run", spent=run.spent, held=held, requested=share, remaining=run.unassigned)
-    return replace(run, methods={**run.methods, method: MethodState(share)})
+    return replace(run, methods={**run.methods, method: _MethodState(share)})
 
 
 def _charge(facts: Mapping[str, Any], dataset: DatasetState, run: RunState) -> tuple[DatasetState, RunState]:
@@ -300,7 +300,7 @@ def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
     return replace(run, spent=run.spent + price)
 
 
-def _plain(state: DatasetState | RunState | MethodState) -> dict[str, Any]:
+def _plain(state: DatasetState | RunState | _MethodState) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Amount):
             return value.to_json()

@@ -8,11 +8,11 @@ import sqlalchemy as sa
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.ledger.records import Record
 
-metadata = sa.MetaData()
-datasets = sa.Table("datasets", metadata, sa.Column("name", sa.Text, primary_key=True))
+_metadata = sa.MetaData()
+datasets = sa.Table("datasets", _metadata, sa.Column("name", sa.Text, primary_key=True))
 records = sa.Table(
     "records",
-    metadata,
+    _metadata,
     sa.Column("dataset", sa.Text, primary_key=True),
     sa.Column("seq", sa.Integer, primary_key=True),
     *(

@@ -19,7 +19,7 @@ from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
 
-WITNESS = "PUBPRIV_LEDGER_WITNESS"
+_WITNESS = "PUBPRIV_LEDGER_WITNESS"
 """Environment variable that may name an export; see `Ledger.open`."""
 
 
@@ -50,7 +50,7 @@ class Ledger:
             InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
             Unavailable: it cannot be read or written now.
         """
-        witness = witness or os.environ.get(WITNESS) or None
+        witness = witness or os.environ.get(_WITNESS) or None
         ends = bundle.ends(Path(witness).expanduser()) if witness else {}
         ledger = cls(connect(url, create))
         try:
