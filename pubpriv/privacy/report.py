@@ -138,7 +138,7 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
 
     Args:
         balance: of its dataset.
-        run: finished or not; what is not closed is told so far.
+        run: finished or not; of one that is not closed: so far.
         delta: of the PLD figure; default: the allotment's own, or 1e-6.
     """
     figure = pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)

@@ -32,7 +32,7 @@ def url(tmp_path):
 
 
 def change(url, kind, name, text, repair=False):
-    """Edit the newest record of a kind with the triggers taken away for a moment; with `repair` its hash is made anew."""
+    """Edit the newest record of a kind, its triggers away for a moment; with `repair` its hash is made anew."""
     with raw(url) as connection:
         guards = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")).all()
         for trigger, _ in guards:

@@ -98,7 +98,7 @@ class ApproximateDP(Budget):
         continuous = Fraction(self.delta) - Fraction(self.failure_delta or 0)
         return epsilon_gaussian(Fraction(amount.main, UNIT), continuous)
 
-    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller is told
+    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller is known
         """Tell epsilon and delta."""
         numbers = {"epsilon": float(self.epsilon), "delta": float(self.delta)}
         return {"kind": self.kind, "text": self.describe(), **numbers}
@@ -136,7 +136,7 @@ class ApproximateDP(Budget):
         return log1p(-tail) - log(tail) if tail > 0 else 0.0
 
     def cap_since(self, registered: Budget) -> Amount:
-        """The cap of a raised budget, its failure reserve told in the terms of the budget first registered.
+        """The cap of a raised budget, its failure reserve in the terms of the budget first registered.
 
         Failure terms are 2 (1 + e^epsilon) times total variations, with the epsilon of the guarantee. Charges
         keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the ratio
@@ -149,7 +149,7 @@ class ApproximateDP(Budget):
         return Amount(cap.main, int(cap.delta * ratio))
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Of the same delta; none where that delta alone is worth more."""
+        """Write allotments of the same delta; none where that delta alone is worth more."""
         if not ledger.gaussian_units:
             return []
         mu_squared, delta = Fraction(self.largest_within(units, ledger), UNIT), repr(float(self.delta))

@@ -118,7 +118,7 @@ class Book:
 
     @property
     def terms(self) -> dict[str, Any]:
-        """Budget (as JSON) and unit, as they were told last."""
+        """Budget (as JSON) and unit, as they were registered or raised last."""
         last = self.find("raised") or self.find("registered")
         if last is None:
             raise LedgerViolation(f"dataset {self.dataset!r} has records, and none registers it")
@@ -325,7 +325,7 @@ class Book:
             )
         if budget.kind != known.kind:
             raise InvalidInput(
-                f"dataset {self.dataset!r} keeps its books in {known.kind}, so its cap cannot become {budget.kind}"
+                f"dataset {self.dataset!r} keeps its budget in {known.kind}, so its cap cannot become {budget.kind}"
             )
         if not raise_ or not reason:
             raise SpecMismatch(
@@ -362,7 +362,7 @@ class Book:
 
 @lru_cache(maxsize=1)
 def installed_version() -> str:
-    """Of pubpriv, as every record tells it."""
+    """Name the version of pubpriv, which every record carries."""
     try:
         return version("pubpriv")
     except PackageNotFoundError:

@@ -102,9 +102,9 @@ def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
         InvalidInput: no file, or no bundle.
         LedgerViolation: the first thing that does not follow.
     """
-    told = ends(path)
+    last_line = ends(path)
     found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in chains(path)}
-    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != told:
+    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != last_line:
         raise LedgerViolation(f"the records in {path} are not those that its last line names")
     return found
 
@@ -136,11 +136,11 @@ def _rows(path: Path) -> Iterator[Row]:
 
 def _row(data: dict[str, Any]) -> Row | None:
     """A record of the right types and nothing beside it."""
-    told, stored = data.get("record"), data.get("hash")
-    if set(data) != {"record", "hash"} or not isinstance(told, dict) or set(told) != set(_TYPES):
+    columns, stored = data.get("record"), data.get("hash")
+    if set(data) != {"record", "hash"} or not isinstance(columns, dict) or set(columns) != set(_TYPES):
         return None
-    typed = all(type(told[name]) in types for name, types in _TYPES.items())
-    return (Record(**told), stored) if typed and isinstance(stored, str) else None
+    typed = all(type(columns[name]) in types for name, types in _TYPES.items())
+    return (Record(**columns), stored) if typed and isinstance(stored, str) else None
 
 
 _TYPES: dict[str, tuple[type, ...]] = {field.name: (str,) for field in fields(Record)} | {
@@ -169,9 +169,9 @@ def _check_first(line: bytes, path: Path) -> None:
 
 def _ends_of(line: bytes, path: Path) -> dict[str, End]:
     """The last line: numbers of records that are at least one, and hashes."""
-    told = _json(line).get("ends")
+    named = _json(line).get("ends")
     try:
-        found = {name: End(**end) for name, end in told.items()} if isinstance(told, dict) else None
+        found = {name: End(**end) for name, end in named.items()} if isinstance(named, dict) else None
     except TypeError:
         found = None
     if found is None or not all(_is_end(end) for end in found.values()):

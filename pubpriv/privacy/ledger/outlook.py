@@ -109,21 +109,21 @@ class Outlook:
 
     @property
     def guarantee(self) -> dict[str, Any]:
-        """Of the cap: the formal claim."""
+        """What the cap guarantees: the formal claim."""
         return self.balance.budget.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
         """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `Budget.as_epsilon`."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
-        told: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
+        epsilons: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
         delta = balance.budget.report_delta
-        return told | {"delta": float(delta)} if delta else told
+        return epsilons | {"delta": float(delta)} if delta else epsilons
 
     def to_json(self) -> dict[str, Any]:
         """`Balance.to_json`, and the outlook beside it; amounts as floats in the main unit."""
         last = self.last
-        told_last = last and {
+        last_run = last and {
             "release_id": last.release_id,
             "allotment": last.allotment.describe(),
             "hold": last.hold.main / UNIT,
@@ -135,7 +135,7 @@ class Outlook:
         return self.balance.to_json() | {
             "guarantee": self.guarantee,
             "epsilon": self.epsilon(),
-            "last_run": told_last,
+            "last_run": last_run,
             "runs_that_fit": self.fitting,
             "hint": self.hint or None,
             "open_run_details": [asdict(run) | {"held": run.held.main / UNIT} for run in self.open_runs],

@@ -83,13 +83,13 @@ def lock_migration(connection: sa.Connection) -> None:
 
 def failure(address: Address, text: str) -> str:
     """What a failure of the database means."""
-    told = address.masked(text.strip().partition("\n")[0])
+    shown = address.masked(text.strip().partition("\n")[0])
     hint = "try again"
     if "no password supplied" in text or "password authentication failed" in text:
         hint = "put the whole URL into PUBPRIV_LEDGER, or the password into PGPASSWORD or a password file"
     elif "does not exist" in text:
         hint = "create the database and the role first, with `createdb` and `createuser`"
-    return f"the ledger {address.shown} does not answer ({told}); {hint}"
+    return f"the ledger {address.shown} does not answer ({shown}); {hint}"
 
 
 def _on_begin(connection: sa.Connection) -> None:

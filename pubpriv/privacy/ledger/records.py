@@ -42,7 +42,7 @@ FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Attr
 
 @dataclass(frozen=True)
 class DatasetState:
-    """Of one dataset, in its ledger currency."""
+    """The balance of a dataset, in its ledger's currency."""
 
     cap: Amount = NOTHING
     spent: Amount = NOTHING
@@ -56,7 +56,7 @@ class DatasetState:
 
 @dataclass(frozen=True)
 class _MethodState:
-    """Of one method in a run, in the run's currency."""
+    """The balance of a method in a run, in the run's currency."""
 
     share: Amount
     spent: Amount = NOTHING
@@ -64,7 +64,7 @@ class _MethodState:
 
 @dataclass(frozen=True)
 class RunState:
-    """Of one run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
+    """The balance of a run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
 
     allotment: Amount = NOTHING
     hold: Amount = NOTHING
@@ -148,7 +148,7 @@ def charge_key(dataset: str, release_id: str, label: str) -> str:
 
 
 def state_text(dataset: DatasetState, run: RunState | None) -> str:
-    """Both states as canonical JSON."""
+    """Write both states as canonical JSON."""
     return canonical({"dataset": _plain(dataset), "run": _plain(run) if run else None})
 
 

@@ -19,7 +19,7 @@ from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
 
 LEASE = timedelta(minutes=10)
-"""How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
+"""How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
 
 
 class LedgerRun:

@@ -24,14 +24,14 @@ _WITNESS = "PUBPRIV_LEDGER_WITNESS"
 
 
 class Ledger:
-    """Append-only books of datasets' budgets; open one with `Ledger.open`."""
+    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
 
     def __init__(self, database: Database) -> None:
         self._access = Access(database)
 
     @staticmethod
     def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
-        """The event and sizes of a stored question: the books alone read questions as data and know of none."""
+        """The event and sizes of a stored question: the ledger alone reads questions as data and knows of none."""
         return None
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Where a ledger is, and how that is told without its password.
+"""Where a ledger is, and how that is shown without its password.
 
 A password never leaves this module but into the driver: messages, handles, flow parameters and logs carry the URL
 without it. Another process finds the password where the same URL stands in `PUBPRIV_LEDGER`, or where PostgreSQL's

@@ -100,8 +100,8 @@ def _expected(dialect: str) -> dict[str, str]:
         made += _before_insert(dialect, "datasets", "datasets_once", _NAME_TAKEN)
         return {statement.split()[2]: statement for statement in made}
     kept = [(table, verb) for table in _TABLES for verb in (*_VERBS, "TRUNCATE")]
-    told = {f"{table}_no_{verb.lower()}": f"{table} {_BEFORE[verb]}  {_REFUSE} " for table, verb in kept}
-    return told | {"records_at_end": f"records {_BEFORE['INSERT']}  {_unless(_NOT_AT_END)} "}
+    made_of = {f"{table}_no_{verb.lower()}": f"{table} {_BEFORE[verb]}  {_REFUSE} " for table, verb in kept}
+    return made_of | {"records_at_end": f"records {_BEFORE['INSERT']}  {_unless(_NOT_AT_END)} "}
 
 
 def _unless(wrong: str) -> str:
