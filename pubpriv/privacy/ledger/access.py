@@ -21,6 +21,9 @@ from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.names import check_name
 from pubpriv.privacy.ledger.refusals import Refused
 
+_ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
+"""Of two that register a name at once, the second waits for the first and then finds its row."""
+
 
 class Access:
     """Reading and writing transactions on one database, and why some datasets are open for reading only.
@@ -139,7 +142,7 @@ class Access:
             return False
         if not create:
             self.refuse_unknown(connection, dataset)
-        added = connection.execute(schema.ADD_DATASET, {"name": dataset}).rowcount
+        added = connection.execute(_ADD_DATASET, {"name": dataset}).rowcount
         schema.known(connection, dataset, lock=True)
         return bool(added)
 

@@ -32,7 +32,7 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.refusals import Refusal, Refused
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import BILLED, Charge, ChargeView, RunView, charge_of, run_of
+from pubpriv.privacy.ledger.views import Charge, ChargeView, RunView
 
 _table = schema.records
 _SELECT = sa.select(_table)
@@ -208,7 +208,7 @@ class Book:
             return None
         published = self.find("published", key=str(charged.key))
         try:
-            paid = charge_of(charged, known)
+            paid = Charge.of(charged, known)
             if (charged.release_id, paid.label) == (release_id, label):
                 return paid.event, check_answer(published.facts()["answer"], paid.event) if published else None
         except FAILURES:
@@ -280,9 +280,9 @@ class Book:
         return states_of(record.state)[1] if record else None
 
     def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> RunView:
-        """One run with its bill; see `run_of`."""
+        """One run with its bill; see `RunView.of`."""
         state = self.run_state(release_id)
-        return run_of(self.all(*BILLED, release_id=release_id), state, known)
+        return RunView.of(self.all(*RunView.BILLED, release_id=release_id), state, known)
 
     # -- writing
 

@@ -33,9 +33,6 @@ OPEN_RUNS = sa.text(
 )
 """The newest record of each run that was opened and not closed."""
 
-ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
-"""Of two that register a name at once, the second waits for the first and then finds its row."""
-
 
 def is_kind(kind: str) -> sa.ColumnElement[bool]:
     """The kind, written into the statement: partial indexes are used for literals only."""
