@@ -150,8 +150,9 @@ class Curator(Confined):
         if len(names) != table.shape[1]:
             raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
         curator = cls.__new__(cls)
-        array = ArrayTable(table, parse_columns(list(names)))
-        curator._assemble(array, SimulatedRun(budget), SimulatedNoise(seed), executor)
+        curator._assemble(
+            ArrayTable(table, parse_columns(list(names))), SimulatedRun(budget), SimulatedNoise(seed), executor
+        )
         curator._handle = SimulationHandle(secrets.token_hex(8))
         _SIMULATIONS[curator._handle.token] = curator
         return curator
@@ -215,16 +216,11 @@ class Curator(Confined):
         Raises:
             InvalidInput: it shares files with a private table.
         """
-        source = source_of(public)
-        if source is not None:
+        if (source := source_of(public)) is not None:
             self._run.refuse_private(source)
 
     def begin(
-        self,
-        method: str,
-        configuration: Mapping[str, Any],
-        public: PublicTable | str,
-        budget: Budget | None = None,
+        self, method: str, configuration: Mapping[str, Any], public: PublicTable | str, budget: Budget | None = None
     ) -> Purse:
         """Bind this run to one configuration of `method` and set aside its share of the allotment.
 
@@ -398,8 +394,7 @@ def _as_begun(table: PrivateTable, begun: tuple[str, int] | None, release_id: st
     if n_rows != table.n_rows:
         warnings.warn(
             f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
-            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for the table as "
-            "it is",
+            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for this table",
             stacklevel=3,
         )
     return replace(table, n_rows=n_rows)
