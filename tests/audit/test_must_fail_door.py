@@ -23,7 +23,7 @@ from pubpriv.estimators.mixture import pipeline, routes
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.run import LedgerRun
-from pubpriv.privacy.ledger.views import Standing
+from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import OperatingSystemNoise
 from pubpriv.privacy.runs import RecordedRun
 
@@ -192,7 +192,7 @@ def test_a_charge_after_the_look(monkeypatch):
 
     def charge(self, label, question, event):
         waiting[label] = question, event
-        return Standing(question, None, "later", event)
+        return ChargeView(question, None, "later", event)
 
     def publish(self, label, attempt, answer):
         right_charge(self, label, *waiting[label])

@@ -94,7 +94,7 @@ def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
 
 def test_a_stored_question_that_is_not_priced_again(monkeypatch):
     """Whatever stands there is asked, under the charge beside it."""
-    monkeypatch.setattr(Curator, "_asked", lambda self, standing, label: the_door._stored(standing.question))
+    monkeypatch.setattr(the_door, "question_of", lambda charge, label: the_door.public_value_of(charge.question))
     detail = broken(books.planted)
     assert "a cheap event: not answered" in detail
     assert "nothing is published" in detail
@@ -139,11 +139,11 @@ def test_triggers_that_nobody_misses(monkeypatch):
 
 def test_a_planted_charge_that_is_drawn_for_and_then_refused(monkeypatch):
     """Too late: the rows were read."""
-    right = Curator._asked
+    right = Curator.release
 
-    def asked(self, standing, label):
+    def release(self, question, label):
         self._noise.draw(label, "sum", 1, 2)
-        return right(self, standing, label)
+        return right(self, question, label)
 
-    monkeypatch.setattr(Curator, "_asked", asked)
+    monkeypatch.setattr(Curator, "release", release)
     assert "nothing is drawn" in broken(books.planted)
