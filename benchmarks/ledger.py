@@ -163,4 +163,4 @@ class _Writer:
             version="test",
         )
         self._seq, self._previous = self._seq + 1, record.digest()
-        return {**record.__dict__, "hash": self._previous}
+        return record.columns() | {"hash": self._previous}

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from pubpriv.data.cluster import Cluster
-from pubpriv.data.codec import canonical, from_json, to_json
+from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import remembering
@@ -25,27 +25,18 @@ from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
-from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, RunClosed, SpecMismatch
-from pubpriv.ledger import UNREADABLE, event_of, sizes_of
-from pubpriv.privacy.books import Books, LedgerBooks, SimulatedBooks, Statement
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.privacy.budgets import Budget, Purse
-from pubpriv.privacy.ledger.views import Standing
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
-
-_REFUSALS = (InvalidInput, BudgetExceeded)
-_NAMES_TAKEN = (SpecMismatch, RunClosed)
-
-_PLANTED = (
-    "the charge under {label!r} in the ledger is not answered: {what}. It was not written by a release: stop "
-    "charging this ledger, find the record with `pubpriv ledger verify`, and compare with the last export"
-)
+from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
 
 
 @dataclass(frozen=True)
-class Release:
+class Answer:
     """A published answer: the stored question, its values as floats, and nothing else.
 
-    Everything made of a `Release` is post-processing and costs nothing more.
+    Everything made of a `Answer` is post-processing and costs nothing more.
     """
 
     label: str
@@ -124,8 +115,8 @@ class Curator(Confined):
         run = ledger.run(dataset, release_id)
         private = _as_begun(private, run.begun(), release_id)
         run.open(budget)
-        books = LedgerBooks(ledger, run, table=private)
-        self._assemble(private, books, OperatingSystemNoise(), executor)
+        kept = RecordedRun(ledger, run, table=private)
+        self._assemble(private, kept, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
             ledger.reference, dataset, release_id, private, scheduler
@@ -159,8 +150,9 @@ class Curator(Confined):
         if len(names) != table.shape[1]:
             raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
         curator = cls.__new__(cls)
-        array = ArrayTable(table, parse_columns(list(names)))
-        curator._assemble(array, SimulatedBooks(budget), SimulatedNoise(seed), executor)
+        curator._assemble(
+            ArrayTable(table, parse_columns(list(names))), SimulatedRun(budget), SimulatedNoise(seed), executor
+        )
         curator._handle = SimulationHandle(secrets.token_hex(8))
         _SIMULATIONS[curator._handle.token] = curator
         return curator
@@ -186,13 +178,13 @@ class Curator(Confined):
             ledger.close()
             raise
         curator = cls.__new__(cls)
-        books = LedgerBooks(ledger, run, owned=True, table=table)
-        curator._assemble(table, books, OperatingSystemNoise(), executor)
+        kept = RecordedRun(ledger, run, owned=True, table=table)
+        curator._assemble(table, kept, OperatingSystemNoise(), executor)
         curator._handle = replace(handle, table=table)
         return curator
 
-    def _assemble(self, table: Any, books: Books, noise: NoiseSource, executor: Executor | None) -> None:
-        self._table, self._books, self._noise, self._executor = table, books, noise, executor
+    def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None) -> None:
+        self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._source = remembering(table) if executor is None else table
 
     @property
@@ -213,7 +205,7 @@ class Curator(Confined):
     @property
     def budget(self) -> Budget:
         """The run's allotment."""
-        return self._books.allotment
+        return self._run.allotment
 
     def check_public(self, public: Any) -> None:
         """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
@@ -224,16 +216,11 @@ class Curator(Confined):
         Raises:
             InvalidInput: it shares files with a private table.
         """
-        source = source_of(public)
-        if source is not None:
-            self._books.refuse_private(source)
+        if (source := source_of(public)) is not None:
+            self._run.refuse_private(source)
 
     def begin(
-        self,
-        method: str,
-        configuration: Mapping[str, Any],
-        public: PublicTable | str,
-        budget: Budget | None = None,
+        self, method: str, configuration: Mapping[str, Any], public: PublicTable | str, budget: Budget | None = None
     ) -> Purse:
         """Bind this run to one configuration of `method` and set aside its share of the allotment.
 
@@ -256,7 +243,7 @@ class Curator(Confined):
         sha256 = public if isinstance(public, str) else public.sha256
         if not sha256 or set(sha256) - set(hexdigits):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
-        return self._books.begin(method, canonical(configuration), sha256, budget)
+        return self._run.begin(method, canonical(configuration), sha256, budget)
 
     def rehearse(self, questions: Sequence[Question]) -> None:
         """Check a whole plan before its first charge: every question fits the table, and together they fit the run.
@@ -271,9 +258,9 @@ class Curator(Confined):
         known = [checked(question, len(self.columns)) for question in questions]
         for question in known:
             self._check_room(question)
-        self._books.afford([event_of(question) for question in known])
+        self._run.afford([event_of(question) for question in known])
 
-    def release(self, question: Question, label: str) -> Release:
+    def release(self, question: Question, label: str) -> Answer:
         """Ask one question of the private rows, once, and return its published answer.
 
         Args:
@@ -291,14 +278,14 @@ class Curator(Confined):
         question = checked(question, len(self.columns))
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
-        standing = self._books.find(label)
-        if standing is None or standing.answer is None:
+        stands = self._run.find(label)
+        if stands is None or stands.answer is None:
             self._try(question)
             self._table.chunks()  # the table is there and has n rows, or nothing is spent
             # 4 charge: committed before the look; a charge without an answer gives back its stored question
-            standing = self._books.charge(label, to_json(question), event)
-        asked = self._asked(standing, label)
-        answer = standing.answer
+            stands = self._run.charge(label, to_json(question), event)
+        asked = question_of(stands, label)  # priced again: what stands in a ledger is what somebody wrote there
+        answer = stands.answer
         if answer is None:
             if asked != question:
                 # planted, or stored by another version: it is checked as what is asked now was
@@ -306,26 +293,10 @@ class Curator(Confined):
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
-            answer = _fitting(self._books.publish(label, standing.attempt, noisy), asked, label)
+            answer = answer_to(asked, self._run.publish(label, stands.attempt, noisy), label)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
-        return Release(label, asked, asked.values(integers))
-
-    def _asked(self, standing: Standing, label: str) -> Question:
-        """The stored question, priced again: what stands in a ledger is what somebody wrote there.
-
-        Raises:
-            LedgerViolation: it was charged as another event, or its answer is of other sizes; no row was read.
-            InvalidInput: it cannot be answered here.
-        """
-        asked: Question = _stored(standing.question)
-        if _event_again(asked) != standing.event:
-            raise LedgerViolation(_PLANTED.format(label=label, what="it was not charged as the question costs"))
-        if standing.answer is None:
-            self._check_room(asked)
-        else:
-            _fitting(standing.answer, asked, label)
-        return asked
+        return Answer(label, asked, asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
@@ -365,24 +336,24 @@ class Curator(Confined):
             label: structural name, unique in the run.
             step: makes a public value (`data.codec`); it is not called where its value is known.
         """
-        known = self._books.noted(label)
+        known = self._run.noted(label)
         if known is None:
-            known = self._books.note(label, to_json(step()))
-        return _stored(known)
+            known = self._run.note(label, to_json(step()))
+        return public_value_of(known)
 
     def statement(self) -> Statement:
         """What this run has charged so far, for reports: labels, question kinds, prices, guarantee."""
-        return self._books.statement()
+        return self._run.statement()
 
     def close(self, reason: str = "finished") -> None:
         """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
         self._source = self._table
-        self._books.close(reason)
+        self._run.close(reason)
 
     def leave(self) -> None:
         """Let go of the ledger without closing the run; for tasks that entered by a handle."""
         self._source = self._table
-        self._books.leave()
+        self._run.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -391,11 +362,13 @@ class Curator(Confined):
         """Close a run that is done, or that was refused before it asked anything; one that broke stays open."""
         if kind is None:
             self.close()
-        elif issubclass(kind, _REFUSALS) and not issubclass(kind, _NAMES_TAKEN) and not self.statement().charges:
+            return
+        refused = issubclass(kind, InvalidInput | BudgetExceeded) and not issubclass(kind, SpecMismatch | RunClosed)
+        if refused and not self.statement().charges:
             self.close("refused before anything was asked")
 
     def __repr__(self) -> str:
-        return f"Curator({self._books.describe()})"
+        return f"Curator({self._run.describe()})"
 
 
 def _made_again(table: Any) -> PrivateTable:
@@ -421,45 +394,7 @@ def _as_begun(table: PrivateTable, begun: tuple[str, int] | None, release_id: st
     if n_rows != table.n_rows:
         warnings.warn(
             f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
-            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for the table as "
-            "it is",
+            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for this table",
             stacklevel=3,
         )
     return replace(table, n_rows=n_rows)
-
-
-def _event_again(question: Any) -> Any:
-    """The event of a stored question; None for one that has no price."""
-    try:
-        return event_of(question)
-    except UNREADABLE:
-        return None
-
-
-def _fitting(answer: dict[str, list[int]], question: Question, label: str) -> dict[str, list[int]]:
-    """An answer that the ledger holds, if it has the question's parts and their sizes."""
-    if {name: len(values) for name, values in answer.items()} != sizes_of(question):
-        raise LedgerViolation(_PLANTED.format(label=label, what="its answer is not of the question's sizes"))
-    return answer
-
-
-def _stored(data: Any) -> Any:
-    """A public value from the ledger; other versions may have written what this one cannot read."""
-    try:
-        return from_json(data)
-    except UNREADABLE:
-        pass
-    raise InvalidInput(
-        "this run was begun by a version of pubpriv whose questions or steps this version does not know: finish it "
-        "with that version, or use another release id"
-    )
-
-
-def new_release_id() -> str:
-    """A fresh name for a run: the date (UTC), and sixteen random hex digits.
-
-    No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
-    """
-    from datetime import UTC, datetime
-
-    return f"{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"

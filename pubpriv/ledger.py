@@ -1,22 +1,30 @@
-"""The ledger as its users hold it: the books, which also know what their questions cost.
+"""The ledger as its users hold it, which also knows what the questions in it cost.
 
 A question says how sensitive it is (`data.questions`), the ledger prices events (`privacy.events`); here the two
-wings meet. The books themselves (`privacy.ledger`) read a stored question as data: a question that comes from a
+wings meet. The ledger itself (`privacy.ledger`) reads a stored question as data: a question that comes from a
 ledger is what somebody wrote there. So its event is made again and compared: by the door before it is answered, when
 it is charged, and by `verify` and `restore`, which find what was planted.
 """
 
+import secrets
+from datetime import UTC, datetime
 from typing import Any
 
 from pubpriv.data import questions  # noqa: F401 - registers what `from_json` may build
 from pubpriv.data.codec import from_json
 from pubpriv.data.questions.base import Question
+from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger.views import Asked
+from pubpriv.privacy.ledger import Ledger as EventLedger
+from pubpriv.privacy.ledger.views import Asked, ChargeView
 
-UNREADABLE = (TypeError, ValueError, KeyError, ArithmeticError, AttributeError, IndexError, RecursionError)
+_UNREADABLE = (TypeError, ValueError, KeyError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """Whatever data that is no question can bring about while it is built or priced."""
+
+_PLANTED = (
+    "the charge under {label!r} in the ledger is not answered: {what}. It was not written by a release: stop "
+    "charging this ledger, find the record with `pubpriv ledger verify`, and compare with the last export"
+)
 
 
 def event_of(question: Question) -> GaussianEvent:
@@ -25,35 +33,84 @@ def event_of(question: Question) -> GaussianEvent:
     return GaussianEvent(question.squared_distance, noise)
 
 
-def sizes_of(question: Question) -> dict[str, int]:
+def _sizes_of(question: Question) -> dict[str, int]:
     """How many integers each part of an answer has."""
     return {name: part.size for name, part in question.parts.items()}
 
 
-def asked_by(stored: Any) -> Asked | None:
-    """The event and the sizes that a stored question comes to.
-
-    Returns:
-        None for a question that this version does not know: another version may have asked it.
+def public_value_of(stored: Any) -> Any:
+    """Build a public value that a ledger holds; other versions may have written what this one cannot read.
 
     Raises:
-        ValueError: this version builds it, and it has no price.
+        InvalidInput: it cannot.
     """
     try:
-        question = from_json(stored)
-    except UNREADABLE:
-        return None
+        return from_json(stored)
+    except _UNREADABLE:
+        pass
+    raise InvalidInput(
+        "this run was begun by a version of pubpriv whose questions or steps this version does not know: finish it "
+        "with that version, or use another release id"
+    )
+
+
+def question_of(charge: ChargeView, label: str) -> Question:
+    """Build the question of a charge, and price it again: what stands in a ledger is what somebody wrote there.
+
+    Raises:
+        LedgerViolation: it was charged as another event, or its answer is of other sizes.
+        InvalidInput: this version does not know the question.
+    """
+    question: Question = public_value_of(charge.question)
     try:
-        return Asked(event_of(question), sizes_of(question))
-    except UNREADABLE as error:
-        why = str(error) or type(error).__name__
-    raise ValueError(f"the question has no price: {why}")
+        same = event_of(question) == charge.event
+    except _UNREADABLE:
+        same = False
+    if not same:
+        raise LedgerViolation(_PLANTED.format(label=label, what="it was not charged as the question costs"))
+    if charge.answer is not None:
+        answer_to(question, charge.answer, label)
+    return question
 
 
-class Ledger(Books):
-    """Append-only books of datasets' budgets; open one with `Ledger.open`."""
+def answer_to(question: Question, answer: dict[str, list[int]], label: str) -> dict[str, list[int]]:
+    """Give back an answer that the ledger holds, if it has the question's parts and their sizes.
+
+    Raises:
+        LedgerViolation: it has others.
+    """
+    if {name: len(values) for name, values in answer.items()} != _sizes_of(question):
+        raise LedgerViolation(_PLANTED.format(label=label, what="its answer is not of the question's sizes"))
+    return answer
+
+
+def new_release_id() -> str:
+    """A fresh name for a run: the date (UTC), and sixteen random hex digits.
+
+    No time of day: it is published, and with the time at which the model appears it would tell how long the run took.
+    """
+    return f"{datetime.now(UTC):%Y%m%d}-{secrets.token_hex(8)}"
+
+
+class Ledger(EventLedger):
+    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
 
     @staticmethod
     def asked(question: Any) -> Asked | None:
-        """Recompute a stored question; see `asked_by`."""
-        return asked_by(question)
+        """The event and the sizes that a stored question comes to.
+
+        Returns:
+            None for a question that this version does not know: another version may have asked it.
+
+        Raises:
+            ValueError: this version builds it, and it has no price.
+        """
+        try:
+            built = from_json(question)
+        except _UNREADABLE:
+            return None
+        try:
+            return Asked(event_of(built), _sizes_of(built))
+        except _UNREADABLE as error:
+            why = str(error) or type(error).__name__
+        raise ValueError(f"the question has no price: {why}")

@@ -29,10 +29,10 @@ CREDENTIALS = {
 ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
 """Stores that Arrow itself reads."""
 
-FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
+_FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
 """Stores that fsspec reads. A closed list: of its other schemes many lead to the local disk by another name."""
 
-HIDDEN = (".", "_")
+_HIDDEN = (".", "_")
 """What names of others' files and folders begin with: caches, temporary files and marks of success."""
 
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "ssh": "sftp"}
@@ -122,10 +122,10 @@ def _canonical_path(path: str) -> str:
 def _canonical_url(scheme: str, rest: str) -> str:
     scheme = _SAME.get(scheme, scheme)
     authority, _, path = rest.partition("/")
-    if scheme not in (*ARROW, *FSSPEC):
+    if scheme not in (*ARROW, *_FSSPEC):
         raise InvalidInput(
             f"{scheme}:// is no store that Arrow or fsspec knows for tables: write a local path, or one of "
-            f"{', '.join(f'{known}://' for known in (*ARROW, *FSSPEC))}"
+            f"{', '.join(f'{known}://' for known in (*ARROW, *_FSSPEC))}"
         )
     if not authority and scheme not in ("hdfs", "viewfs"):
         raise InvalidInput(f"the URL of a table in {scheme}:// names a bucket or host after the two slashes")
@@ -206,7 +206,7 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
     or folders of Parquet files; `*` stays inside one folder and `**` does not.
     """
-    return not any(part.startswith(HIDDEN) for part in parts) and matches(parts, pattern, parts[-1])
+    return not any(part.startswith(_HIDDEN) for part in parts) and matches(parts, pattern, parts[-1])
 
 
 def matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
@@ -234,7 +234,7 @@ def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool
         if own in above:
             return
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if not entry.name.startswith(HIDDEN)]
+            found = [entry for entry in entries if not entry.name.startswith(_HIDDEN)]
     except OSError:
         if leave_out:
             return

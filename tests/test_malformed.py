@@ -388,17 +388,17 @@ def test_a_rehearsal_finds_what_fails_on_a_record(monkeypatch):
 
 def test_a_stored_question_is_checked_before_it_is_answered(curator, monkeypatch):
     """A malformed question in the ledger, charged for by another hand at its own price, is not answered."""
-    right = type(curator._books).charge
+    right = type(curator._run).charge
 
     def charge(self, label, question, event):
         planted = question | {"frames": [frame | {"center": [0.0]} for frame in question["frames"]]}
         return right(self, label, planted, event_of(from_json(planted)))
 
     with monkeypatch.context() as planted:
-        planted.setattr(type(curator._books), "charge", charge)
+        planted.setattr(type(curator._run), "charge", charge)
         with pytest.raises(InvalidInput):
             curator.release(GOOD["sums"], "stored")
     with pytest.raises(InvalidInput):
         curator.release(GOOD["sums"], "stored")
-    standing = curator._books.find("stored")
+    standing = curator._run.find("stored")
     assert standing.answer is None

@@ -14,7 +14,7 @@ import numpy as np
 from pubpriv.audit.attacks import HALVES, attacks
 from pubpriv.audit.finding import Claims, Finding, promised
 from pubpriv.audit.worlds import DATASET, WatchedNoise, World, world
-from pubpriv.curator import Release
+from pubpriv.curator import Answer
 from pubpriv.data.questions import Bisection, Counts, LiftedGram, Question
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
@@ -52,7 +52,7 @@ def tried(name: str, story: "_Story", place: World, question: Question) -> Findi
     return promised("door", f"{name} ({type(question).__name__})", claims(), ", and the ledger verifies")
 
 
-def _same(first: Release, second: Release) -> bool:
+def _same(first: Answer, second: Answer) -> bool:
     """The same bits, and the same question."""
     names = list(first.values)
     equal = names == list(second.values) and first.question == second.question
@@ -98,7 +98,7 @@ def _what_leaves_is_what_is_stored(place: World, question: Question, release_id:
     answer = curator.release(question, "a")
     kept = _stored(place, release_id, "a") or {}
     integers = {name: np.array(values, dtype=np.int64) for name, values in kept.items()}
-    yield "the answer is the stored one", _same(answer, Release("a", question, question.values(integers)))
+    yield "the answer is the stored one", _same(answer, Answer("a", question, question.values(integers)))
     paid, drawn = place.spent, len(noise.drawn)
     yield "the same label repeats it", _same(answer, curator.release(question, "a"))
     yield (
@@ -165,7 +165,7 @@ def _a_failing_scan_is_the_same(place: World, question: Question, release_id: st
 def _an_overtaken_draw_is_dropped(place: World, question: Question, release_id: str) -> Claims:
     """While one process draws, another answers the same label: one charge, one answer, and both return it."""
     cost, before = _cost_of(question), place.spent
-    faster: list[Release] = []
+    faster: list[Answer] = []
 
     def overtake() -> None:
         if not faster:

@@ -16,11 +16,11 @@ from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical
 from pubpriv.data.tables import ArrayTable
-from pubpriv.privacy.books import SimulatedBooks
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.events import GaussianEvent
-from pubpriv.privacy.ledger.views import Standing
+from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import SimulatedNoise
+from pubpriv.privacy.runs import SimulatedRun
 
 _Answer = dict[str, list[int]]
 
@@ -80,7 +80,7 @@ class Tape:
         return [(entry.label, entry.question, entry.event) for entry in self.entries]
 
 
-class _RecordingBooks(SimulatedBooks):
+class _TapedRun(SimulatedRun):
     """A simulated run that also keeps what was asked in which order.
 
     Args:
@@ -102,7 +102,7 @@ class _RecordingBooks(SimulatedBooks):
         self.begun.append((method, configuration, public_sha256, str(purse.units)))
         return purse
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
         """Paid as a simulation pays, and answered if an answer was kept."""
         standing = super().charge(label, question, event)
         self.asked.append((label, canonical(question), event))
@@ -110,7 +110,7 @@ class _RecordingBooks(SimulatedBooks):
         if kept is None:
             return standing
         answer = self.publish(label, "kept", kept.answer)
-        return Standing(json.loads(kept.question), answer, "kept", kept.event)
+        return ChargeView(json.loads(kept.question), answer, "kept", kept.event)
 
     def publish(self, label: str, attempt: str, answer: _Answer) -> _Answer:
         """As a simulation does."""
@@ -172,7 +172,7 @@ def record(driver: Driver, rows: np.ndarray, seed: int, frozen: Tape | None = No
     """Run `driver` on `rows`, with new answers or with those of `frozen`."""
     kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
     curator = Curator.simulation(rows, driver.budget, seed)
-    table, books, noise = _WatchedTable(in_memory(rows)), _RecordingBooks(driver.budget, kept), _CountedNoise(seed)
+    table, books, noise = _WatchedTable(in_memory(rows)), _TapedRun(driver.budget, kept), _CountedNoise(seed)
     curator._assemble(table, books, noise, None)
     result, failure = None, None
     try:

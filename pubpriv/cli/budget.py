@@ -138,7 +138,7 @@ def history(
 ) -> None:
     """Every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.privacy.ledger.runs import runs_of
+    from pubpriv.privacy.ledger.views import runs_of
 
     if plot is not None:
         from pubpriv.cli.plots import check_plot, draw

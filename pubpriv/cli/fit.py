@@ -48,9 +48,9 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         log_json: LogJsonOption = False,
         **given: Any,
     ) -> None:
-        from pubpriv.curator import new_release_id
         from pubpriv.data.columns import split_columns
         from pubpriv.estimators.jobs import Job
+        from pubpriv.ledger import new_release_id
 
         voice, flown = voice_of(quiet, verbose, log_json), through_prefect(plain, prefect)
         job = Job(

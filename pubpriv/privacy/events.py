@@ -38,7 +38,7 @@ class GaussianEvent:
             raise InvalidInput("a Gaussian event needs noise: positive standard deviations and coordinates")
 
     def to_json(self) -> dict[str, Any]:
-        """Exact, with a tag."""
+        """Write it as JSON: exact, with a tag."""
         return {
             "event": "gaussian",
             "squared_distance": str(self.squared_distance),
@@ -67,7 +67,7 @@ class PureEvent:
             raise InvalidInput(f"the epsilon of an event must be a positive fraction (at most {LARGEST:,})")
 
     def to_json(self) -> dict[str, Any]:
-        """Exact, with a tag."""
+        """Write it as JSON: exact, with a tag."""
         return {"event": "pure", "epsilon": str(self.epsilon)}
 
 

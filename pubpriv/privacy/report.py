@@ -24,26 +24,26 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
-from pubpriv.privacy.ledger.views import Balance, Run
+from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
 
-INTERVAL = 1e-4
+_INTERVAL = 1e-4
 """Width of a cell of the discretised privacy loss; losses are rounded up to it."""
 
-LARGEST_MU_SQUARED, LARGEST_EPSILON = 100, 100
+_LARGEST_MU_SQUARED, _LARGEST_EPSILON = 100, 100
 """Beyond them the discretised loss has millions of cells, for an epsilon that says nothing."""
 
-_DISCRETE: dict[str, Any] = {"value_discretization_interval": INTERVAL, "pessimistic_estimate": True}
+_DISCRETE: dict[str, Any] = {"value_discretization_interval": _INTERVAL, "pessimistic_estimate": True}
 _ROUNDS, _MARGIN = 8, 1.01
 
-PLD_LABEL = (
+_PLD_LABEL = (
     "a figure for the steps that were taken, as if they had been fixed in advance; "
     "not a guarantee for adaptively chosen steps"
 )
 
 
 @dataclass(frozen=True)
-class PldReport:
+class _PldReport:
     """The epsilon of a list of steps by their privacy loss distribution.
 
     Attributes:
@@ -59,10 +59,10 @@ class PldReport:
     epsilon: float | None
     delta: float
     steps: int
-    interval: float = INTERVAL
+    interval: float = _INTERVAL
     failure: float = 0.0
     note: str = ""
-    label: str = PLD_LABEL
+    label: str = _PLD_LABEL
 
     def describe(self) -> str:
         """A line, with its label."""
@@ -71,7 +71,7 @@ class PldReport:
         return f"PLD of {self.steps} steps: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.label})"
 
 
-def pld_report(steps: Run | Iterable[Event], delta: Number = REPORT_DELTA) -> PldReport:
+def pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) -> _PldReport:
     """The epsilon at `delta` of the charges of a run, or of events, as if fixed in advance.
 
     Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
@@ -85,17 +85,17 @@ def pld_report(steps: Run | Iterable[Event], delta: Number = REPORT_DELTA) -> Pl
     share = exact(delta, "delta")
     if share >= 1:
         raise InvalidInput(f"delta must be below 1, not {float(share):g}")
-    events = [charge.event for charge in steps.charges] if isinstance(steps, Run) else list(steps)
+    events = [charge.event for charge in steps.charges] if isinstance(steps, RunView) else list(steps)
     mu_squared = sum((event.squared_distance for event in events if isinstance(event, GaussianEvent)), Fraction(0))
     if not events:
-        return PldReport(0.0, float(share), 0)
+        return _PldReport(0.0, float(share), 0)
     pure = sum((event.epsilon for event in events if isinstance(event, PureEvent)), Fraction(0))
-    if mu_squared > LARGEST_MU_SQUARED or pure > LARGEST_EPSILON:
-        return PldReport(None, float(share), len(events), note="so little noise protects nobody")
+    if mu_squared > _LARGEST_MU_SQUARED or pure > _LARGEST_EPSILON:
+        return _PldReport(None, float(share), len(events), note="so little noise protects nobody")
     return _figure(mu_squared, events, float(share))
 
 
-def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> PldReport:
+def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> _PldReport:
     """The epsilon at delta less what discreteness takes of it; that grows with epsilon, so it is asked for again."""
     variation = float(sum((e.total_variation() for e in events if isinstance(e, GaussianEvent)), Fraction(0)))
     losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent)])
@@ -103,14 +103,14 @@ def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> PldRepor
     for _ in range(_ROUNDS):
         epsilon = float(losses.get_epsilon_for_delta(delta - failure))
         if epsilon == inf:
-            return PldReport(None, delta, len(events), note=f"delta {delta:g} is below what the discretisation tells")
+            return _PldReport(None, delta, len(events), note=f"delta {delta:g} is below what the discretisation tells")
         needed = 2 * (1 + exp(epsilon)) * variation
         if needed <= failure:
-            return PldReport(epsilon, delta, len(events), failure=failure)
+            return _PldReport(epsilon, delta, len(events), failure=failure)
         failure = needed * _MARGIN
         if failure >= delta:
             break
-    return PldReport(None, delta, len(events), note=f"its noise is too coarse to be continuous up to delta {delta:g}")
+    return _PldReport(None, delta, len(events), note=f"its noise is too coarse to be continuous up to delta {delta:g}")
 
 
 def _losses(mu_squared: Fraction, pure: list[Fraction]) -> Any:
@@ -119,26 +119,26 @@ def _losses(mu_squared: Fraction, pure: list[Fraction]) -> Any:
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
     # the default relation throughout, "means one unit apart", and never REPLACE_ONE: see the module's docstring
-    losses = pld.identity(INTERVAL)
+    losses = pld.identity(_INTERVAL)
     if mu_squared:
-        losses = losses.compose(pld.from_gaussian_mechanism(noise_multiplier(mu_squared), **_DISCRETE))
+        losses = losses.compose(pld.from_gaussian_mechanism(_noise_multiplier(mu_squared), **_DISCRETE))
     for epsilon, count in Counter(pure).items():
         parameters = DifferentialPrivacyParameters(nextafter(float(epsilon), inf), 0.0)
-        losses = losses.compose(pld.from_privacy_parameters(parameters, INTERVAL).self_compose(count))
+        losses = losses.compose(pld.from_privacy_parameters(parameters, _INTERVAL).self_compose(count))
     return losses
 
 
-def noise_multiplier(mu_squared: Fraction) -> float:
+def _noise_multiplier(mu_squared: Fraction) -> float:
     """sd over the replace-one distance of two tables' totals: 1 / mu, rounded down (less noise than there is)."""
     return (1 - 1e-12) / sqrt(mu_squared)
 
 
-def run_statement(balance: Balance, run: Run, delta: Any = None) -> dict[str, Any]:
+def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str, Any]:
     """The privacy statement of a run as plain data, the guarantees first.
 
     Args:
         balance: of its dataset.
-        run: finished or not; what is not closed is told so far.
+        run: finished or not; of one that is not closed: so far.
         delta: of the PLD figure; default: the allotment's own, or 1e-6.
     """
     figure = pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)

@@ -90,7 +90,7 @@ def floor_units(value: Fraction, unit: int = UNIT) -> int:
 
 
 def to_text(units: int, unit: int = UNIT) -> str:
-    """Exact decimal text of an amount in units."""
+    """Write an amount in units as exact decimal text."""
     places = len(str(unit)) - 1
     whole, rest = divmod(units, unit)
     digits = f"{rest:0{places}d}".rstrip("0")

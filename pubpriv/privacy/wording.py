@@ -9,7 +9,7 @@ from typing import Any
 
 from pubpriv.privacy.budgets import KINDS
 
-NEIGHBOURS = "neighbours differ in one record, the number of records is public"
+_NEIGHBOURS = "neighbours differ in one record, the number of records is public"
 
 
 def declared(unit: str) -> str:
@@ -27,7 +27,7 @@ def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, a
         release_id: of the run.
         allotment: the run's own guarantee.
     """
-    lines = [f"dataset {dataset}, unit: {declared(unit)}; {NEIGHBOURS}"]
+    lines = [f"dataset {dataset}, unit: {declared(unit)}; {_NEIGHBOURS}"]
     lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 

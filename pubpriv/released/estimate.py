@@ -17,7 +17,7 @@ from pubpriv.released.numbers import QUANTITIES, Number
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.privacy.books import Statement
+    from pubpriv.privacy.runs import Statement
     from pubpriv.released.law import Mixture
 
 FORMAT = 1

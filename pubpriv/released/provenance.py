@@ -10,7 +10,7 @@ from typing import Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.ledger import Ledger
-from pubpriv.privacy.books import LedgerBooks
+from pubpriv.privacy.runs import RecordedRun
 from pubpriv.released.kinds import load
 
 
@@ -26,7 +26,7 @@ def check_model(ledger: Ledger, path: Path) -> None:
     """
     model = load(path)
     dataset, release_id = (str(model.provenance.get(name)) for name in ("dataset", "release_id"))
-    statement = LedgerBooks(ledger, ledger.run(dataset, release_id)).statement().to_json()
+    statement = RecordedRun(ledger, ledger.run(dataset, release_id)).statement().to_json()
     told, known = _plain(model.privacy), _plain(statement)
     for name in sorted({*told, *known}):
         if told.get(name) != known.get(name):

@@ -74,7 +74,7 @@ def test_json_has_every_detail(program, short):
 
 def test_an_audit_that_does_not_hold(program, short, monkeypatch):
     """Exit code 6, the broken promise in words below the table, and what to do."""
-    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "_SMALLEST_SD", 1)
     code, out, err = program("audit", "--fast")
     assert code == 6
     assert "3 promises, 1 broken" in out
@@ -137,5 +137,5 @@ def test_a_full_audit_holds():
 def test_the_price_that_is_shown_broken_is_the_one_that_was_patched(monkeypatch):
     """The audit reads the product as it stands, not as it was when it was loaded."""
     assert {finding.mechanism: finding.holds for finding in some_prices(True, 0)}[SMALL_NOISE]
-    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "_SMALLEST_SD", 1)
     assert not {finding.mechanism: finding.holds for finding in some_prices(True, 0)}[SMALL_NOISE]

@@ -20,12 +20,12 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
 from pubpriv.estimators.mixture import driver, routes
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.run import LedgerRun
-from pubpriv.privacy.ledger.views import Standing
+from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import OperatingSystemNoise
+from pubpriv.privacy.runs import RecordedRun
 
 RUNS = 5000
 """Answers on each side: a lost sqrt(2) at mu = 2 is then found with some eight standard errors to spare."""
@@ -162,44 +162,44 @@ def test_a_second_answer_in_place_of_the_first(monkeypatch):
 
 def test_noise_drawn_twice_on_a_retry(monkeypatch):
     """A label that is asked again is answered anew."""
-    right = LedgerBooks.charge
+    right = RecordedRun.charge
 
     def charge(self, label, question, event):
         standing = right(self, label, question, event)
         return replace(standing, answer=None)
 
-    monkeypatch.setattr(LedgerBooks, "find", lambda self, label: None)
-    monkeypatch.setattr(LedgerBooks, "charge", charge)
+    monkeypatch.setattr(RecordedRun, "find", lambda self, label: None)
+    monkeypatch.setattr(RecordedRun, "charge", charge)
     assert "a repeat draws nothing" in promises()["what leaves is what is stored"]
 
 
 def test_a_question_that_is_made_anew_on_a_retry(monkeypatch):
     """What is asked now is answered under a charge for something else."""
-    right = LedgerBooks.charge
+    right = RecordedRun.charge
 
     def charge(self, label, question, event):
         standing = right(self, label, question, event)
         return replace(standing, question=question, event=event)
 
-    monkeypatch.setattr(LedgerBooks, "charge", charge)
+    monkeypatch.setattr(RecordedRun, "charge", charge)
     assert "the stored question" in promises()["a crash is resumed, with one charge and one answer"]
 
 
 def test_a_charge_after_the_look(monkeypatch):
     """Charge and answer in one go, after the draw: a crash costs nothing."""
     waiting = {}
-    right_charge, right_publish = LedgerBooks.charge, LedgerBooks.publish
+    right_charge, right_publish = RecordedRun.charge, RecordedRun.publish
 
     def charge(self, label, question, event):
         waiting[label] = question, event
-        return Standing(question, None, "later", event)
+        return ChargeView(question, None, "later", event)
 
     def publish(self, label, attempt, answer):
         right_charge(self, label, *waiting[label])
         return right_publish(self, label, attempt, answer)
 
-    monkeypatch.setattr(LedgerBooks, "charge", charge)
-    monkeypatch.setattr(LedgerBooks, "publish", publish)
+    monkeypatch.setattr(RecordedRun, "charge", charge)
+    monkeypatch.setattr(RecordedRun, "publish", publish)
     broken = promises()
     assert "before the answer is drawn" in broken["paid before the look"]
     assert "the charge is kept" in broken["a failure has one text and no refund"]
@@ -227,7 +227,7 @@ def unpaid(self, question, label):
     """A release that goes straight to the rows."""
     noisy = self._look(question, label)
     values = question.values({name: np.array(values, dtype=np.int64) for name, values in noisy.items()})
-    return the_door.Release(label, question, values)
+    return the_door.Answer(label, question, values)
 
 
 def test_a_release_that_is_not_charged(monkeypatch):
@@ -241,7 +241,7 @@ def test_a_release_that_is_not_charged(monkeypatch):
 
 def test_a_late_draw_that_leaves(monkeypatch):
     """A closed run hands out what it drew all the same."""
-    right = LedgerBooks.publish
+    right = RecordedRun.publish
 
     def publish(self, label, attempt, answer):
         try:
@@ -249,7 +249,7 @@ def test_a_late_draw_that_leaves(monkeypatch):
         except RunClosed:
             return answer
 
-    monkeypatch.setattr(LedgerBooks, "publish", publish)
+    monkeypatch.setattr(RecordedRun, "publish", publish)
     assert "the late draw is refused" in promises()["a late draw is dropped"]
 
 

@@ -14,12 +14,13 @@ from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import guards, schema
+from pubpriv.privacy.ledger import declared, schema
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.migrations import triggers
+from pubpriv.privacy.runs import RecordedRun
 
 STORIES = names.PROMISES | tampering.PROMISES
 BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names.PROMISES
@@ -54,7 +55,7 @@ def test_names_that_are_compared_as_they_are_written(monkeypatch):
 
 def test_a_table_that_two_datasets_may_have(monkeypatch):
     """Nobody asks to whom it belongs."""
-    monkeypatch.setattr(Book, "_refuse_foreign", lambda self, uri: None)
+    monkeypatch.setattr(declared, "refuse_foreign", lambda book, uri: None)
     detail = broken(BUDGETS)
     for what in ("its folder", "a link", "a glob with *", "a URL", "a glob with a set of one bracket"):
         assert f"{what}: no second budget" in detail
@@ -63,7 +64,7 @@ def test_a_table_that_two_datasets_may_have(monkeypatch):
 
 def test_a_private_table_that_is_public_in_another_run(monkeypatch):
     """Nobody asks the ledger whose rows the public ones are."""
-    monkeypatch.setattr(LedgerBooks, "refuse_private", lambda self, public: None)
+    monkeypatch.setattr(RecordedRun, "refuse_private", lambda self, public: None)
     detail = broken(PUBLIC)
     assert "another dataset's table: not read as public" in detail
     assert "its folder: not read as public" in detail
@@ -99,7 +100,7 @@ def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
 
 def test_a_stored_question_that_is_not_priced_again(monkeypatch):
     """Whatever stands there is asked, under the charge beside it."""
-    monkeypatch.setattr(Curator, "_asked", lambda self, standing, label: the_door._stored(standing.question))
+    monkeypatch.setattr(the_door, "question_of", lambda charge, label: the_door.public_value_of(charge.question))
     detail = broken(PLANTED)
     assert "a cheap event: not answered" in detail
     assert "nothing is published" in detail
@@ -138,17 +139,17 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
 
 def test_triggers_that_nobody_misses(monkeypatch):
     """Records can be changed, and the next ones are added all the same."""
-    monkeypatch.setattr(guards, "missing", lambda connection: [])
+    monkeypatch.setattr(triggers, "missing", lambda connection: [])
     assert "no run is opened" in broken(TRIGGERS)
 
 
 def test_a_planted_charge_that_is_drawn_for_and_then_refused(monkeypatch):
     """Too late: the rows were read."""
-    right = Curator._asked
+    right = Curator.release
 
-    def asked(self, standing, label):
+    def release(self, question, label):
         self._noise.draw(label, "sum", 1, 2)
-        return right(self, standing, label)
+        return right(self, question, label)
 
-    monkeypatch.setattr(Curator, "_asked", asked)
+    monkeypatch.setattr(Curator, "release", release)
     assert "nothing is drawn" in broken(PLANTED)

@@ -221,7 +221,7 @@ def test_one_sd_for_all_entries(monkeypatch):
 
 def test_noise_below_two_to_the_twenty_in_a_gdp_ledger(monkeypatch):
     """Its discrete Gaussians cost more than their mu."""
-    monkeypatch.setattr(approx, "SMALLEST_SD", 1)
+    monkeypatch.setattr(approx, "_SMALLEST_SD", 1)
     finding = priced(SMALL_NOISE)
     assert not finding.holds
     assert "sd 1048575 has a price" in finding.detail or "sd 1 has a price" in finding.detail

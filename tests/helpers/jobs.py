@@ -20,10 +20,10 @@ from pubpriv import curator
 from pubpriv.data import scan
 from pubpriv.estimators import MIXTURE
 from pubpriv.estimators.jobs import Job, run_job
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.runs import RecordedRun
 
 # children are forked from a process that has the libraries and no threads; what they patch dies with them
 processes = multiprocessing.get_context("forkserver")
@@ -141,12 +141,12 @@ def killed_at(point: str, label: str) -> None:
 
         setattr(owner, name, patched)
 
-    around(LedgerBooks, "find", after="after find")
+    around(RecordedRun, "find", after="after find")
     around(Book, "append", after="inside the charge", first="charged")
-    around(LedgerBooks, "charge", after="after the charge")
+    around(RecordedRun, "charge", after="after the charge")
     around(scan, "scan_chunk", after="inside the scan")
     around(curator, "scan", after="after the scan")
-    around(LedgerBooks, "publish", before="after the noise", after="after the publication")
+    around(RecordedRun, "publish", before="after the noise", after="after the publication")
     around(Book, "append", after="inside the publication", first="published")
 
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 import pytest
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.books import LedgerBooks
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP, budget_from_json
 from pubpriv.privacy.events import GaussianEvent, event_from_json
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.names import LONGEST_LABEL
+from pubpriv.privacy.ledger.names import _LONGEST_LABEL
 from pubpriv.privacy.ledger.records import Record, canonical
+from pubpriv.privacy.runs import RecordedRun
 
 EVENT = GaussianEvent(Fraction(2, 10), ((1 << 30, 1),))
 QUESTION = {"type": "Median"}
@@ -75,8 +75,8 @@ def test_texts_are_one_printable_line(ledger, what):
 
 def test_the_longest_label_is_a_label(ledger):
     """The limit itself is within it."""
-    ledger.run("visits", "r").note("x" * LONGEST_LABEL, 1)
-    assert ledger.run("visits", "r").notes() == {"x" * LONGEST_LABEL: 1}
+    ledger.run("visits", "r").note("x" * _LONGEST_LABEL, 1)
+    assert ledger.run("visits", "r").notes() == {"x" * _LONGEST_LABEL: 1}
 
 
 RUNS = {
@@ -89,9 +89,9 @@ RUNS = {
     "publish": lambda ledger, dataset, run: ledger.run(dataset, run).publish("a", "attempt", {"x": [1]}),
     "note": lambda ledger, dataset, run: ledger.run(dataset, run).note("step", 1),
     "close": lambda ledger, dataset, run: ledger.run(dataset, run).close("done"),
-    "books that find": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).find("a"),
-    "books that state": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).statement(),
-    "books that note": lambda ledger, dataset, run: LedgerBooks(ledger, ledger.run(dataset, run)).noted("a"),
+    "books that find": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).find("a"),
+    "books that state": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).statement(),
+    "books that note": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).noted("a"),
 }
 
 
@@ -143,7 +143,7 @@ def chained(rows):
     for seq, row in enumerate(rows):
         record = Record(**{**row, "seq": seq, "previous_hash": previous})
         previous = record.digest()
-        lines.append({"record": record.__dict__, "hash": previous})
+        lines.append({"record": record.columns(), "hash": previous})
     return lines, previous
 
 
@@ -299,7 +299,7 @@ def test_an_export_says_everything_once_and_in_its_own_types(export, exported, n
 def test_a_witness_of_one_endless_line_is_no_export(ledger, tmp_path):
     """It is read in growing pieces, once or twice over, and refused."""
     path = tmp_path / "witness.jsonl"
-    first = canonical({"format": bundle.FORMAT, "version": bundle.VERSION, "at": "", "pubpriv": ""})
+    first = canonical({"format": bundle._FORMAT, "version": bundle._VERSION, "at": "", "pubpriv": ""})
     path.write_text(first + "\n" + "x" * 30_000_000)
     with pytest.raises(LedgerViolation, match="cut off"):
         Ledger.open(ledger.url, witness=path)

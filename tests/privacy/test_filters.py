@@ -15,7 +15,7 @@ from pubpriv.privacy.budgets import REPORT_DELTA, Amount, ApproximateDP, PureDP,
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.report import noise_multiplier, pld_report
+from pubpriv.privacy.report import _noise_multiplier, pld_report
 
 DELTA = 1e-6
 MU = 0.2
@@ -176,7 +176,7 @@ def test_the_report_never_asks_for_replace_one(monkeypatch):
     pld_report([gaussian(Fraction(1, 2)), gaussian(Fraction(1, 3))])
     assert len(asked) == 1
     (multiplier,), options = asked[0]
-    assert multiplier == noise_multiplier(Fraction(1, 4) + Fraction(1, 9))
+    assert multiplier == _noise_multiplier(Fraction(1, 4) + Fraction(1, 9))
     assert "neighboring_relation" not in options
     assert options["pessimistic_estimate"]
 

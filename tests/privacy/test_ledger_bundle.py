@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.store import WITNESS
+from pubpriv.privacy.ledger.store import _WITNESS
 
 QUESTION = {"type": "Counts"}
 
@@ -19,7 +19,7 @@ QUESTION = {"type": "Counts"}
 @pytest.fixture(autouse=True)
 def no_witness(monkeypatch):
     """None from the environment."""
-    monkeypatch.delenv(WITNESS, raising=False)
+    monkeypatch.delenv(_WITNESS, raising=False)
 
 
 def charge(ledger, label, release_id="r"):
@@ -108,7 +108,7 @@ def test_a_changed_bundle_is_found(ledger, tmp_path, name):
 def test_what_is_no_bundle_is_bad_input(tmp_path):
     """A missing file, another file, and a bundle of a newer version: what to do."""
     (tmp_path / "other").write_text("something\nelse\n")
-    (tmp_path / "newer").write_text(json.dumps({"format": bundle.FORMAT, "version": 99}) + "\n")
+    (tmp_path / "newer").write_text(json.dumps({"format": bundle._FORMAT, "version": 99}) + "\n")
     for name, why in (("none", "cannot be read"), ("other", "ledger export"), ("newer", "upgrade")):
         with pytest.raises(InvalidInput, match=why):
             bundle.verify(tmp_path / name)
@@ -136,7 +136,7 @@ def test_a_restored_older_ledger_opens_for_reading_only(restored, monkeypatch):
     url, witness = restored
     with Ledger.open(url) as ledger:
         assert not ledger.read_only
-    monkeypatch.setenv(WITNESS, str(witness))
+    monkeypatch.setenv(_WITNESS, str(witness))
     with Ledger.open(url) as ledger:
         assert list(ledger.read_only) == ["visits"]
         assert "2 records that are in the export are missing" in ledger.read_only["visits"]

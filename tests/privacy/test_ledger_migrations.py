@@ -105,4 +105,4 @@ def test_the_known_revisions_are_those_that_exist():
     config = Config()
     config.set_main_option("script_location", str(Path(database.__file__).with_name("migrations")))
     chain = ScriptDirectory.from_config(config).walk_revisions()
-    assert tuple(reversed([script.revision for script in chain])) == database.REVISIONS
+    assert tuple(reversed([script.revision for script in chain])) == database._REVISIONS

@@ -15,7 +15,7 @@ from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
 from pubpriv.privacy.conversions import delta_gaussian
 from pubpriv.privacy.ledger import Ledger, outlook
-from pubpriv.privacy.ledger.runs import runs_of
+from pubpriv.privacy.ledger.views import runs_of
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}

@@ -30,6 +30,7 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
+from pubpriv.privacy.ledger.views import runs_of
 
 ONE = ZeroConcentratedDP(1)
 CHEAP = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))
@@ -248,6 +249,13 @@ def test_an_answer_that_does_not_fit_is_not_published(ledger, curator, name):
 def test_a_simulation_prices_what_it_kept_again():
     """The rules are the same where the books are in memory."""
     curator = pp.Curator.simulation(np.zeros((5, 1)), ONE, seed=1)
-    curator._books.charge("planted", to_json(SUMS), CHEAP)
+    curator._run.charge("planted", to_json(SUMS), CHEAP)
     with pytest.raises(LedgerViolation, match="not charged as the question costs"):
         curator.release(COUNTS, "planted")
+
+
+def test_a_run_that_was_never_opened_is_refused_by_its_records(ledger):
+    """A note of a run that is in no other record: an error of the ledger, and no defect of ours."""
+    append(ledger, "noted", {"label": "a", "value": 1}, "ghost")
+    with pytest.raises(LedgerViolation, match="never opened"):
+        runs_of(ledger.records("visits"))

@@ -10,7 +10,7 @@ from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, PureDP, ZeroCon
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.report import PLD_LABEL, pld_report, run_statement
+from pubpriv.privacy.report import _PLD_LABEL, pld_report, run_statement
 
 QUESTION = {"type": "Counts"}
 WIDE = ((1 << 30, 10),)
@@ -91,9 +91,9 @@ def test_the_figure_is_at_most_the_runs_guarantee_and_says_it_is_none(tmp_path, 
     assert [charge["label"] for charge in told["charges"]] == list("abcd")
     assert told["pld"]["delta"] == (1e-7 if allotment.kind == "approx" else 1e-6)
     assert told["pld"]["epsilon"] <= told["allotment"]["epsilon"] + 1e-3  # up to a cell a step
-    assert told["pld"]["label"] == PLD_LABEL
-    assert PLD_LABEL in told["pld"]["text"]
-    assert "not a guarantee" in PLD_LABEL
+    assert told["pld"]["label"] == _PLD_LABEL
+    assert _PLD_LABEL in told["pld"]["text"]
+    assert "not a guarantee" in _PLD_LABEL
 
 
 def test_an_all_gaussian_guarantee_is_told_of_gaussians_only(tmp_path):

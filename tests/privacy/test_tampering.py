@@ -32,12 +32,13 @@ def url(tmp_path):
 
 
 def change(url, kind, name, text, repair=False):
-    """Edit a record with the triggers taken away for a moment; with `repair` its hash is made anew."""
+    """Edit the newest record of a kind, its triggers away for a moment; with `repair` its hash is made anew."""
     with raw(url) as connection:
         guards = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")).all()
         for trigger, _ in guards:
             connection.execute(sa.text(f"DROP TRIGGER {trigger}"))
-        row = connection.execute(sa.select(RECORDS).where(RECORDS.c.kind == kind)).first()
+        newest = sa.select(RECORDS).where(RECORDS.c.kind == kind).order_by(RECORDS.c.seq.desc())
+        row = connection.execute(newest).first()
         record, stored = schema.record_of(row)
         record = replace(record, **{name: text(getattr(record, name))})
         values = schema.row_of(record, record.digest() if repair else stored)
@@ -200,3 +201,29 @@ def test_a_trigger_that_does_nothing_is_none(ledger_url, how):
             connection.exec_driver_sql(statement)
     with Ledger.open(ledger_url) as ledger, pytest.raises(LedgerViolation, match="records_no_update"):
         ledger.register("visits", budget=ZeroConcentratedDP(1))
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["hash kept", "hash made anew"])
+def test_a_bill_that_was_read_before_is_read_anew(url, repair):
+    """What a run remembers of its charges goes by the digest of what stands there now."""
+    with Ledger.open(url) as ledger:
+        run = ledger.run("visits", "r")
+        label = run.bill().charges[0].label
+        change(url, "charged", "body", lambda body: body.replace(f'"label":"{label}"', '"label":"other"'), repair)
+        if repair:
+            assert [charge.label for charge in run.bill().charges] == ["other"]
+        else:
+            with pytest.raises(LedgerViolation, match="was changed"):
+                run.bill()
+
+
+def test_an_answer_goes_to_the_charge_that_stands_there(url):
+    """The run made the charge itself and remembers it; it was rewritten since, so nothing is published under it."""
+    with Ledger.open(url) as ledger:
+        ledger.register("visits", ZeroConcentratedDP(2), raise_=True, reason="more")
+        run = ledger.run("visits", "s")
+        run.open(ZeroConcentratedDP(1))
+        paid = run.charge("b", QUESTION, EVENT)
+        change(url, "charged", "body", lambda body: body.replace('"label":"b"', '"label":"other"'), repair=True)
+        with pytest.raises(LedgerViolation, match="not one that this ledger made"):
+            run.publish("b", paid.attempt, {"x": [1]})

@@ -8,7 +8,7 @@ import pytest
 
 from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
-from pubpriv.privacy.wording import NEIGHBOURS, best_guess, declared, guarantee_lines, plain_words
+from pubpriv.privacy.wording import _NEIGHBOURS, best_guess, declared, guarantee_lines, plain_words
 
 GAUSSIAN = [{"noise_scale": [1 << 30]}]
 
@@ -79,7 +79,7 @@ def test_the_figure_is_that_of_what_is_shown():
 def test_guarantees_go_from_the_general_to_the_particular():
     """Dataset, all runs, one run; without a ledger the middle is left out."""
     assert guarantee_lines("visits", "one patient", "2-zCDP", "r1", "0.5-zCDP") == [
-        f"dataset visits, unit: {declared('one patient')}; {NEIGHBOURS}",
+        f"dataset visits, unit: {declared('one patient')}; {_NEIGHBOURS}",
         "guaranteed for all runs together: 2-zCDP",
         "guaranteed for run r1: 0.5-zCDP",
     ]

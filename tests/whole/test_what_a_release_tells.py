@@ -13,11 +13,11 @@ import pytest
 from scipy.stats import binom
 
 import pubpriv as pp
-from pubpriv.curator import new_release_id
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.flows import deployed
+from pubpriv.ledger import new_release_id
 from pubpriv.privacy.ledger import book, run
 from pubpriv.released.files import store_release
 from pubpriv.released.report import history_of, page

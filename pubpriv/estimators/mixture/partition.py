@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.curator import Curator, Release
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.questions import Moments
 from pubpriv.data.regions import Cells, Refined, View
 from pubpriv.estimators.asks import Ask
@@ -103,7 +103,7 @@ class _Cells:
     enough: np.ndarray
 
     @classmethod
-    def of(cls, answer: Release, k: int) -> "_Cells":
+    def of(cls, answer: Answer, k: int) -> "_Cells":
         counts = np.maximum(answer.values["count"], 1.0)
         shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
         enough = answer.values["count"] > _ENOUGH * answer.question.noise()["count"]

@@ -13,7 +13,7 @@ from pubpriv.privacy.conversions import epsilon_gaussian, failure_factor, mu_squ
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
 
-SMALLEST_SD = 1 << 20
+_SMALLEST_SD = 1 << 20
 """Below this the discrete Gaussian may not be priced as a continuous one."""
 
 _LARGEST_EPSILON = 700
@@ -98,7 +98,7 @@ class ApproximateDP(Budget):
         continuous = Fraction(self.delta) - Fraction(self.failure_delta or 0)
         return epsilon_gaussian(Fraction(amount.main, UNIT), continuous)
 
-    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller is told
+    def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller is known
         """Tell epsilon and delta."""
         numbers = {"epsilon": float(self.epsilon), "delta": float(self.delta)}
         return {"kind": self.kind, "text": self.describe(), **numbers}
@@ -119,7 +119,7 @@ class ApproximateDP(Budget):
         Raises:
             InvalidInput: a standard deviation is below 2^20.
         """
-        if min(sd for sd, _ in event.noise) < SMALLEST_SD:
+        if min(sd for sd, _ in event.noise) < _SMALLEST_SD:
             raise InvalidInput("a step's budget is so large that its noise is below 2^20 grid steps: lower epsilon")
         failure = failure_factor(Fraction(self.epsilon)) * event.total_variation()
         return super().price_gaussian(event) + Amount(0, ceil_units(failure, DELTA_UNIT))
@@ -136,7 +136,7 @@ class ApproximateDP(Budget):
         return log1p(-tail) - log(tail) if tail > 0 else 0.0
 
     def cap_since(self, registered: Budget) -> Amount:
-        """The cap of a raised budget, its failure reserve told in the terms of the budget first registered.
+        """The cap of a raised budget, its failure reserve in the terms of the budget first registered.
 
         Failure terms are 2 (1 + e^epsilon) times total variations, with the epsilon of the guarantee. Charges
         keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the ratio
@@ -149,7 +149,7 @@ class ApproximateDP(Budget):
         return Amount(cap.main, int(cap.delta * ratio))
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Of the same delta; none where that delta alone is worth more."""
+        """Write allotments of the same delta; none where that delta alone is worth more."""
         if not ledger.gaussian_units:
             return []
         mu_squared, delta = Fraction(self.largest_within(units, ledger), UNIT), repr(float(self.delta))

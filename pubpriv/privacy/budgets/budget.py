@@ -13,7 +13,7 @@ from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, ceil_units, exact, floor_units, to_text
 
 REPORT_DELTA = Fraction(1, 10**6)
-"""delta at which a zCDP guarantee is also told as an epsilon."""
+"""delta at which a zCDP guarantee is also given as an epsilon."""
 
 
 class Budget(ABC):
@@ -45,7 +45,7 @@ class Budget(ABC):
     @property
     @abstractmethod
     def report_delta(self) -> Fraction:
-        """The delta at which amounts are told as epsilon; 0: they are one already."""
+        """The delta at which amounts are given as epsilon; 0: they are one already."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -179,7 +179,7 @@ class Budget(ABC):
     # -- how it is written
 
     def to_json(self) -> dict[str, str]:
-        """Exact, with an explicit tag."""
+        """Write it as JSON: exact, with an explicit tag."""
         values = {each.name: str(Fraction(getattr(self, each.name))) for each in fields(self)}  # type: ignore[arg-type]
         return {"kind": self.kind, **values}
 

@@ -12,7 +12,7 @@ from pubpriv.privacy.units import Number, stored_fraction
 KINDS: dict[str, type[Budget]] = {kind.kind: kind for kind in (PureDP, ZeroConcentratedDP, ApproximateDP)}
 
 _SPELLINGS = [f"{kind.kind}:{','.join(kind.parameters).upper()}" for kind in KINDS.values()]
-GRAMMAR = f"{', '.join(_SPELLINGS[:-1])} or {_SPELLINGS[-1]} (for example zcdp:0.5 or approx:1,1e-6)"
+_GRAMMAR = f"{', '.join(_SPELLINGS[:-1])} or {_SPELLINGS[-1]} (for example zcdp:0.5 or approx:1,1e-6)"
 
 
 def parse_budget(text: str) -> Budget:
@@ -25,7 +25,7 @@ def parse_budget(text: str) -> Budget:
     values = [part.strip() for part in numbers.split(",")]
     kind = KINDS.get(name.strip().lower())
     if kind is None or len(values) != len(kind.parameters) or not all(values):
-        raise InvalidInput(f"a budget is written {GRAMMAR}, not {text!r}")
+        raise InvalidInput(f"a budget is written {_GRAMMAR}, not {text!r}")
     return _made(kind, *values)
 
 

@@ -52,7 +52,7 @@ class PureDP(Budget):
         return f"{short(self.epsilon)}-DP (pure)"
 
     def as_epsilon(self, amount: Amount) -> float:
-        """As it is."""
+        """The amount itself: it is an epsilon."""
         return float(Fraction(amount.main, UNIT))
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:  # noqa: ARG002 - nothing smaller follows
@@ -87,7 +87,7 @@ class PureDP(Budget):
         return Amount(main + max(0, min(_SLACK, spare)))
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Exact on a pure ledger; on others the inverse of a price, and a little less."""
+        """Write allotments: exact on a pure ledger; on others the inverse of a price, and a little less."""
         if ledger.kind == self.kind:
             return [self.written(to_text(units))]
         guess = ledger.pure_worth(units / UNIT)

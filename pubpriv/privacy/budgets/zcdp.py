@@ -12,8 +12,8 @@ from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, failure_
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
-RESERVE = Fraction(1, 100)
-"""Part of delta that covers discrete Gaussians being told as continuous ones, as in `ApproximateDP`."""
+_RESERVE = Fraction(1, 100)
+"""Part of delta that covers discrete Gaussians being priced as continuous ones, as in `ApproximateDP`."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class ZeroConcentratedDP(Budget):
         return epsilon_zcdp(Fraction(amount.main, UNIT), REPORT_DELTA)
 
     def guarantee(self, events: Sequence[Event] = ()) -> dict[str, Any]:
-        """Tell rho, the epsilon that it implies, and where it may be told a smaller epsilon of a run.
+        """Tell rho, the epsilon that it implies and, where there is one, a smaller epsilon of a run.
 
         A zCDP budget implies an epsilon at delta = 1e-6, whatever is charged to it (Canonne-Kamath-Steinke). Of a run
-        whose charges are known and all Gaussian a smaller one is told beside it: they sum to mu^2 <= 2 rho, which is
+        whose charges are known and all Gaussian a smaller one stands beside it: they sum to mu^2 <= 2 rho, which is
         converted exactly (Balle-Wang) at 99% of that delta. The rest covers 2 (1 + e^epsilon) times the total
         variation between discrete and continuous noise; where it does not, the figure is left out.
         """
@@ -107,7 +107,7 @@ class ZeroConcentratedDP(Budget):
         return low
 
     def texts_within(self, units: int, ledger: Budget) -> list[str]:
-        """Exact."""
+        """Write the largest allotment that fits, exactly."""
         return [self.written(to_text(self.largest_within(units, ledger)))] if ledger.gaussian_units else []
 
     def size_worth(self, rho: float) -> float:
@@ -119,6 +119,6 @@ def _all_gaussian(rho: Fraction, events: Sequence[Event]) -> float | None:
     gaussians = [event for event in events if isinstance(event, GaussianEvent)]
     if not gaussians or len(gaussians) < len(events):
         return None
-    epsilon = epsilon_gaussian(2 * rho, REPORT_DELTA * (1 - RESERVE))
+    epsilon = epsilon_gaussian(2 * rho, REPORT_DELTA * (1 - _RESERVE))
     apart = sum((event.total_variation() for event in gaussians), Fraction(0))
-    return epsilon if failure_factor(Fraction(epsilon)) * apart <= RESERVE * REPORT_DELTA else None
+    return epsilon if failure_factor(Fraction(epsilon)) * apart <= _RESERVE * REPORT_DELTA else None

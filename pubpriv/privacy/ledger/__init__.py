@@ -1,4 +1,4 @@
-"""The ledger: append-only, hash-chained books of every dataset's budget.
+"""The ledger: append-only, hash-chained records of every dataset's budget.
 
 `Ledger` is loaded on first use, so that the pure rooms (`records`, `views`) come without a database library.
 """

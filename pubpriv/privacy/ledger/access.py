@@ -14,12 +14,15 @@ import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Budget
-from pubpriv.privacy.ledger import bundle, guards, schema
+from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.names import check_name
-from pubpriv.privacy.ledger.outlook import Lookout
 from pubpriv.privacy.ledger.refusals import Refused
+
+_ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
+"""Of two that register a name at once, the second waits for the first and then finds its row."""
 
 
 class Access:
@@ -54,7 +57,7 @@ class Access:
     def look_for_guards(self) -> None:
         """Open for reading only where triggers are missing that keep the ledger append-only."""
         with self.database.transaction(write=False) as connection:
-            gone = guards.missing(connection)
+            gone = triggers.missing(connection)
         if gone:
             self.unguarded = (
                 f"the ledger {self.url} is open for reading only: of the triggers that keep it append-only, "
@@ -89,11 +92,11 @@ class Access:
         return self._budgets[dataset]
 
     @contextmanager
-    def reading(self, dataset: str) -> Iterator[Lookout]:
+    def reading(self, dataset: str) -> Iterator[Book]:
         """One transaction that reads a dataset's book."""
         check_name(dataset, "dataset")
         with self.database.transaction(write=False) as connection:
-            book = Lookout(connection, dataset)
+            book = Book(connection, dataset)
             if book.state is None:
                 self.refuse_unknown(connection, dataset)
             yield book
@@ -139,7 +142,7 @@ class Access:
             return False
         if not create:
             self.refuse_unknown(connection, dataset)
-        added = connection.execute(schema.ADD_DATASET, {"name": dataset}).rowcount
+        added = connection.execute(_ADD_DATASET, {"name": dataset}).rowcount
         schema.known(connection, dataset, lock=True)
         return bool(added)
 

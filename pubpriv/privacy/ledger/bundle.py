@@ -18,7 +18,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import Record, canonical
 from pubpriv.privacy.ledger.replay import Recompute, Summary, replay
 
-FORMAT, VERSION = "pubpriv-ledger", 1
+_FORMAT, _VERSION = "pubpriv-ledger", 1
 _TAIL = 1 << 16
 
 
@@ -34,16 +34,22 @@ Row = tuple[Record, str]
 """A record, and the hash that is stored beside it."""
 
 
-def lines_of(rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
-    """The bundle, line by line."""
-    yield canonical({"format": FORMAT, "version": VERSION, "at": at, "pubpriv": version})
+def _lines_of(rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
+    yield canonical({"format": _FORMAT, "version": _VERSION, "at": at, "pubpriv": version})
     for record, stored in rows:
-        yield canonical({"record": record.__dict__, "hash": stored})
+        yield canonical({"record": record.columns(), "hash": stored})
     yield canonical({"ends": {dataset: end.__dict__ for dataset, end in ends.items()}})
 
 
-def save(path: Path, lines: Iterable[str]) -> None:
+def save(path: Path, rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> None:
     """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
+
+    Args:
+        path: of the bundle.
+        rows: all records of some datasets, in order.
+        ends: where each of their chains ends.
+        at: the time (UTC, ISO 8601).
+        version: of pubpriv.
 
     Raises:
         Unavailable: it cannot be written; what stood there still stands.
@@ -52,7 +58,7 @@ def save(path: Path, lines: Iterable[str]) -> None:
     refused: str | None = None
     try:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
+            file.writelines(f"{line}\n" for line in _lines_of(rows, ends, at, version))
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -96,19 +102,15 @@ def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
         InvalidInput: no file, or no bundle.
         LedgerViolation: the first thing that does not follow.
     """
-    told = ends(path)
-    found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in _chains(path)}
-    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != told:
+    last_line = ends(path)
+    found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in chains(path)}
+    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != last_line:
         raise LedgerViolation(f"the records in {path} are not those that its last line names")
     return found
 
 
 def chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
-    """The records of a bundle that was verified, dataset by dataset."""
-    return _chains(path)
-
-
-def _chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Read the records of a bundle, dataset by dataset; `verify` it first."""
     seen: set[str] = set()
     for dataset, rows in groupby(_rows(path), key=lambda row: row[0].dataset):
         if dataset in seen:
@@ -134,11 +136,11 @@ def _rows(path: Path) -> Iterator[Row]:
 
 def _row(data: dict[str, Any]) -> Row | None:
     """A record of the right types and nothing beside it."""
-    told, stored = data.get("record"), data.get("hash")
-    if set(data) != {"record", "hash"} or not isinstance(told, dict) or set(told) != set(_TYPES):
+    columns, stored = data.get("record"), data.get("hash")
+    if set(data) != {"record", "hash"} or not isinstance(columns, dict) or set(columns) != set(_TYPES):
         return None
-    typed = all(type(told[name]) in types for name, types in _TYPES.items())
-    return (Record(**told), stored) if typed and isinstance(stored, str) else None
+    typed = all(type(columns[name]) in types for name, types in _TYPES.items())
+    return (Record(**columns), stored) if typed and isinstance(stored, str) else None
 
 
 _TYPES: dict[str, tuple[type, ...]] = {field.name: (str,) for field in fields(Record)} | {
@@ -159,17 +161,17 @@ def _opened(path: Path) -> Any:
 
 def _check_first(line: bytes, path: Path) -> None:
     first = _json(line)
-    if first.get("format") != FORMAT:
+    if first.get("format") != _FORMAT:
         raise InvalidInput(f"{path} is no export of a ledger: make one with `pubpriv ledger export`")
-    if first.get("version") != VERSION:
+    if first.get("version") != _VERSION:
         raise InvalidInput(f"{path} was written by a newer version of pubpriv: upgrade pubpriv")
 
 
 def _ends_of(line: bytes, path: Path) -> dict[str, End]:
     """The last line: numbers of records that are at least one, and hashes."""
-    told = _json(line).get("ends")
+    named = _json(line).get("ends")
     try:
-        found = {name: End(**end) for name, end in told.items()} if isinstance(told, dict) else None
+        found = {name: End(**end) for name, end in named.items()} if isinstance(named, dict) else None
     except TypeError:
         found = None
     if found is None or not all(_is_end(end) for end in found.values()):

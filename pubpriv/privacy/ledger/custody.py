@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.ledger import bundle
+from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.access import Access, lacks, names, rows_of
 from pubpriv.privacy.ledger.book import Book, installed_version
+from pubpriv.privacy.ledger.declared import refuse_foreign
 from pubpriv.privacy.ledger.views import Asked
+
+_BATCH = 1000
+"""Records that are stored with one statement."""
 
 
 def export(access: Access, path: Path, datasets: Sequence[str]) -> dict[str, bundle.End]:
@@ -28,7 +33,7 @@ def export(access: Access, path: Path, datasets: Sequence[str]) -> dict[str, bun
         ends = {dataset: bundle.End(head.seq + 1, head.digest()) for dataset, head in heads.items()}
         rows = (row for dataset in chosen for row in rows_of(connection, dataset))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        bundle.save(path, bundle.lines_of(rows, ends, at, installed_version()))
+        bundle.save(path, rows, ends, at, installed_version())
     return ends
 
 
@@ -63,10 +68,34 @@ def _catch_up(access: Access, dataset: str, end: bundle.End, rows: Iterator[bund
         last = None if book.state is None else book.head.digest()
         if first >= end.records:
             raise LedgerViolation(f"the ledger and the export have gone different ways: dataset {dataset!r}: {lacking}")
-        appended = book.append_all(rows, first, last)
+        appended = _append_all(book, rows, first, last)
         if Book(connection, dataset).head.digest() != end.head:  # it was read twice
             raise LedgerViolation(f"the export changed while it was restored: nothing of {dataset!r} is taken")
         return appended
+
+
+def _append_all(book: Book, rows: Iterator[bundle.Row], first: int, previous: str | None) -> int:
+    """Store records that were checked, from number `first` on; returns how many.
+
+    Raises:
+        LedgerViolation: the record before them is another one than here.
+        SpecMismatch: one of them declares a table of another dataset.
+    """
+    appended = 0
+    while batch := list(islice(rows, _BATCH)):
+        for record, stored in batch:
+            if record.seq == first - 1 and stored != previous:
+                raise LedgerViolation(
+                    f"the ledger and the export have gone different ways: record {record.seq} of dataset "
+                    f"{book.dataset!r} is another one than in the export"
+                )
+            if record.seq >= first and record.kind == "declared":
+                refuse_foreign(book, str(record.facts()["uri"]))
+        lacking = [(record, stored) for record, stored in batch if record.seq >= first]
+        if lacking:
+            schema.insert(book.connection, lacking)
+        appended += len(lacking)
+    return appended
 
 
 def _check_replaceable(connection: sa.Connection, path: Path, chosen: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger import postgresql, sqlite
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.urls import Address, understand
 
-REVISIONS = ("0001", "0002")
+_REVISIONS = ("0001", "0002")
 """Known revisions, oldest first; this version reads and writes the last."""
 
 
@@ -71,7 +71,7 @@ def connect(url: object, create: bool) -> Database:
             if remote:
                 postgresql.check(connection)
             current = _revision(connection, address, create)
-        if current != REVISIONS[-1]:
+        if current != _REVISIONS[-1]:
             migrate(database)
     except BaseException:
         database.close()
@@ -98,7 +98,7 @@ def _revision(connection: sa.Connection, address: Address, create: bool) -> str 
             f"{where} is no ledger: it is the database of something else. A ledger has a database of its own"
         )
     found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
-    if found not in REVISIONS:
+    if found not in _REVISIONS:
         raise InvalidInput(
             f"the ledger {where} was written by a newer version of pubpriv (revision {found}): upgrade pubpriv"
         )

@@ -1,4 +1,4 @@
-"""Names and texts that come in: short, printable, of one line, before they stand in the books for ever.
+"""Names and texts that come in: short, printable, of one line, before they stand in the ledger for ever.
 
 What is stored is shown on consoles and pages later; a line feed or a terminal's escape in it would be obeyed there.
 """
@@ -7,7 +7,7 @@ import re
 
 from pubpriv.errors import InvalidInput
 
-LONGEST_LABEL, LONGEST_TEXT = 300, 2000
+_LONGEST_LABEL, _LONGEST_TEXT = 300, 2000
 """Characters of a label, and of a unit or a reason."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
@@ -18,7 +18,7 @@ def is_name(name: object) -> bool:
     return isinstance(name, str) and _NAME.fullmatch(name) is not None
 
 
-def is_text(text: object, longest: int = LONGEST_TEXT) -> bool:
+def _is_text(text: object, longest: int = _LONGEST_TEXT) -> bool:
     """One line that can be printed; surrogates, controls and marks of direction cannot."""
     return isinstance(text, str) and 0 < len(text) <= longest and text.isprintable()
 
@@ -35,24 +35,24 @@ def check_name(name: object, what: str) -> None:
         )
 
 
-def check_text(text: object, what: str, longest: int = LONGEST_TEXT) -> None:
+def check_text(text: object, what: str, longest: int = _LONGEST_TEXT) -> None:
     """Refuse a text that is not one printable line.
 
     Raises:
         InvalidInput: no text, an empty or a long one, or one with a line feed, an escape or another control.
     """
-    if not is_text(text, longest):
+    if not _is_text(text, longest):
         raise InvalidInput(f"a {what} is one line of 1 to {longest:,} printable characters, not {_short(text)}")
 
 
 def check_label(label: object) -> None:
     """Refuse what is no label of a question or a step; see `check_text`."""
-    check_text(label, "label", LONGEST_LABEL)
+    check_text(label, "label", _LONGEST_LABEL)
 
 
 def printable(text: str) -> str:
-    """What the system says of a user or a machine, as a text that `is_text`: a variable may hold anything."""
-    return "".join(c if c.isprintable() else "?" for c in text[:LONGEST_LABEL]) or "unknown"
+    """What the system says of a user or a machine, as a text that `_is_text`: a variable may hold anything."""
+    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_LABEL]) or "unknown"
 
 
 def _short(value: object) -> str:

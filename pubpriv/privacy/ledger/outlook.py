@@ -12,16 +12,17 @@ import sqlalchemy as sa
 from pubpriv.privacy.budgets import Amount, Budget, amount_text, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.declared import tables_of
 from pubpriv.privacy.ledger.records import NOTHING, Record, states_of
 from pubpriv.privacy.ledger.refusals import what_fits
 from pubpriv.privacy.ledger.views import Balance
 from pubpriv.privacy.units import UNIT
 
-NEWEST_RUNS = 2000
+_NEWEST_RUNS = 2000
 """Spending is compared among so many of the newest runs; those before them are counted only."""
 
-TOLD_OPEN = 100
-"""Of so many of the newest open runs it is told who opened them and who is at work."""
+_DESCRIBED = 100
+"""So many of the newest open runs are described: who opened them, and who is at work."""
 
 _WINDOW = 64
 """Of an open run the newest records are read: an answer follows its charge, so unanswered ones show in them."""
@@ -47,7 +48,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class OpenRun:
+class _OpenRun:
     """A run that holds part of the budget, opened at `since` by `user` at `host`; `work` is not answered yet."""
 
     release_id: str
@@ -59,7 +60,7 @@ class OpenRun:
 
 
 @dataclass(frozen=True)
-class LastRun:
+class _LastRun:
     """The run that was opened last: what it was given, held and charged, in the ledger's units."""
 
     release_id: str
@@ -72,7 +73,7 @@ class LastRun:
 
 
 @dataclass(frozen=True)
-class Spender:
+class _Spender:
     """What a run charged so far, in the ledger's units, and who opened it."""
 
     release_id: str
@@ -97,32 +98,32 @@ class Outlook:
     """
 
     balance: Balance
-    last: LastRun | None
+    last: _LastRun | None
     fitting: int | None
     hint: str
-    open_runs: tuple[OpenRun, ...]
+    open_runs: tuple[_OpenRun, ...]
     runs: int
     compared: int
-    spenders: tuple[Spender, ...]
+    spenders: tuple[_Spender, ...]
     people: tuple[tuple[str, Amount], ...]
 
     @property
     def guarantee(self) -> dict[str, Any]:
-        """Of the cap: the formal claim."""
+        """What the cap guarantees: the formal claim."""
         return self.balance.budget.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
         """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `Budget.as_epsilon`."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
-        told: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
+        epsilons: dict[str, Any] = {name: balance.budget.as_epsilon(amount) for name, amount in amounts.items()}
         delta = balance.budget.report_delta
-        return told | {"delta": float(delta)} if delta else told
+        return epsilons | {"delta": float(delta)} if delta else epsilons
 
     def to_json(self) -> dict[str, Any]:
         """`Balance.to_json`, and the outlook beside it; amounts as floats in the main unit."""
         last = self.last
-        told_last = last and {
+        last_run = last and {
             "release_id": last.release_id,
             "allotment": last.allotment.describe(),
             "hold": last.hold.main / UNIT,
@@ -134,7 +135,7 @@ class Outlook:
         return self.balance.to_json() | {
             "guarantee": self.guarantee,
             "epsilon": self.epsilon(),
-            "last_run": told_last,
+            "last_run": last_run,
             "runs_that_fit": self.fitting,
             "hint": self.hint or None,
             "open_run_details": [asdict(run) | {"held": run.held.main / UNIT} for run in self.open_runs],
@@ -160,88 +161,96 @@ def how_many(allotment: Budget, registered: Budget, cap: Amount, room: Amount) -
     return min(fitting, room.delta // usual.delta) if usual.delta else fitting
 
 
-class Lookout(Book):
-    """A book that is read for its outlook."""
+def balance_of(book: Book) -> Balance:
+    """What is spent, held and left."""
+    terms, state = book.terms, book.known_state()
+    budget, tables = budget_from_json(terms["budget"]), tuple(tables_of(book))
+    return Balance(book.dataset, str(terms["unit"]), budget, state, book.open_runs(), tables, book.head.digest())
 
-    def look(self) -> Outlook:
-        """All of it, within the transaction."""
-        state, budget = self.known_state(), self.budget
-        held = self.open_runs()
-        balance = Balance(self._dataset, self.unit, budget, state, held, tuple(self.tables), self.head.digest())
-        last = self._last_run()
-        fitting = how_many(last.allotment, self.registered, state.cap, state.remaining) if last else None
-        hint = self._hint(last, budget) if last and not fitting else ""
-        spenders = self._spenders()
-        people: dict[str, Amount] = {}
-        for run in spenders:
-            people[run.user] = people.get(run.user, NOTHING) + run.spent
-        return Outlook(
-            balance=balance,
-            last=last,
-            fitting=fitting,
-            hint=hint,
-            open_runs=tuple(self._open_run(name, held[name]) for name in list(held)[-TOLD_OPEN:]),
-            runs=self._count(),
-            compared=len(spenders),
-            spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
-            people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
-        )
 
-    def _last_run(self) -> LastRun | None:
-        opened = self.find("opened")
-        if opened is None or opened.release_id is None:
-            return None
-        run, allotment = self.run_state(opened.release_id), budget_from_json(opened.facts()["allotment"])
-        return LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
+def outlook_of(book: Book) -> Outlook:
+    """Everything that is asked of a balance, within one transaction."""
+    balance = balance_of(book)
+    last, spenders = _last_run(book), _spenders(book)
+    fitting = how_many(last.allotment, book.registered, balance.cap, balance.remaining) if last else None
+    people: dict[str, Amount] = {}
+    for run in spenders:
+        people[run.user] = people.get(run.user, NOTHING) + run.spent
+    newest = list(balance.open_runs.items())[-_DESCRIBED:]
+    return Outlook(
+        balance=balance,
+        last=last,
+        fitting=fitting,
+        hint=_hint(last, book.registered, balance) if last and not fitting else "",
+        open_runs=tuple(_open_run(book, release_id, held) for release_id, held in newest),
+        runs=_count(book),
+        compared=len(spenders),
+        spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
+        people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
+    )
 
-    def _hint(self, last: LastRun, budget: Budget) -> str:
-        state = self.known_state()
-        hold = last.allotment.hold_on(self.registered, state.cap, NOTHING)
-        short = "the reserve for failure terms lacks room"
-        if hold.main > state.remaining.main:
-            short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"
-        return f"{short}. {what_fits(last.allotment, budget, state)}"
 
-    def _open_run(self, release_id: str, held: Amount) -> OpenRun:
-        opened = self.opened(release_id)
-        return OpenRun(release_id, held, opened.at, opened.user, opened.host, self.work(release_id))
+def _last_run(book: Book) -> _LastRun | None:
+    opened = book.find("opened")
+    if opened is None or opened.release_id is None:
+        return None
+    run, allotment = book.run_state(opened.release_id), budget_from_json(opened.facts()["allotment"])
+    return _LastRun(opened.release_id, allotment, run.hold, run.charged, run.closed, opened.at, opened.user)
 
-    def work(self, release_id: str) -> tuple[Work, ...]:
-        """Charges without an answer among the newest records of a run, newest first."""
-        table = schema.records
-        newest = self._rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
-        rows = [schema.whole(row) for row in self._connection.execute(newest.limit(_WINDOW))]
-        answered = {record.key for record in rows if record.kind == "published"}
-        attempts: dict[str, Record] = {}
-        for record in rows:
-            if record.kind in ("charged", "attempted") and record.key is not None and record.key not in answered:
-                attempts.setdefault(record.key, record)
-        return tuple(self._told_work(key, record) for key, record in attempts.items())
 
-    def _told_work(self, key: str, attempt: Record) -> Work:
-        charged = attempt if attempt.kind == "charged" else self.find("charged", key=key)
-        label = str(charged.facts()["label"]) if charged else key
-        until = str(attempt.facts()["lease_until"])
-        running = datetime.fromisoformat(until) > datetime.now(UTC)
-        return Work(label, attempt.at, attempt.user, attempt.host, until, running)
+def _hint(last: _LastRun, registered: Budget, balance: Balance) -> str:
+    budget, state = balance.budget, balance.state
+    hold = last.allotment.hold_on(registered, state.cap, NOTHING)
+    short = "the reserve for failure terms lacks room"
+    if hold.main > state.remaining.main:
+        short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"
+    return f"{short}. {what_fits(last.allotment, budget, state)}"
 
-    def _spenders(self) -> list[Spender]:
-        opened, later = schema.records, schema.records.alias()
-        newest = (
-            sa.select(later.c.state)
-            .where(later.c.dataset == opened.c.dataset, later.c.release_id == opened.c.release_id)
-            .order_by(later.c.seq.desc())
-            .limit(1)
-            .scalar_subquery()
-        )
-        query = sa.select(opened.c.release_id, opened.c.user, newest).where(
-            opened.c.dataset == self._dataset, schema.is_kind("opened")
-        )
-        found = self._connection.execute(query.order_by(opened.c.seq.desc()).limit(NEWEST_RUNS))
-        runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
-        return [Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
 
-    def _count(self) -> int:
-        table = schema.records
-        query = sa.select(sa.func.count()).where(table.c.dataset == self._dataset, schema.is_kind("opened"))
-        return int(self._connection.execute(query).scalar_one())
+def _open_run(book: Book, release_id: str, held: Amount) -> _OpenRun:
+    opened = book.opened(release_id)
+    return _OpenRun(release_id, held, opened.at, opened.user, opened.host, work_of(book, release_id))
+
+
+def work_of(book: Book, release_id: str) -> tuple[Work, ...]:
+    """Charges without an answer among the newest records of a run, newest first."""
+    table = schema.records
+    newest = book.rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
+    rows = [schema.whole(row) for row in book.connection.execute(newest.limit(_WINDOW))]
+    answered = {record.key for record in rows if record.kind == "published"}
+    attempts: dict[str, Record] = {}
+    for record in rows:
+        if record.kind in ("charged", "attempted") and record.key is not None and record.key not in answered:
+            attempts.setdefault(record.key, record)
+    return tuple(_work(book, key, record) for key, record in attempts.items())
+
+
+def _work(book: Book, key: str, attempt: Record) -> Work:
+    charged = attempt if attempt.kind == "charged" else book.find("charged", key=key)
+    label = str(charged.facts()["label"]) if charged else key
+    until = str(attempt.facts()["lease_until"])
+    running = datetime.fromisoformat(until) > datetime.now(UTC)
+    return Work(label, attempt.at, attempt.user, attempt.host, until, running)
+
+
+def _spenders(book: Book) -> list[_Spender]:
+    opened, later = schema.records, schema.records.alias()
+    newest = (
+        sa.select(later.c.state)
+        .where(later.c.dataset == opened.c.dataset, later.c.release_id == opened.c.release_id)
+        .order_by(later.c.seq.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    query = sa.select(opened.c.release_id, opened.c.user, newest).where(
+        opened.c.dataset == book.dataset, schema.is_kind("opened")
+    )
+    found = book.connection.execute(query.order_by(opened.c.seq.desc()).limit(_NEWEST_RUNS))
+    runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
+    return [_Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
+
+
+def _count(book: Book) -> int:
+    table = schema.records
+    query = sa.select(sa.func.count()).where(table.c.dataset == book.dataset, schema.is_kind("opened"))
+    return int(book.connection.execute(query).scalar_one())

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.ledger.urls import Address
 
-PATIENCE = 120
+_PATIENCE = 120
 """Seconds that a transaction waits for another one."""
 
-SLEEP = 60
+_SLEEP = 60
 """Seconds after which the server ends a client that went to sleep while it held a lock; and that a client waits for
 a server that does not let it in."""
 
@@ -21,7 +21,7 @@ _BEFORE_WRITING = sa.text(
     "SELECT set_config('lock_timeout', :patience, true), "
     "set_config('idle_in_transaction_session_timeout', :sleep, true), "
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
-).bindparams(patience=f"{PATIENCE}s", sleep=f"{SLEEP}s")
+).bindparams(patience=f"{_PATIENCE}s", sleep=f"{_SLEEP}s")
 
 _TABLES_LOCK = 7_210_433_026
 _MIGRATION_LOCK = 7_210_433_027
@@ -39,7 +39,7 @@ def engine(address: Address) -> sa.Engine:
     except ImportError:
         raise InvalidInput("a ledger in PostgreSQL needs a driver: pip install 'pubpriv[postgres]'") from None
     assert address.url is not None
-    settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": SLEEP}
+    settings: dict[str, Any] = {} if "connect_timeout" in address.url.query else {"connect_timeout": _SLEEP}
     # a connection that died with its server is noticed before it is used, and parameters stay out of messages
     made = sa.create_engine(address.url, connect_args=settings, pool_pre_ping=True, hide_parameters=True)
     sa.event.listen(made, "begin", _on_begin)
@@ -83,13 +83,13 @@ def lock_migration(connection: sa.Connection) -> None:
 
 def failure(address: Address, text: str) -> str:
     """What a failure of the database means."""
-    told = address.masked(text.strip().partition("\n")[0])
+    shown = address.masked(text.strip().partition("\n")[0])
     hint = "try again"
     if "no password supplied" in text or "password authentication failed" in text:
         hint = "put the whole URL into PUBPRIV_LEDGER, or the password into PGPASSWORD or a password file"
     elif "does not exist" in text:
         hint = "create the database and the role first, with `createdb` and `createuser`"
-    return f"the ledger {address.shown} does not answer ({told}); {hint}"
+    return f"the ledger {address.shown} does not answer ({shown}); {hint}"
 
 
 def _on_begin(connection: sa.Connection) -> None:

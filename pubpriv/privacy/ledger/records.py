@@ -27,18 +27,22 @@ amount is negative; no price, hold or share is zero.
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, RunClosed
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
 
 NOTHING = Amount(0, 0)
 
+FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
+"""Whatever a record that was changed can bring about while it is read."""
+
 
 @dataclass(frozen=True)
 class DatasetState:
-    """Of one dataset, in its ledger currency."""
+    """The balance of a dataset, in its ledger's currency."""
 
     cap: Amount = NOTHING
     spent: Amount = NOTHING
@@ -51,8 +55,8 @@ class DatasetState:
 
 
 @dataclass(frozen=True)
-class MethodState:
-    """Of one method in a run, in the run's currency."""
+class _MethodState:
+    """The balance of a method in a run, in the run's currency."""
 
     share: Amount
     spent: Amount = NOTHING
@@ -60,13 +64,13 @@ class MethodState:
 
 @dataclass(frozen=True)
 class RunState:
-    """Of one run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
+    """The balance of a run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
 
     allotment: Amount = NOTHING
     hold: Amount = NOTHING
     spent: Amount = NOTHING
     charged: Amount = NOTHING
-    methods: Mapping[str, MethodState] = field(default_factory=dict)
+    methods: Mapping[str, _MethodState] = field(default_factory=dict)
     closed: bool = False
 
     @property
@@ -94,9 +98,18 @@ class Record:
     host: str
     version: str
 
+    def columns(self) -> dict[str, Any]:
+        """Everything in the row but its hash, by column."""
+        return {name: getattr(self, name) for name in _COLUMNS}
+
     def digest(self) -> str:
         """SHA-256 over everything in the row; `previous_hash` chains it to the row before."""
-        return hashlib.sha256(canonical(self.__dict__).encode()).hexdigest()
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        # once for each row that is read: bodies are up to megabytes long
+        return hashlib.sha256(canonical(self.columns()).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
         """The body as data.
@@ -105,6 +118,9 @@ class Record:
             LedgerViolation: it is not a JSON object.
         """
         return _object(self.body, f"record {self.seq} of dataset {self.dataset!r}")
+
+
+_COLUMNS = tuple(column.name for column in fields(Record))
 
 
 class NoRoom(BudgetExceeded):
@@ -132,7 +148,7 @@ def charge_key(dataset: str, release_id: str, label: str) -> str:
 
 
 def state_text(dataset: DatasetState, run: RunState | None) -> str:
-    """Both states as canonical JSON."""
+    """Write both states as canonical JSON."""
     return canonical({"dataset": _plain(dataset), "run": _plain(run) if run else None})
 
 
@@ -145,7 +161,7 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
     data = _object(text, "a balance in the ledger")
     try:
         run = data["run"]
-        methods = {name: MethodState(**_amounts(m)) for name, m in run["methods"].items()} if run else {}
+        methods = {name: _MethodState(**_amounts(m)) for name, m in run["methods"].items()} if run else {}
         state = RunState(**_amounts(run) | {"methods": methods}) if run else None
         return DatasetState(**_amounts(data["dataset"])), state
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -253,7 +269,7 @@ def _start(facts: Mapping[str, Any], run: RunState) -> RunState:
         why = "the method's share does not fit what is left of the run's allotment"
         held = run.allotment - run.spent - run.unassigned
         raise NoRoom(why, "run", spent=run.spent, held=held, requested=share, remaining=run.unassigned)
-    return replace(run, methods={**run.methods, method: MethodState(share)})
+    return replace(run, methods={**run.methods, method: _MethodState(share)})
 
 
 def _charge(facts: Mapping[str, Any], dataset: DatasetState, run: RunState) -> tuple[DatasetState, RunState]:
@@ -284,7 +300,7 @@ def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
     return replace(run, spent=run.spent + price)
 
 
-def _plain(state: DatasetState | RunState | MethodState) -> dict[str, Any]:
+def _plain(state: DatasetState | RunState | _MethodState) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Amount):
             return value.to_json()

@@ -47,11 +47,11 @@ class Refusal:
 
     def error(self) -> BudgetExceeded:
         """The error for the caller, with text and amounts."""
-        tellers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
-        told = tellers.get(self.cause.of, self._of_dataset)()
+        writers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
+        text = writers.get(self.cause.of, self._of_dataset)()
         cause = self.cause
         return BudgetExceeded(
-            told, spent=cause.spent, held=cause.held, requested=cause.requested, remaining=cause.remaining
+            text, spent=cause.spent, held=cause.held, requested=cause.requested, remaining=cause.remaining
         )
 
     def _of_run(self) -> str:

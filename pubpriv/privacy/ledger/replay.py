@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pubpriv.errors import LedgerViolation, PubPrivError
+from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, GaussianEvent, event_from_json
 from pubpriv.privacy.ledger.names import is_name
 from pubpriv.privacy.ledger.records import (
+    FAILURES,
     DatasetState,
     Record,
     RunState,
@@ -25,9 +26,6 @@ from pubpriv.privacy.ledger.records import (
     state_text,
 )
 from pubpriv.privacy.ledger.views import Asked
-
-FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
-"""Whatever a record that was changed can bring about while it is read."""
 
 Recompute = Callable[[Any], Asked | None]
 """The event and the sizes of a stored question; None: unknown. It raises a ValueError for what has no price."""
@@ -95,7 +93,7 @@ def replay(
     Raises:
         LedgerViolation: naming the first record that does not follow.
     """
-    books, previous, hashes = _Books(dataset, asked), "", set[str]()
+    replayed, previous, hashes = _Replay(dataset, asked), "", set[str]()
     for number, (record, stored) in enumerate(rows):
         where = f"record {record.seq} of dataset {dataset!r}"
         failure: str | None = None
@@ -105,7 +103,7 @@ def replay(
             elif record.previous_hash != previous or stored != record.digest():
                 failure = "breaks the hash chain"
             else:
-                failure = books.follow(record)
+                failure = replayed.follow(record)
         except FAILURES as error:
             failure = f"does not follow from the records before it: {error or type(error).__name__}"
         if failure:
@@ -119,10 +117,10 @@ def replay(
             f"dataset {dataset!r} has no record with the hash {expected_head}: "
             "records are missing at the end, or this is another ledger"
         )
-    return books.summary(previous)
+    return replayed.summary(previous)
 
 
-class _Books:
+class _Replay:
     """What is known after some records."""
 
     def __init__(self, dataset: str, asked: Recompute | None) -> None:

@@ -13,13 +13,13 @@ from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.names import check_label, check_name, check_text
-from pubpriv.privacy.ledger.outlook import Work
-from pubpriv.privacy.ledger.records import charge_key, share_of
+from pubpriv.privacy.ledger.outlook import Work, work_of
+from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Asked, Run, SizedTable, Standing
+from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
 
 LEASE = timedelta(minutes=10)
-"""How long an attempt at a charged question is expected to take; told to readers, enforced by no clock."""
+"""How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
 
 
 class LedgerRun:
@@ -40,6 +40,7 @@ class LedgerRun:
         check_name(release_id, "release id")
         self.dataset, self.release_id = dataset, release_id
         self._access, self._asked = access, asked
+        self._known: dict[str, Charge] = {}  # what charges say, by the digest of their records
 
     @cached_property
     def allotment(self) -> Budget:
@@ -49,17 +50,17 @@ class LedgerRun:
 
     # -- what can be read ------------------------------------------------------------------------------------
 
-    def bill(self) -> Run:
+    def bill(self) -> RunView:
         """Its state and its charges."""
         with self._access.reading(self.dataset) as book:
-            return book.run(self.release_id)
+            return book.run(self.release_id, self._known)
 
     def begun(self) -> tuple[str, int] | None:
         """Name and number of rows of the table that it began with, if it began and they were written down."""
         with self._access.reading(self.dataset) as book:
             return book.begun(self.release_id)
 
-    def find(self, label: str) -> Standing | None:
+    def find(self, label: str) -> ChargeView | None:
         """The charge under this label, with its answer if there is one; None if nothing was charged.
 
         Raises:
@@ -69,10 +70,7 @@ class LedgerRun:
         check_label(label)
         terms = self.allotment, self._access.registered(self.dataset)
         with self._access.reading(self.dataset) as book:
-            standing = book.standing(self.release_id, label)
-            if standing is not None:
-                book.check_paid(self.release_id, label, *terms)
-            return standing
+            return book.charge(self.release_id, label, *terms)
 
     def notes(self) -> dict[str, Any]:
         """What its steps made, by label, as it was noted first."""
@@ -84,7 +82,7 @@ class LedgerRun:
         """Attempts, while it is open, whose lease is running: somebody may be at work at them."""
         with self._access.reading(self.dataset) as book:
             closed = book.run_state(self.release_id).closed
-            return () if closed else tuple(work for work in book.work(self.release_id) if work.running)
+            return () if closed else tuple(work for work in work_of(book, self.release_id) if work.running)
 
     # -- from its hold to its close ---------------------------------------------------------------------------
 
@@ -168,7 +166,7 @@ class LedgerRun:
                 book.append("started", body, self.release_id)
             return given
 
-    def charge(self, label: str, question: Any, event: Event) -> Standing:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
 
         Raises:
@@ -182,20 +180,21 @@ class LedgerRun:
             raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
         key = charge_key(self.dataset, self.release_id, label)
         attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + LEASE).isoformat()}
-        allotment, prices = self._priced(event)
+        allotment, registered = self.allotment, self._access.registered(self.dataset)
+        prices = _priced(event, allotment, registered)  # before the lock is taken
         with self._access.locked(self.dataset) as book:
-            standing = book.standing(self.release_id, label)
-            if standing is not None:
-                book.check_paid(self.release_id, label, allotment, self._access.registered(self.dataset))
-                if standing.answer is None:
+            stands = book.charge(self.release_id, label, allotment, registered)
+            if stands is not None:
+                if stands.answer is None:
                     book.append("attempted", attempt, self.release_id, key)
-                return replace(standing, attempt=attempt["attempt"])
+                return replace(stands, attempt=attempt["attempt"])
             if isinstance(prices, InvalidInput):
                 raise prices
             body = {"label": label, "question": question, "event": event.to_json(), **attempt, **prices}
             with book.explaining(allotment, self.release_id):
                 book.append("charged", body, self.release_id, key)
-            return Standing(question, None, attempt["attempt"], event)
+            self._remember(book.head, label, question, event, prices)
+            return ChargeView(question, None, attempt["attempt"], event)
 
     def publish(self, label: str, attempt: str, answer: Mapping[str, list[int]]) -> dict[str, list[int]]:
         """Store the answer of a charge unless it has one, and return the one that stands.
@@ -207,19 +206,18 @@ class LedgerRun:
         """
         check_label(label)
         with self._access.locked(self.dataset) as book:
-            standing = book.standing(self.release_id, label)
-            if standing is None:
+            paid = book.answer(self.release_id, label, self._known)
+            if paid is None:
                 raise InvalidInput(
                     f"nothing was charged under {label!r} in run {self.release_id!r} of dataset {self.dataset!r}, "
                     "so nothing can be published under it"
                 )
-            if standing.answer is not None:
-                return standing.answer
+            event, stands = paid
+            if stands is not None:
+                return stands
             key, body = charge_key(self.dataset, self.release_id, label), {"attempt": attempt}
-            book.append("published", body | {"answer": _checked(answer, standing, label)}, self.release_id, key)
-            published = book.find("published", key=key)
-            assert published is not None
-            stored: dict[str, list[int]] = published.facts()["answer"]
+            book.append("published", body | {"answer": _checked(answer, event, label)}, self.release_id, key)
+            stored: dict[str, list[int]] = book.read_back().facts()["answer"]
         return stored
 
     def note(self, label: str, value: Any) -> Any:
@@ -241,16 +239,20 @@ class LedgerRun:
             if not book.run_state(self.release_id).closed:
                 book.append("closed", {"reason": reason}, self.release_id)
 
-    def _priced(self, event: Event) -> tuple[Budget, "dict[str, Amount] | InvalidInput"]:
-        """The run's allotment, and both prices or why there are none: worked out before the lock is taken."""
-        allotment = self.allotment
-        try:
-            return allotment, {
-                "price_run": allotment.price(event),
-                "price_ledger": self._access.registered(self.dataset).price(event),
-            }
-        except InvalidInput as refusal:
-            return allotment, refusal
+    def _remember(self, record: Record, label: str, question: Any, event: Event, prices: Mapping[str, Amount]) -> None:
+        """Keep the line of the bill that a charge made here will be; what is no question is left to be read."""
+        kind = question.get("type") if isinstance(question, Mapping) else None
+        if isinstance(kind, str):
+            line = Charge(label, kind, **prices, event=event, at=record.at, user=record.user, answered=False)
+            self._known[record.digest()] = line
+
+
+def _priced(event: Event, allotment: Budget, registered: Budget) -> "dict[str, Amount] | InvalidInput":
+    """The prices of an event in both currencies, or why there are none."""
+    try:
+        return {"price_run": allotment.price(event), "price_ledger": registered.price(event)}
+    except InvalidInput as refusal:
+        return refusal
 
 
 def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: str) -> None:
@@ -261,9 +263,9 @@ def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: st
         )
 
 
-def _checked(answer: Mapping[str, list[int]], standing: Standing, label: str) -> dict[str, list[int]]:
+def _checked(answer: Mapping[str, list[int]], event: Event, label: str) -> dict[str, list[int]]:
     try:
-        return check_answer(answer, standing.event)
+        return check_answer(answer, event)
     except ValueError as error:
         why = str(error)
     raise InvalidInput(f"nothing is published under {label!r}: {why}")

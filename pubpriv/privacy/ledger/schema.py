@@ -1,5 +1,6 @@
 """Tables of the ledger as statements see them; `migrations` makes them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -7,11 +8,11 @@ import sqlalchemy as sa
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.ledger.records import Record
 
-metadata = sa.MetaData()
-datasets = sa.Table("datasets", metadata, sa.Column("name", sa.Text, primary_key=True))
+_metadata = sa.MetaData()
+datasets = sa.Table("datasets", _metadata, sa.Column("name", sa.Text, primary_key=True))
 records = sa.Table(
     "records",
-    metadata,
+    _metadata,
     sa.Column("dataset", sa.Text, primary_key=True),
     sa.Column("seq", sa.Integer, primary_key=True),
     *(
@@ -32,13 +33,18 @@ OPEN_RUNS = sa.text(
 )
 """The newest record of each run that was opened and not closed."""
 
-ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
-"""Of two that register a name at once, the second waits for the first and then finds its row."""
-
 
 def is_kind(kind: str) -> sa.ColumnElement[bool]:
     """The kind, written into the statement: partial indexes are used for literals only."""
     return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
+
+
+_INSERT = sa.insert(records)
+
+
+def insert(connection: sa.Connection, rows: Sequence[tuple[Record, str]]) -> None:
+    """Store records, each with its hash."""
+    connection.execute(_INSERT, [row_of(record, stored) for record, stored in rows])
 
 
 def record_of(row: Any) -> tuple[Record, str]:
@@ -65,7 +71,7 @@ def whole(row: Any) -> Record:
 
 def row_of(record: Record, stored: str) -> dict[str, Any]:
     """What `record_of` reads."""
-    return record.__dict__ | {"hash": stored}
+    return record.columns() | {"hash": stored}
 
 
 def known(connection: sa.Connection, dataset: str, lock: bool) -> bool:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.privacy.ledger.urls import Address
 
-PATIENCE = 120
+_PATIENCE = 120
 """Seconds that a transaction waits for another one."""
 
 
@@ -32,7 +32,7 @@ def engine(address: Address, create: bool) -> sa.Engine:
             )
         _make(path)
     _keep_to_owner(path)
-    made = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": PATIENCE})
+    made = sa.create_engine(sa.URL.create("sqlite", database=str(path)), connect_args={"timeout": _PATIENCE})
     sa.event.listen(made, "connect", _on_connect)
     sa.event.listen(made, "begin", _on_begin)
     return made

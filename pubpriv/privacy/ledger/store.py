@@ -7,31 +7,31 @@ from typing import Any, Self
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.places import canonical
-from pubpriv.privacy.budgets import Budget, budget_from_json
+from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import bundle, custody
 from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.book import private_owner
 from pubpriv.privacy.ledger.database import Database, connect
+from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner, tables_of
 from pubpriv.privacy.ledger.names import check_name, check_text
-from pubpriv.privacy.ledger.outlook import Outlook, how_many
+from pubpriv.privacy.ledger.outlook import Outlook, balance_of, how_many, outlook_of
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
-from pubpriv.privacy.ledger.views import Asked, Balance, Run, TableIdentity
+from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
 
-WITNESS = "PUBPRIV_LEDGER_WITNESS"
+_WITNESS = "PUBPRIV_LEDGER_WITNESS"
 """Environment variable that may name an export; see `Ledger.open`."""
 
 
 class Ledger:
-    """Append-only books of datasets' budgets; open one with `Ledger.open`."""
+    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
 
     def __init__(self, database: Database) -> None:
         self._access = Access(database)
 
     @staticmethod
     def asked(question: Any) -> Asked | None:  # noqa: ARG004 - see `pubpriv.Ledger`
-        """The event and sizes of a stored question: the books alone read questions as data and know of none."""
+        """The event and sizes of a stored question: the ledger alone reads questions as data and knows of none."""
         return None
 
     @classmethod
@@ -50,7 +50,7 @@ class Ledger:
             InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
             Unavailable: it cannot be read or written now.
         """
-        witness = witness or os.environ.get(WITNESS) or None
+        witness = witness or os.environ.get(_WITNESS) or None
         ends = bundle.ends(Path(witness).expanduser()) if witness else {}
         ledger = cls(connect(url, create))
         try:
@@ -151,7 +151,7 @@ class Ledger:
                 if budget.to_json() != terms["budget"] or unit not in (terms["unit"], "one record"):
                     book.raise_cap(budget, unit, raise_, reason)
             if table is not None:
-                book.declare(table)
+                declare(book, table)
 
     def bind(self, dataset: str, table: TableIdentity) -> None:
         """Check that `table` is a declared table of `dataset`; a dataset that has none yet takes this one.
@@ -160,14 +160,14 @@ class Ledger:
             SpecMismatch: a table, or columns, that were not declared, or a table of another dataset.
         """
         with self._access.reading(dataset) as book:
-            if book.tables:
-                book.check_declared(table, self.url)
+            if tables_of(book):
+                check_declared(book, table, self.url)
                 return
         with self._access.locked(dataset, tables=True) as book:
-            if not book.tables:  # nobody was quicker
-                book.declare(table)
+            if not tables_of(book):  # nobody was quicker
+                declare(book, table)
                 return
-            book.check_declared(table, self.url)
+            check_declared(book, table, self.url)
 
     def check_declared(self, dataset: str, table: TableIdentity, first: bool = False) -> bool:
         """Check that `table` is a declared table of `dataset`, and declare nothing. Raises as `bind` does.
@@ -181,8 +181,8 @@ class Ledger:
             Whether the dataset declares any table.
         """
         with self._access.reading(dataset) as book:
-            book.check_declared(table, self.url, first)
-            return bool(book.tables)
+            check_declared(book, table, self.url, first)
+            return bool(tables_of(book))
 
     def refuse_private(self, *public: str) -> None:
         """Refuse public files that could be those of a private table, whichever dataset it was declared for.
@@ -208,14 +208,12 @@ class Ledger:
     def balance(self, dataset: str) -> Balance:
         """What is spent, held and left."""
         with self._access.reading(dataset) as book:
-            terms, state = book.terms, book.known_state()
-            budget, tables = budget_from_json(terms["budget"]), tuple(book.tables)
-            return Balance(dataset, terms["unit"], budget, state, book.open_runs(), tables, book.head.digest())
+            return balance_of(book)
 
     def outlook(self, dataset: str) -> Outlook:
         """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
         with self._access.reading(dataset) as book:
-            return book.look()
+            return outlook_of(book)
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
         """How many runs with this allotment could be opened now, none of them closed before the next.
@@ -227,7 +225,7 @@ class Ledger:
             state = book.known_state()
             return how_many(allotment, book.registered, state.cap, state.remaining)
 
-    def history(self, dataset: str) -> list[Run]:
+    def history(self, dataset: str) -> list[RunView]:
         """All runs of a dataset, oldest first."""
         with self._access.reading(dataset) as book:
             return [book.run(str(record.release_id)) for record in book.all("opened")]

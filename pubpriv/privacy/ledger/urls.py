@@ -1,4 +1,4 @@
-"""Where a ledger is, and how that is told without its password.
+"""Where a ledger is, and how that is shown without its password.
 
 A password never leaves this module but into the driver: messages, handles, flow parameters and logs carry the URL
 without it. Another process finds the password where the same URL stands in `PUBPRIV_LEDGER`, or where PostgreSQL's
@@ -17,7 +17,7 @@ from pubpriv.errors import InvalidInput
 VARIABLE = "PUBPRIV_LEDGER"
 """Environment variable that may hold the URL of the ledger."""
 
-GRAMMAR = "a ledger URL is sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
+_GRAMMAR = "a ledger URL is sqlite:///PATH or postgresql://USER:PASSWORD@HOST:PORT/DATABASE"
 
 _SCHEMES = ("postgresql", "postgresql+psycopg", "postgres")
 _SETTINGS = frozenset(
@@ -64,14 +64,14 @@ def understand(url: object) -> Address:
         InvalidInput: it writes none; the message shows nothing that may be a password.
     """
     if not isinstance(url, str) or "\0" in url:
-        raise InvalidInput(f"{GRAMMAR}, and a text")
+        raise InvalidInput(f"{_GRAMMAR}, and a text")
     if url.startswith("sqlite:///") and url != "sqlite:///":
         path = Path(os.path.abspath(os.path.expanduser(url.removeprefix("sqlite:///"))))
         return Address("sqlite", f"sqlite:///{path}", path)
     if url.partition("://")[0] in _SCHEMES and "://" in url:
         return _postgresql(url)
     shown = "that one" if "@" in url else repr(url)
-    raise InvalidInput(f"{GRAMMAR}, not {shown}")
+    raise InvalidInput(f"{_GRAMMAR}, not {shown}")
 
 
 def without_password(url: str) -> str:
@@ -101,7 +101,7 @@ def _parsed(url: str) -> sa.URL:
     except (sa.exc.ArgumentError, ValueError):
         parsed = None
     if parsed is None or not parsed.database:
-        raise InvalidInput(f"{GRAMMAR}; percent-encode what is special in a name or a password")
+        raise InvalidInput(f"{_GRAMMAR}; percent-encode what is special in a name or a password")
     odd = sorted(set(parsed.query) - _SETTINGS)
     if odd:
         raise InvalidInput(

@@ -1,12 +1,16 @@
-"""What the ledger shows: frozen views of a charge, a run and a balance, and what it asks of a table."""
+"""What the ledger shows: frozen views of a charge, a run and a balance, and how a run's bill is read off its records.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+Beside them stands what the ledger asks of a table.
+"""
 
-from pubpriv.privacy.budgets import Amount, Budget
-from pubpriv.privacy.events import Event
-from pubpriv.privacy.ledger.records import DatasetState, RunState
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol
+
+from pubpriv.errors import LedgerViolation
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
+from pubpriv.privacy.events import Event, event_from_json
+from pubpriv.privacy.ledger.records import FAILURES, DatasetState, Record, RunState, states_of
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
 
 
@@ -47,7 +51,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Standing:
+class ChargeView:
     """A charge as the ledger has it: what was asked, what it was charged as, and the answer if there is one."""
 
     question: Any
@@ -69,9 +73,30 @@ class Charge:
     user: str
     answered: bool
 
+    @classmethod
+    def of(cls, record: Record, known: MutableMapping[str, "Charge"]) -> "Charge":
+        """Read a line of a bill off its record, as if it were not answered; `known` is that of `RunView.of`.
+
+        Raises:
+            LedgerViolation: the record cannot be read.
+        """
+        found = known.get(record.digest())
+        if found is not None:
+            return found
+        try:
+            known[record.digest()] = made = _charge(record, record.facts())
+        except FAILURES:
+            pass
+        else:
+            return made
+        raise LedgerViolation(
+            f"record {record.seq} of dataset {record.dataset!r} is a charge that cannot be read: it was not written by "
+            "this ledger. Find out more with `pubpriv ledger verify`"
+        )
+
 
 @dataclass(frozen=True)
-class Run:
+class RunView:
     """A run as the ledger has it; `head` is the hash of its newest answer, or of its opening if there is none."""
 
     release_id: str
@@ -81,6 +106,46 @@ class Run:
     charges: tuple[Charge, ...]
     opened_at: str
     head: str
+
+    BILLED: ClassVar = ("opened", "started", "charged", "published")
+    """Kinds of records that a bill is made of."""
+
+    @classmethod
+    def of(
+        cls, records: Sequence[Record], state: RunState | None, known: MutableMapping[str, Charge] | None = None
+    ) -> "RunView":
+        """Read a run with its bill off its records.
+
+        Args:
+            records: of the run, the one that opened it first; those of `BILLED` kinds are enough.
+            state: after its last record.
+            known: lines by the digest of the charge's record. What is there is not read again: bodies hold questions,
+                which are long, and a digest, worked out anew from what was read, says that the record is the same.
+
+        Raises:
+            LedgerViolation: a record that cannot be read, or that is not of a run which was opened.
+        """
+        opened = records[0]
+        if opened.kind != "opened" or state is None:
+            raise LedgerViolation(
+                f"record {opened.seq} of dataset {opened.dataset!r} is of a run that was never opened: it was not "
+                "written by this ledger. Find out more with `pubpriv ledger verify`"
+            )
+        kinds = {kind: [record for record in records if record.kind == kind] for kind in ("started", "charged")}
+        published = [record for record in records if record.kind == "published"]
+        answered = {record.key for record in published}
+        known = {} if known is None else known
+        return cls(
+            release_id=str(opened.release_id),
+            allotment=budget_from_json(opened.facts()["allotment"]),
+            state=state,
+            methods={facts["method"]: facts for facts in (record.facts() for record in kinds["started"])},
+            charges=tuple(
+                replace(Charge.of(record, known), answered=record.key in answered) for record in kinds["charged"]
+            ),
+            opened_at=opened.at,
+            head=(published or [opened])[-1].digest(),
+        )
 
 
 @dataclass(frozen=True)
@@ -141,3 +206,32 @@ class Balance:
             "tables": [dict(table) for table in self.tables],
             "chain_head": self.chain_head,
         }
+
+
+def runs_of(records: Iterable[Record]) -> list[RunView]:
+    """Runs, in the order in which they were opened.
+
+    Args:
+        records: all records of a dataset, or of one of its runs, oldest first.
+
+    Raises:
+        LedgerViolation: a record that cannot be read.
+    """
+    of_run: dict[str, list[Record]] = {}
+    for record in records:
+        if record.release_id is not None:
+            of_run.setdefault(record.release_id, []).append(record)
+    return [RunView.of(own, states_of(own[-1].state)[1]) for own in of_run.values()]
+
+
+def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:
+    return Charge(
+        label=facts["label"],
+        question=str(facts["question"]["type"]),
+        price_run=Amount.from_json(facts["price_run"]),
+        price_ledger=Amount.from_json(facts["price_ledger"]),
+        event=event_from_json(facts["event"]),
+        at=record.at,
+        user=record.user,
+        answered=False,
+    )

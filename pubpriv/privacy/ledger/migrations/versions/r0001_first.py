@@ -10,8 +10,6 @@ from pubpriv.privacy.ledger.migrations import triggers
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -40,10 +38,5 @@ def upgrade() -> None:
             sqlite_where=only,
             postgresql_where=only,
         )
-    dialect = op.get_bind().dialect.name
-    for statement in triggers.prepare(dialect):
+    for statement in triggers.first_revision(op.get_bind().dialect.name):
         op.execute(statement)
-    for verb in triggers.VERBS:
-        for table in triggers.TABLES:
-            for statement in triggers.never(dialect, table, verb):
-                op.execute(statement)

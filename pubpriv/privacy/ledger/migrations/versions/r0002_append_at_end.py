@@ -12,16 +12,10 @@ from pubpriv.privacy.ledger.migrations import triggers
 
 revision = "0002"
 down_revision = "0001"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """An index, and triggers before insertion."""
     op.create_index("records_run_kind", "records", ["dataset", "release_id", "kind", "seq"])
-    dialect = op.get_bind().dialect.name
-    for statement in triggers.before_insert(dialect, "records", "records_at_end", triggers.NOT_AT_END):
+    for statement in triggers.second_revision(op.get_bind().dialect.name):
         op.execute(statement)
-    if dialect == "sqlite":  # PostgreSQL has no way to replace a row by inserting one
-        for statement in triggers.before_insert(dialect, "datasets", "datasets_once", triggers.NAME_TAKEN):
-            op.execute(statement)

@@ -1,4 +1,4 @@
-"""The books a curator charges: a run in a ledger, or a simulation that enforces its budget and keeps none."""
+"""A run as the door sees it: recorded in a ledger, or simulated, which enforces its budget and records nothing."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,18 +8,18 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
-from pubpriv.privacy.ledger.views import Charge, SizedTable, Standing
+from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
-NEIGHBOURING = "replace one record; the number of records is public"
+_NEIGHBOURING = "replace one record; the number of records is public"
 
 
 @dataclass(frozen=True)
-class Line:
-    """One charge, told.
+class _Line:
+    """One charge, as a statement shows it.
 
     `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
     a pure mechanism); `noise_scale` the integer standard deviations of its parts.
@@ -43,14 +43,14 @@ class Statement:
     kind: str
     guarantee: dict[str, Any]
     spent: str
-    charges: tuple[Line, ...]
+    charges: tuple[_Line, ...]
     chain_head: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The `privacy` part of a model file."""
         return {
             "unit": self.unit,
-            "neighbouring": NEIGHBOURING,
+            "neighbouring": _NEIGHBOURING,
             "kind": self.kind,
             "guarantee": self.guarantee,
             "spent": self.spent,
@@ -58,8 +58,8 @@ class Statement:
         }
 
 
-class Books(Protocol):
-    """What `Curator` needs of whoever keeps the money."""
+class Run(Protocol):
+    """What `Curator` needs of whoever keeps a run's account."""
 
     @property
     def allotment(self) -> Budget:
@@ -74,10 +74,10 @@ class Books(Protocol):
     def afford(self, events: Sequence[GaussianEvent]) -> None:
         """Refuse events that together do not fit the run, before the first of them is charged."""
 
-    def find(self, label: str) -> Standing | None:
+    def find(self, label: str) -> ChargeView | None:
         """The charge under a label, with its answer if there is one."""
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -102,7 +102,7 @@ class Books(Protocol):
         """For `repr`."""
 
 
-class LedgerBooks:
+class RecordedRun:
     """One run of one dataset in a persistent ledger.
 
     Args:
@@ -128,46 +128,46 @@ class LedgerBooks:
         return self._run.allotment
 
     def refuse_private(self, public: str) -> None:
-        """Held against every table that the ledger knows."""
+        """Refuse a public file that could be that of any table which the ledger knows."""
         self._ledger.refuse_private(public)
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
-        """Bind and set aside."""
+        """Bind the run to the method's settings, and set its share aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
         given = self._run.start(method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
-        """In the run's currency, and in the ledger's."""
+        """Refuse what does not fit, in the run's currency and in the ledger's."""
         run = self._run.bill()
         _afford(events, run.allotment, run.state.allotment)
         _afford(events, self._ledger.balance(self._run.dataset).budget, run.state.hold)
 
-    def find(self, label: str) -> Standing | None:
-        """Without a charge."""
+    def find(self, label: str) -> ChargeView | None:
+        """Look up a charge; nothing is paid."""
         return self._run.find(label)
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
-        """Committed when it returns."""
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+        """Pay, or resume; the charge is on disk when this returns."""
         return self._run.charge(label, question, event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
-        """At most one answer stands."""
+        """Store the answer unless one stands, and return the one that does."""
         return self._run.publish(label, attempt, answer)
 
     def noted(self, label: str) -> Any:
-        """Read once: a run's notes are never changed."""
+        """Look up a note. All are read once: a run's notes are never changed."""
         if self._notes is None:
             self._notes = self._run.notes()
         return self._notes.get(label)
 
     def note(self, label: str, value: Any) -> Any:
-        """The first value stands."""
+        """Keep the value unless one is kept, and return the one that is."""
         return self._run.note(label, value)
 
     def statement(self) -> Statement:
-        """Read back from the ledger."""
+        """Make the statement from what stands in the ledger."""
         run = self._run.bill()
         balance = self._ledger.balance(self._run.dataset)
         return Statement(
@@ -183,7 +183,7 @@ class LedgerBooks:
         )
 
     def close(self, reason: str) -> None:
-        """The rest of the hold returns."""
+        """End the run: the rest of the hold returns."""
         self._run.close(reason)
 
     def leave(self) -> None:
@@ -192,7 +192,7 @@ class LedgerBooks:
             self._ledger.close()
 
     def describe(self) -> str:
-        """Names only."""
+        """Name the run, for `repr`."""
         return f"dataset={self._run.dataset!r}, release_id={self._run.release_id!r}"
 
 
@@ -204,7 +204,7 @@ class _SimulatedCharge:
     answer: dict[str, list[int]] | None = None
 
 
-class SimulatedBooks:
+class SimulatedRun:
     """A budget that is enforced and recorded nowhere: for simulations, which are not private.
 
     The rules are the ledger's own (`ledger.records.apply`), over a dataset that has just this one run.
@@ -219,14 +219,14 @@ class SimulatedBooks:
 
     @property
     def allotment(self) -> Budget:
-        """As given."""
+        """The budget, as it was given."""
         return self._budget
 
     def refuse_private(self, public: str) -> None:
-        """There is no private table."""
+        """Refuse nothing: there is no private table."""
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
-        """Bind and set aside, as a ledger would."""
+        """Bind the run to the method's settings and set its share aside, as a ledger would."""
         known = self._methods.get(method)
         if known is not None:
             if known[:2] != (configuration, public_sha256):
@@ -241,27 +241,27 @@ class SimulatedBooks:
         return purse
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
-        """As a ledger would."""
+        """Refuse what does not fit, as a ledger would."""
         _afford(events, self._budget, self._budget.cap)
 
-    def find(self, label: str) -> Standing | None:
-        """From memory."""
+    def find(self, label: str) -> ChargeView | None:
+        """Look up a charge in memory."""
         line = self._lines.get(label)
-        return Standing(line.question, line.answer, "simulated", line.event) if line else None
+        return ChargeView(line.question, line.answer, "simulated", line.event) if line else None
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> Standing:
-        """Refuses, and resumes, as a ledger would."""
+    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+        """Pay, refuse or resume, as a ledger would."""
         standing = self.find(label)
         if standing is not None:
             return standing
         cost = self._budget.price(event)
-        told = cost.to_json()
-        self._apply("charged", label, {"label": label, "price_run": told, "price_ledger": told})
+        price = cost.to_json()
+        self._apply("charged", label, {"label": label, "price_run": price, "price_ledger": price})
         self._lines[label] = _SimulatedCharge(question, cost, event)
-        return Standing(question, None, "simulated", event)
+        return ChargeView(question, None, "simulated", event)
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:  # noqa: ARG002
-        """Remembered for replays within the simulation; the first answer stands."""
+        """Remember the answer for replays within the simulation; the first one stands."""
         line = self._lines.get(label)
         if line is None:
             raise InvalidInput(f"nothing was charged under {label!r}, so nothing can be published under it")
@@ -270,11 +270,11 @@ class SimulatedBooks:
         return stored
 
     def noted(self, label: str) -> Any:  # noqa: ARG002
-        """A simulation makes everything again."""
+        """Find nothing: a simulation makes everything again."""
         return None
 
     def note(self, label: str, value: Any) -> Any:  # noqa: ARG002
-        """Kept by nobody."""
+        """Give the value back, and keep none."""
         return value
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
@@ -292,32 +292,32 @@ class SimulatedBooks:
         self._run = run
 
     def statement(self) -> Statement:
-        """Says that nothing here is private."""
+        """Make a statement which says that nothing here is private."""
         lines = tuple(
-            _told(label, line.question["type"], line.event, line.cost, self._budget)
+            _line_of(label, line.question["type"], line.event, line.cost, self._budget)
             for label, line in self._lines.items()
         )
-        told = {"kind": self._budget.kind, "text": "none (simulation)"}
+        guarantee = {"kind": self._budget.kind, "text": "none (simulation)"}
         return Statement(
             False,
             None,
             None,
             "none (simulation)",
             self._budget.kind,
-            told,
+            guarantee,
             amount_text(self._budget, self._run.spent),
             lines,
         )
 
     def close(self, reason: str) -> None:  # noqa: ARG002
-        """No more charges."""
+        """End the run: no more charges."""
         self._run = replace(self._run, closed=True)
 
     def leave(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is nothing to let go of."""
 
     def describe(self) -> str:
-        """Loud."""
+        """Say that this is a simulation, for `repr`."""
         return "simulation: NOT private"
 
 
@@ -346,12 +346,12 @@ def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> No
         )
 
 
-def _line(charge: Charge, allotment: Budget) -> Line:
-    return _told(charge.label, charge.question, charge.event, charge.price_run, allotment)
+def _line(charge: Charge, allotment: Budget) -> _Line:
+    return _line_of(charge.label, charge.question, charge.event, charge.price_run, allotment)
 
 
-def _told(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> Line:
+def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
     if isinstance(event, PureEvent):
-        return Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
+        return _Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
     scales = tuple(sd for sd, _ in event.noise)
-    return Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))
+    return _Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
-from pubpriv.privacy.books import LedgerBooks, SimulatedBooks
 from pubpriv.privacy.budgets import ApproximateDP, Purse, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.runs import RecordedRun, SimulatedRun
 
 QUESTION = {"type": "Counts"}
 BUDGET = ZeroConcentratedDP("0.5")
@@ -21,12 +21,12 @@ BUDGET = ZeroConcentratedDP("0.5")
 def books(request, tmp_path):
     """The same run, kept in memory or in a ledger."""
     if request.param == "simulated":
-        yield SimulatedBooks(BUDGET)
+        yield SimulatedRun(BUDGET)
         return
     with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         ledger.register("visits", budget=BUDGET)
         ledger.run("visits", "r").open(BUDGET)
-        yield LedgerBooks(ledger, ledger.run("visits", "r"))
+        yield RecordedRun(ledger, ledger.run("visits", "r"))
 
 
 def test_both_books_keep_the_same_rules(books):

@@ -1,0 +1,104 @@
+"""Tables of a dataset: what is declared private, once and under one name, and what is refused for that.
+
+One table has one budget, so no two datasets share one, and no private file is read as public rows.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from pubpriv.errors import SpecMismatch
+from pubpriv.places import canonical, sharing
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.views import TableIdentity
+
+
+def tables_of(book: Book) -> list[dict[str, Any]]:
+    """Declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
+    found = [record.facts() for record in book.all("declared")]
+    return list({table["uri"]: table for table in found}.values())
+
+
+def declare(book: Book, table: TableIdentity) -> None:
+    """Record a table with its columns, unless they are declared already.
+
+    Raises:
+        SpecMismatch: it is another dataset's.
+    """
+    uri = canonical(table.uri)
+    refuse_foreign(book, uri)
+    known = _columns_of(book, uri)
+    columns = sorted({*table.source_columns, *(known or ())})
+    if columns != known:
+        book.append("declared", {"uri": uri, "columns": columns})
+
+
+def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
+    """Refuse a table or columns that were not declared, with the line that declares them.
+
+    Args:
+        book: of the dataset.
+        table: of which nothing but its name may be known.
+        url: of the ledger.
+        first: where nothing is declared yet, any table will do that is not another dataset's.
+
+    Raises:
+        SpecMismatch: not declared, or another dataset's.
+    """
+    uri = canonical(table.uri)
+    refuse_foreign(book, uri)
+    tables = tables_of(book)
+    if first and not tables:
+        return
+    known = _columns_of(book, uri)
+    missing = sorted({*table.source_columns} - {*(known or ())})
+    if known is not None and not missing:
+        return
+    what = f"the table {table.uri}" if known is None else f"columns {', '.join(missing)} of {table.uri}"
+    declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
+    columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
+    raise SpecMismatch(
+        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. Declare it with "
+        f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
+        f"--private {table.uri} --columns {','.join(columns)}`"
+    )
+
+
+def _columns_of(book: Book, uri: str) -> list[str] | None:
+    """Columns that are declared of a table; None: the table is not."""
+    return next((table["columns"] for table in tables_of(book) if table["uri"] == uri), None)
+
+
+def refuse_foreign(book: Book, uri: str) -> None:
+    """Refuse a table that could share a file with one of another dataset.
+
+    Raises:
+        SpecMismatch: it could.
+    """
+    found = private_owner(book.connection, uri, besides=book.dataset)
+    if found is not None:
+        raise SpecMismatch(
+            f"the table {uri} belongs to dataset {found[0]!r} (declared as {found[1]}): "
+            f"one table has one budget, so it cannot be used as {book.dataset!r}"
+        )
+
+
+def private_owner(connection: sa.Connection, uri: str, besides: str | None = None) -> tuple[str, str] | None:
+    """Find the first declared table that could share a file with `uri`: its dataset, and its name.
+
+    Args:
+        connection: in a transaction.
+        uri: canonical name of a table or of public rows.
+        besides: a dataset whose own tables are not looked at.
+    """
+    table = schema.records
+    names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
+    query = sa.select(table).where(table.c.dataset.in_(names), schema.is_kind("declared"))
+    shared = sharing(uri)
+    for row in connection.execute(query.order_by(table.c.dataset, table.c.seq)):
+        record = schema.whole(row)
+        theirs = str(record.facts()["uri"])
+        if shared(theirs):
+            return record.dataset, theirs
+    return None
