@@ -69,7 +69,9 @@ def test_norms_are_the_same_on_a_build_that_fuses(monkeypatch, count):
 @pytest.mark.parametrize("ell", [1, 2, 3, 8, 33])
 def test_norms_round_each_square_and_each_sum(ell):
     """As Python's floats do on this build, one after the other, for any number of records."""
-    z = np.random.default_rng(ell).normal(size=(ell, 141)) * 10.0 ** np.random.default_rng(3).integers(-5, 5, (ell, 141))
+    z = np.random.default_rng(ell).normal(size=(ell, 141)) * 10.0 ** np.random.default_rng(3).integers(
+        -5, 5, (ell, 141)
+    )
     expected = []
     for column in z.T.tolist():
         total = 0.0
