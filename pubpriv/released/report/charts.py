@@ -7,6 +7,7 @@ from pubpriv.released.numbers import Number, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
+    HALO,
     INK,
     PAPER,
     RULE,
@@ -29,8 +30,6 @@ _BOTH, _NOISE = "#56B4E9", "#0B4F75"
 
 _MOST_RUNS = 400
 """Of more runs, steps are drawn for so many: the newest; what was before them is one."""
-
-_HALO = {"font_size": "11", "stroke": "#fff", "stroke_width": "3", "paint_order": "stroke"}
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
@@ -172,4 +171,4 @@ def _mark(made: Element, bottom: float, x: float, y: float, text: str) -> None:
     to_left = x > WIDTH / 2
     add(made, element("circle", cx=x, cy=y, r=5.0, fill=SHADES[1]))
     below = y + 18 if y + 22 < bottom else y - 10  # under the steps no line is in the way
-    add(made, words(text, x + (6 if to_left else -2), below, "end" if to_left else "start", **_HALO))
+    add(made, words(text, x + (6 if to_left else -2), below, "end" if to_left else "start", **HALO))

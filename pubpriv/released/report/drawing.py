@@ -21,6 +21,9 @@ DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 
 WIDTH = 360.0
 """Of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""
 
+HALO = {"font_size": "11", "stroke": "#fff", "stroke_width": "3", "paint_order": "stroke"}
+"""How a text is written that lies upon lines."""
+
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 _CONTROL = re.compile(
@@ -102,20 +105,21 @@ class Axis:
         return (self.end - self.start) / (self.high - self.low or 1.0)
 
 
-def sheet(name: str, height: float, title: str, description: str) -> Element:
+def sheet(name: str, height: float, title: str, description: str, width: float = WIDTH) -> Element:
     """An empty picture with its text alternative.
 
     Args:
         name: of the picture, unique on a page: letters, digits and dashes.
-        height: beside `WIDTH`.
+        height: in its own units.
         title: what it shows.
         description: what somebody who cannot see it should know.
+        width: in its own units.
     """
     return element(
         "svg",
         element("title", title, id=f"{name}-title"),
         element("desc", description, id=f"{name}-description"),
-        viewBox=f"0 0 {WIDTH:g} {round(height, 1):g}",
+        viewBox=f"0 0 {width:g} {round(height, 1):g}",
         role="img",
         aria_labelledby=f"{name}-title",
         aria_describedby=f"{name}-description",
