@@ -21,10 +21,10 @@ from pubpriv.audit.finding import Finding
 from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, integers
 from pubpriv.audit.reference import adds, summed
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data import tables
 from pubpriv.data.memory import remembering
+from pubpriv.data.parquet import BATCH, block_length
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import PrivateTable, block_length
+from pubpriv.data.tables import PrivateTable
 
 DIRECTIONS = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.6, -0.8)
 STAYS = tuple(at(center, direction, 2.0) for center in (WEST, NORTH) for direction in DIRECTIONS)
@@ -69,8 +69,8 @@ class Layout:
                 "the first row": 0,
                 "the last row of its first block": length - 1,
                 "the first row of its second block": length,
-                "the last row of a batch": tables._BATCH - 1,
-                "the first row of the next batch": tables._BATCH,
+                "the last row of a batch": BATCH - 1,
+                "the first row of the next batch": BATCH,
                 "the first row of its last block": padded,
                 "the last row before the padding": rows - 1,
             }

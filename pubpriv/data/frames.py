@@ -16,12 +16,15 @@ from functools import cached_property
 
 import numpy as np
 
-from pubpriv.data.checks import MOST_DIRECTIONS, kind, numbers
+from pubpriv.data.checks import kind, numbers
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
 """R: the radius of the ball of integers, per record."""
+
+_MOST_DIRECTIONS = 1 << 20
+"""Directions of a frame: sums of so many squares of the grid's integers are exact in a float."""
 
 _WHOLE = 64
 """Columns that are whole vectors on any processor, unrolled loops included."""
@@ -55,8 +58,8 @@ class Frame:
             kind("the matrix of a frame", self.matrix, tuple)
             for row in self.matrix:
                 numbers("each row of the matrix of a frame", row, len(self.center))
-        if not 0 < self.dimension <= MOST_DIRECTIONS:
-            raise InvalidInput(f"a frame has 1 to {MOST_DIRECTIONS} directions")
+        if not 0 < self.dimension <= _MOST_DIRECTIONS:
+            raise InvalidInput(f"a frame has 1 to {_MOST_DIRECTIONS} directions")
 
     def check(self, columns: int) -> None:
         """The frame can map records of so many columns.

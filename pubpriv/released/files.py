@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INCIDENTAL = ("created", "version")
 """Parts of the provenance that say when and by which version a file was written, not what was released."""
 
-DAY = len("2026-11-21")
+_DAY = len("2026-11-21")
 """So much of `created` is the date."""
 
 
@@ -90,7 +90,7 @@ def store_release(
             if not files.model.exists():
                 kept.save(files.model)
             if not files.table.exists():
-                write_atomically(files.table, numbers_file(kept))
+                write_atomically(files.table, _numbers_file(kept))
             if told is not None:
                 write_atomically(files.page, told)
             if _newer(kept, files):
@@ -137,7 +137,7 @@ def numbers_table(estimate: Estimate) -> "pa.Table":
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
 
 
-def numbers_file(estimate: Estimate) -> bytes:
+def _numbers_file(estimate: Estimate) -> bytes:
     """`numbers_table` as a Parquet file; the same release gives the same bytes."""
     import pyarrow.parquet as pq
 
@@ -179,9 +179,9 @@ def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
         other = files.model.with_name(f"{safe_name(ids[1])}.json")
     except (InvalidInput, KeyError):
         return True
-    if mine[:DAY] != theirs[:DAY]:
-        return mine[:DAY] > theirs[:DAY]
-    if len(mine) > DAY and len(theirs) > DAY:
+    if mine[:_DAY] != theirs[:_DAY]:
+        return mine[:_DAY] > theirs[:_DAY]
+    if len(mine) > _DAY and len(theirs) > _DAY:
         return (mine, ids[0]) > (theirs, ids[1])
     return not other.exists() or files.model.stat().st_mtime_ns > other.stat().st_mtime_ns
 

@@ -135,7 +135,7 @@ def killed_at(point: str, label: str) -> None:
     around(LedgerBooks, "find", after="after find")
     around(Book, "append", after="inside the charge", first="charged")
     around(LedgerBooks, "charge", after="after the charge")
-    around(scan, "scan_chunk", after="inside the scan")
+    around(scan, "_scan_chunk", after="inside the scan")
     around(curator, "scan", after="after the scan")
     around(LedgerBooks, "publish", before="after the noise", after="after the publication")
     around(Book, "append", after="inside the publication", first="published")

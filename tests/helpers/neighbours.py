@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 from pubpriv.audit.catalogue import COLUMNS, questions
 from pubpriv.audit.neighbours import integers
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.parquet import Chunk
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import Chunk
 
 ONE_THREAD = ThreadPoolExecutor(1)
 QUESTIONS = questions()

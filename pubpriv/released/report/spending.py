@@ -257,10 +257,11 @@ def _time_axis(made: Element, across: Axis, first: datetime, last: datetime) -> 
 def _time_marks(first: datetime, last: datetime) -> tuple[str, list[datetime]]:
     """Round times between `first` and `last`, at most nine, and their unit."""
     for unit, steps in _STEPS.items():
-        low, high = (np.datetime64(at.astimezone(UTC).replace(tzinfo=None), unit).astype(int) for at in (first, last))
+        naive = [at.astimezone(UTC).replace(tzinfo=None) for at in (first, last)]
+        low, high = np.array(naive, dtype=f"datetime64[{unit}]").astype(int).tolist()
         for step in steps:
-            numbers = range(-(-(int(low) + 1) // step) * step, int(high) + 1, step)
+            numbers = range(-(-(low + 1) // step) * step, high + 1, step)
             if len(numbers) <= 9:
-                marks = [np.datetime64(number, unit).astype("datetime64[s]").item() for number in numbers]
-                return unit, [mark.replace(tzinfo=UTC) for mark in marks]
+                marks = np.array(numbers, dtype=int).astype(f"datetime64[{unit}]").astype("datetime64[s]")
+                return unit, [mark.replace(tzinfo=UTC) for mark in marks.tolist()]
     return unit, []
