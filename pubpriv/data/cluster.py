@@ -147,9 +147,9 @@ def _client(address: str) -> Any:
 
 def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = client.run(_about_worker)
+        facts: dict[str, Any] = client.run(_about_worker)
     except Exception:
-        told = {}
+        facts = {}
         failed = True
     else:
         failed = False
@@ -157,4 +157,4 @@ def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
         raise InvalidInput(
             f"the Dask workers at {address} cannot run pubpriv {version('pubpriv')}: install it there, as it is here"
         )
-    return told
+    return facts

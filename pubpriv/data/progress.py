@@ -50,7 +50,7 @@ class Count:
 
 @contextmanager
 def watched(blocks: Callable[[], list[int]]) -> Iterator[Count | None]:
-    """A count for the scan in the body, told to this context's watcher while it lasts; None if nobody watches.
+    """A count for the scan in the body, reported to this context's watcher while it lasts; None if nobody watches.
 
     Args:
         blocks: number of blocks of each chunk; asked for only if somebody watches.

@@ -112,7 +112,7 @@ class Drift:
                 "only_first": list(self.only_first),
                 "only_second": list(self.only_second),
             },
-            "differences": [asdict(told) | {"difference": told.difference} for told in self.differences],
+            "differences": [asdict(each) | {"difference": each.difference} for each in self.differences],
             "notes": list(self.notes),
         }
 
@@ -176,13 +176,13 @@ def _check(first: Estimate, second: Estimate) -> None:
     if set(first.columns) != set(second.columns):
         lacking = [name for name in first.columns if name not in second.columns]
         added = [name for name in second.columns if name not in first.columns]
-        told = [
+        lacking = [
             f"only the {which} has {', '.join(names)}"
             for which, names in (("first", lacking), ("second", added))
             if names
         ]
         raise InvalidInput(
-            f"the releases have different columns ({'; '.join(told)}): only the same columns are compared"
+            f"the releases have different columns ({'; '.join(lacking)}): only the same columns are compared"
         )
     if first.columns != second.columns:
         raise InvalidInput(
@@ -253,6 +253,6 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
     ]
     notes.append(
         "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
-        "less differs by chance than is told here"
+        "less differs by chance than is said here"
     )
     return tuple(notes)

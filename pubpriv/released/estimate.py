@@ -103,8 +103,8 @@ class Estimate:
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
         """A part and its errors of sampling and privacy, with an axis of components in front."""
-        told = self.standard_errors[name]
-        arrays = [values, *(np.asarray(told[source], dtype=float) for source in _SOURCES)]
+        errors = self.standard_errors[name]
+        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in _SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     @classmethod
@@ -149,7 +149,7 @@ class Estimate:
 def provenance_of(statement: "Statement", n_private: int, public: "PublicTable") -> dict[str, Any]:
     """Where an estimate comes from: the `provenance` part of a model file; public facts only.
 
-    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is told.
+    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
     """
     from importlib.metadata import version
 

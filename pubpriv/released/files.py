@@ -86,13 +86,13 @@ def store_release(
     try:
         with _alone(files.model.parent):
             kept = _kept(estimate, files)
-            told = None if files.page.exists() else page(kept, public, history)
+            text = None if files.page.exists() else page(kept, public, history)
             if not files.model.exists():
                 kept.save(files.model)
             if not files.table.exists():
                 write_atomically(files.table, _numbers_file(kept))
-            if told is not None:
-                write_atomically(files.page, told)
+            if text is not None:
+                write_atomically(files.page, text)
             if _newer(kept, files):
                 write_atomically(files.latest, files.model.read_text())
     except OSError as error:
@@ -161,15 +161,15 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
 
 def _content(estimate: Estimate) -> dict[str, Any]:
     """What was released, without what two writings of it may differ in; as it reads back from a file."""
-    told: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
-    told["provenance"] = {name: value for name, value in told["provenance"].items() if name not in _INCIDENTAL}
-    return told
+    kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
+    return kept
 
 
 def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
     """No newer release is in `latest`; a file there that cannot be read is replaced.
 
-    Releases are told apart by the day on which they were made, those of one day by when their files were written.
+    Releases are ordered by the day on which they were made, those of one day by when their files were written.
     Models of older versions have the time of day: two of them go by that, and then by their ids.
     """
     try:

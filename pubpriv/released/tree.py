@@ -67,12 +67,12 @@ def safe_name(name: str) -> str:
     Raises:
         InvalidInput: it is too long, empty, or no text.
     """
-    told = quote(name, safe="") if _is_text(name) else ""
-    if told[:1] == "." or told == LATEST:
-        told = f"%{ord(told[0]):02X}{told[1:]}"
-    if not 0 < len(told) <= _LONGEST:
+    safe = quote(name, safe="") if _is_text(name) else ""
+    if safe[:1] == "." or safe == LATEST:
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
+    if not 0 < len(safe) <= _LONGEST:
         raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {_LONGEST} plain letters")
-    return told
+    return safe
 
 
 def _is_text(name: str) -> bool:
@@ -94,5 +94,5 @@ def release_files(estimate: "Estimate", folder: str | os.PathLike[str]) -> Relea
     if dataset is None or release_id is None:
         raise InvalidInput("a simulation is no release: save it with .save(path)")
     home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
-    model, table, told = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
-    return ReleaseFiles(model, table, told, home / f"{LATEST}.json")
+    model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
+    return ReleaseFiles(model, table, page, home / f"{LATEST}.json")

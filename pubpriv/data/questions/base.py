@@ -156,7 +156,7 @@ def check_totals(question: Question, totals: Totals, rows: int) -> None:
 
 
 def check_noise(what: str, scale: int) -> None:
-    """A noise scale is a positive integer; whether it is too large for the sampler is told where there is a table.
+    """A noise scale is a positive integer; whether it is too large for the sampler is checked where there is a table.
 
     Raises:
         InvalidInput: it is not.

@@ -132,7 +132,7 @@ class Bisection:
         return {"quantile": self.thresholds[[upper]], "count": noisy["count"] / COUNT_FACTOR}
 
     def noise(self) -> Values:
-        """One sd for all counts; the quantile's own error depends on the data and is not told."""
+        """One sd for all counts; the quantile's own error depends on the data and is not known."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
     def _bracket(self, counts: list[int]) -> tuple[int, int]:

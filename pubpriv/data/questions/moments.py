@@ -262,12 +262,12 @@ class LiftedGram(Additive):
         """
         count, total, moment = self.noise_scales
         steps = self._steps
-        told = {
+        deviations = {
             "count": np.array([count / COUNT_FACTOR]),
             "sum": total / (SUM_FACTOR * steps[:, None]),
             "moment": moment / steps[:, None, None] ** 2,
         }
-        return {name: sd for name, sd in told.items() if name == "moment" or name in self.parts}
+        return {name: sd for name, sd in deviations.items() if name == "moment" or name in self.parts}
 
     @property
     def _steps(self) -> np.ndarray:

@@ -115,7 +115,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
 
     Args:
         history: of the dataset.
-        release_id: of the release that is told of, which is marked.
+        release_id: of the release that is marked; None marks none.
     """
     start, top, bottom = 60.0, 26.0, 190.0
     about = (

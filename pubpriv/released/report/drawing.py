@@ -17,7 +17,7 @@ INK, FAINT, RULE, PAPER = "#1a1a1a", "#595959", "#d0d0d0", "#ffffff"
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")
 """After Okabe and Ito, darkened to stand on white; pictures number what they colour, so nothing hangs on them."""
 
-DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
+_DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
 WIDTH = 360.0
 """Of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""
 
@@ -83,6 +83,11 @@ def picture_text(root: ET.Element) -> str:
     texts = [part for part in root if part.tag in {"title", "desc"}]
     alone.extend([*texts, paper, *[part for part in root if part not in texts]])
     return ET.tostring(alone, encoding="unicode") + "\n"
+
+
+def color_and_dash(number: int) -> tuple[str, str]:
+    """Find what a component is drawn with: after all colours, other dashes."""
+    return SHADES[number % len(SHADES)], _DASHES[number // len(SHADES) % len(_DASHES)]
 
 
 @dataclass(frozen=True)
@@ -157,11 +162,6 @@ def dots(points: Sequence[tuple[float, float]], size: float, color: str, opacity
     return element(
         "path", d=path, fill="none", stroke=color, stroke_width=size, stroke_linecap="round", opacity=opacity
     )
-
-
-def clipped(name: str, x: float, y: float, width: float, height: float) -> Element:
-    """The definition of a frame that cuts what is drawn beyond it; used by `clip-path="url(#name)"`."""
-    return element("clipPath", element("rect", x=x, y=y, width=width, height=height), id=name)
 
 
 def bottom_axis(picture: Element, axis: Axis, y: float, title: str, top: float | None = None) -> None:

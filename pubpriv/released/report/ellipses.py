@@ -10,7 +10,6 @@ from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded
 from pubpriv.released.report.drawing import (
-    DASHES,
     FAINT,
     PAPER,
     SHADES,
@@ -18,7 +17,7 @@ from pubpriv.released.report.drawing import (
     Axis,
     add,
     bottom_axis,
-    clipped,
+    color_and_dash,
     curve,
     dots,
     element,
@@ -143,9 +142,14 @@ def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upward
     left_axis(body, upwards, _LEFT, WIDTH - _RIGHT)
     bottom_axis(body, across, _TOP + _SIDE, plane.titles[0] + (" →" if len(below) == 1 else ""), _TOP)
     inside = element("g", clip_path=f"url(#{name}-frame)")
-    add(body, clipped(f"{name}-frame", _LEFT, _TOP, WIDTH - _RIGHT - _LEFT, _SIDE), inside)
+    add(body, _clipped(f"{name}-frame", _LEFT, _TOP, WIDTH - _RIGHT - _LEFT, _SIDE), inside)
     add(made, body)
     return made, inside
+
+
+def _clipped(name: str, x: float, y: float, width: float, height: float) -> Element:
+    """The definition of a frame that cuts what is drawn beyond it; used by `clip-path="url(#name)"`."""
+    return element("clipPath", element("rect", x=x, y=y, width=width, height=height), id=name)
 
 
 def _scatter(inside: Element, points: np.ndarray | None, across: Axis, upwards: Axis) -> None:
@@ -176,7 +180,7 @@ def _ellipse(
     angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])) % 180
     x, y = across(center[0]), upwards(center[1])
     radii = np.sqrt(np.maximum(values, 0.0))
-    color, dash = SHADES[number % len(SHADES)], DASHES[number // len(SHADES) % len(DASHES)]
+    color, dash = color_and_dash(number)
     add(
         inside,
         element(
@@ -224,7 +228,8 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
     made = sheet("density", 270.0, title, " ".join(listed) + public)
     for j in range(len(weights) if len(weights) > 1 else 0):
         points = [(across(x), upwards(y)) for x, y in zip(grid, parts[:, j], strict=True)]
-        add(made, curve(points, SHADES[j % len(SHADES)], 1.5, DASHES[j // len(SHADES) % len(DASHES)]))
+        color, dash = color_and_dash(j)
+        add(made, curve(points, color, 1.5, dash))
     add(made, curve([(across(x), upwards(y)) for x, y in zip(grid, whole, strict=True)], "#1a1a1a", 2.0))
     for j in range(len(weights) if len(weights) > 1 else 0):
         _badge(made, str(j + 1), across(centers[j]), upwards(float(parts[:, j].max())), j)
