@@ -21,10 +21,10 @@ from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, integers
 from pubpriv.audit.reference import adds
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data import tables
 from pubpriv.data.memory import remembering
+from pubpriv.data.parquet import BATCH, block_length
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import PrivateTable, block_length
+from pubpriv.data.tables import PrivateTable
 
 _DIRECTIONS = (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.6, -0.8)
 _STAYS = tuple(at(center, direction, 2.0) for center in (WEST, NORTH) for direction in _DIRECTIONS)
@@ -67,8 +67,8 @@ class _Layout:
                 "the first row": 0,
                 "the last row of its first block": length - 1,
                 "the first row of its second block": length,
-                "the last row of a batch": tables._BATCH - 1,
-                "the first row of the next batch": tables._BATCH,
+                "the last row of a batch": BATCH - 1,
+                "the first row of the next batch": BATCH,
                 "the first row of its last block": padded,
                 "the last row before the padding": rows - 1,
             }

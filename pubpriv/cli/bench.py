@@ -132,12 +132,12 @@ def gaussian(
 @app.command()
 def figure1(
     runs: Annotated[int, typer.Option(min=4, help="Trials of each point.")] = 100,
-    plot: Annotated[Path, typer.Option(help="Where the picture goes: a .png or .svg file.")] = Path("figure1.png"),
+    plot: Annotated[Path, typer.Option(help="Where the picture goes: an .svg file.")] = Path("figure1.svg"),
     as_json: JsonOption = False,
 ) -> None:
     """Figure 1 of the paper (Appendix D), repeated: CoinPress, the paper's estimator and ours, and small n."""
     from benchmarks.figure1 import CURVES, bench
-    from pubpriv.cli.plots import check_plot
+    from pubpriv.released.report.spending import check_plot
 
     check_plot(plot)
     found = bench(runs, plot)

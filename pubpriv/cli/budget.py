@@ -133,7 +133,7 @@ def history(
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw what was spent and held over time, .png or .svg.", show_default=False)
+        Path | None, typer.Option(help="Draw what was spent and held over time, an .svg file.", show_default=False)
     ] = None,
 ) -> None:
     """Every run and every charge, oldest first."""
@@ -141,7 +141,7 @@ def history(
     from pubpriv.privacy.ledger.views import runs_of
 
     if plot is not None:
-        from pubpriv.cli.plots import check_plot, draw
+        from pubpriv.released.report.spending import check_plot, spending, write_plot
 
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
@@ -153,7 +153,7 @@ def history(
     else:
         show_charges(dataset, runs)
     if plot is not None:
-        draw(plot, dataset, budget, records)
+        write_plot(plot, spending(dataset, budget, records))
         note(f"drawn: {plot}")
 
 

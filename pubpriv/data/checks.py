@@ -11,11 +11,8 @@ from pubpriv.errors import InvalidInput
 
 _NUMBERS = frozenset((float, int))
 
-SMALLEST, LARGEST = 1e-140, 1e140
+_SMALLEST, LARGEST = 1e-140, 1e140
 """Radii and bounds lie between: beyond, their squares over- or underflow."""
-
-MOST_DIRECTIONS = 1 << 20
-"""Directions of a frame: sums of so many squares of the grid's integers are exact in a float."""
 
 
 def kind(what: str, value: Any, *allowed: type) -> None:
@@ -104,8 +101,8 @@ def size(what: str, value: Any) -> None:
         InvalidInput: it is not.
     """
     number(what, value)
-    if not SMALLEST <= value <= LARGEST:
-        raise InvalidInput(f"{what} must be positive, and between {SMALLEST:g} and {LARGEST:g}")
+    if not _SMALLEST <= value <= LARGEST:
+        raise InvalidInput(f"{what} must be positive, and between {_SMALLEST:g} and {LARGEST:g}")
 
 
 def _is_number(value: Any) -> bool:

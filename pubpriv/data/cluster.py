@@ -21,24 +21,24 @@ from typing import Any, TypeVar
 
 from pubpriv.errors import InvalidInput, Unavailable
 
-R = TypeVar("R")
+_R = TypeVar("_R")
 
 VARIABLE = "PUBPRIV_DASK"
 """Environment variable that may hold the address of a scheduler."""
 
-CONNECT_SECONDS = 15
+_CONNECT_SECONDS = 15
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/@?#]+:\d+")
 
 
-class BlockFailed(Exception):
+class _BlockFailed(Exception):
     """What a worker raises, whatever happened there."""
 
     def __init__(self, *_: object) -> None:
         super().__init__("a block could not be read on a worker")
 
 
-def checked_address(address: str) -> str:
+def _checked_address(address: str) -> str:
     """`address`, if it is one.
 
     Raises:
@@ -53,7 +53,7 @@ class Cluster(Executor):
     """An executor of blocks on the cluster at `address`; it connects when it is first used."""
 
     def __init__(self, address: str) -> None:
-        self.address = checked_address(address)
+        self.address = _checked_address(address)
 
     def check(self) -> None:
         """Connect, and look at every worker; to be called before anything is paid for.
@@ -72,29 +72,29 @@ class Cluster(Executor):
                     f"the Dask worker {name} has {_written(versions)}, and this is {_written(here)}: install the same"
                 )
             if spills:
-                raise InvalidInput(f"the Dask worker {name} may write private totals to its disk: {HOW_NOT_TO_SPILL}")
+                raise InvalidInput(f"the Dask worker {name} may write private totals to its disk: {_HOW_NOT_TO_SPILL}")
 
-    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
+    def submit(self, fn: Callable[..., _R], /, *args: Any, **kwargs: Any) -> "Future[_R]":
         """Run `fn` on some worker; its result comes back as a `Future`."""
         executor = _client(self.address).get_executor(pure=False)
-        future: Future[R] = executor.submit(on_worker, fn, *args, **kwargs)
+        future: Future[_R] = executor.submit(_on_worker, fn, *args, **kwargs)
         return future
 
     def __repr__(self) -> str:
         return f"Cluster({self.address!r})"
 
 
-HOW_NOT_TO_SPILL = (
+_HOW_NOT_TO_SPILL = (
     "start it with DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False "
     "in its environment"
 )
 
 
-def on_worker(step: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+def _on_worker(step: Callable[..., _R], *args: Any, **kwargs: Any) -> _R:
     """`step`'s result, computed on a worker that keeps results in memory.
 
     Raises:
-        BlockFailed: whatever went wrong; a worker would log the text of anything else.
+        _BlockFailed: whatever went wrong; a worker would log the text of anything else.
     """
     from distributed import get_worker
 
@@ -103,7 +103,7 @@ def on_worker(step: Callable[..., R], *args: Any, **kwargs: Any) -> R:
             return step(*args, **kwargs)
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
-    raise BlockFailed
+    raise _BlockFailed
 
 
 def _spills(worker: Any) -> bool:
@@ -139,7 +139,7 @@ def _client(address: str) -> Any:
         if known is not None and known.status == "running":
             return known
         try:
-            _clients[address] = Client(address, timeout=CONNECT_SECONDS, set_as_default=False, name="pubpriv")
+            _clients[address] = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="pubpriv")
         except (OSError, TimeoutError):
             raise Unavailable(f"the Dask scheduler at {address} does not answer: start it, or try again") from None
         return _clients[address]
@@ -147,9 +147,9 @@ def _client(address: str) -> Any:
 
 def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = client.run(_about_worker)
+        facts: dict[str, Any] = client.run(_about_worker)
     except Exception:
-        told = {}
+        facts = {}
         failed = True
     else:
         failed = False
@@ -157,4 +157,4 @@ def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
         raise InvalidInput(
             f"the Dask workers at {address} cannot run pubpriv {version('pubpriv')}: install it there, as it is here"
         )
-    return told
+    return facts

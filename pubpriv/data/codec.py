@@ -9,7 +9,7 @@ import dataclasses
 import json
 from typing import Any, TypeVar
 
-T = TypeVar("T", bound=type)
+_T = TypeVar("_T", bound=type)
 
 _TYPES: dict[str, type] = {}
 _FIELDS: dict[type, dict[str, str]] = {}
@@ -20,7 +20,7 @@ _PLAIN: dict[type, Any] = {int: int.__int__, float: float.__float__, str: str.__
 """A subclass's value as JSON will write it, whatever the subclass says of itself."""
 
 
-def public_value(cls: T) -> T:
+def public_value(cls: _T) -> _T:
     """Class decorator: a frozen dataclass that may be stored and may cross a process or task boundary.
 
     A class that is renamed says in `stored_as` under which name ledgers know it, and a field that is renamed says so

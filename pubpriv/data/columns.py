@@ -35,6 +35,13 @@ class Column:
             _MAPS[self.function](cells, out=cells)
 
 
+def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
+    """Map the rows of a block (d, length) in place, each by its column, and return the block."""
+    for row, column in zip(block, columns, strict=True):
+        column.apply(row)
+    return block
+
+
 def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
     """Columns for `names`, in order.
 

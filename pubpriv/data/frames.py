@@ -16,12 +16,18 @@ from functools import cached_property
 
 import numpy as np
 
-from pubpriv.data.checks import MOST_DIRECTIONS, kind, numbers
+from pubpriv.data.checks import kind, numbers
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 
 GRID = 1 << 16
 """R: the radius of the ball of integers, per record."""
+
+_MOST_DIRECTIONS = 1 << 20
+"""Directions of a frame: sums of so many squares of the grid's integers are exact in a float."""
+
+_WHOLE = 64
+"""Columns that are whole vectors on any processor, unrolled loops included."""
 
 
 @public_value
@@ -52,8 +58,8 @@ class Frame:
             kind("the matrix of a frame", self.matrix, tuple)
             for row in self.matrix:
                 numbers("each row of the matrix of a frame", row, len(self.center))
-        if not 0 < self.dimension <= MOST_DIRECTIONS:
-            raise InvalidInput(f"a frame has 1 to {MOST_DIRECTIONS} directions")
+        if not 0 < self.dimension <= _MOST_DIRECTIONS:
+            raise InvalidInput(f"a frame has 1 to {_MOST_DIRECTIONS} directions")
 
     def check(self, columns: int) -> None:
         """The frame can map records of so many columns.
@@ -124,17 +130,22 @@ class Frame:
 
 
 def squared_norms(z: np.ndarray) -> np.ndarray:
-    """|z|^2 of each column of z (ell, length), each the same bits whatever the other columns and their number.
+    """Sum the squares of each column of z (ell, length), to the same bits whatever the other columns and their number.
 
-    Each square and each sum is rounded by itself: one pass for both may be fused on some processors for whole
-    vectors and not for the rest of a row, and a sum along short columns may be taken in another order.
+    NumPy sums whole vectors of columns one way, and may sum what is left of a row, or one column alone, another way:
+    with a fused product and sum on some processors, or in another order. So columns that fill no whole vector are
+    padded with zeros, and each column is one of a whole vector wherever it stands.
     """
-    total = np.square(z[0])
-    square = np.empty_like(total)
-    for row in z[1:]:
-        np.square(row, out=square)
-        total += square
-    return np.asarray(total)
+    ell, length = z.shape
+    norms = np.empty(length)
+    whole = length - length % _WHOLE
+    if whole:
+        norms[:whole] = np.einsum("ij,ij->j", z[:, :whole], z[:, :whole])
+    if whole < length:
+        rest = np.zeros((ell, _WHOLE))
+        rest[:, : length - whole] = z[:, whole:]
+        norms[whole:] = np.einsum("ij,ij->j", rest, rest)[: length - whole]
+    return norms
 
 
 def grid_scale(dimension: int, radius: float) -> float:

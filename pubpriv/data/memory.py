@@ -1,7 +1,7 @@
 """Blocks of a small table, decoded once: most of a scan of a Parquet table is reading it, and a run scans it often.
 
 They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
-what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
+what holds them is not pickled, shown or iterated, and a table of more than `_MOST_BYTES` is read again every time. A
 run then asks all its questions of the rows that it read first.
 """
 
@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.confined import Confined
-from pubpriv.data.tables import Chunk, PrivateTable
+from pubpriv.data.parquet import Chunk
+from pubpriv.data.tables import PrivateTable
 
-MOST_BYTES = 1 << 26
+_MOST_BYTES = 1 << 26
 """Of decoded cells, as rows times columns say beforehand; which tables are kept is public."""
 
 
@@ -45,7 +46,7 @@ class _Kept(Confined):
         self.memory[self.number] = read
 
 
-class Remembered(Confined):
+class _Remembered(Confined):
     """A private table for one curator's scans: rows are decoded in the first, and counted in every one."""
 
     def __init__(self, table: PrivateTable) -> None:
@@ -67,5 +68,5 @@ class Remembered(Confined):
 
 def remembering(table: Any) -> Any:
     """`table`, with its blocks remembered if it is a Parquet table and small."""
-    small = isinstance(table, PrivateTable) and table.n_rows * len(table.columns) * 8 <= MOST_BYTES
-    return Remembered(table) if small else table
+    small = isinstance(table, PrivateTable) and table.n_rows * len(table.columns) * 8 <= _MOST_BYTES
+    return _Remembered(table) if small else table

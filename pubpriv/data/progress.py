@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-Watcher = Callable[[float, bool], None]
+_Watcher = Callable[[float, bool], None]
 """Called with the fraction of the blocks that were read, in [0, 1], and whether the scan has ended."""
 
-watcher: ContextVar[Watcher | None] = ContextVar("scan_watcher", default=None)
+watcher: ContextVar[_Watcher | None] = ContextVar("scan_watcher", default=None)
 """Who watches the scans of this context; nobody, as a rule."""
 
-FIRST_SECONDS = 5.0
+_FIRST_SECONDS = 5.0
 """A scan that takes no longer is not worth a word."""
 
-EVERY_SECONDS = 1.0
+_EVERY_SECONDS = 1.0
 
 
 class Count:
@@ -32,7 +32,7 @@ class Count:
         self._blocks = blocks
         self._read = [0] * len(blocks)
 
-    def of(self, chunk: int, blocks: Iterable[T]) -> Iterator[T]:
+    def of(self, chunk: int, blocks: Iterable[_T]) -> Iterator[_T]:
         """The chunk's blocks, counted as they are read."""
         for block in blocks:
             yield block
@@ -50,7 +50,7 @@ class Count:
 
 @contextmanager
 def watched(blocks: Callable[[], list[int]]) -> Iterator[Count | None]:
-    """A count for the scan in the body, told to this context's watcher while it lasts; None if nobody watches.
+    """A count for the scan in the body, reported to this context's watcher while it lasts; None if nobody watches.
 
     Args:
         blocks: number of blocks of each chunk; asked for only if somebody watches.
@@ -67,12 +67,12 @@ def watched(blocks: Callable[[], list[int]]) -> Iterator[Count | None]:
         yield count
     finally:
         done.set()
-        thread.join(EVERY_SECONDS)
+        thread.join(_EVERY_SECONDS)
 
 
-def _tell(tell: Watcher, count: Count, done: threading.Event) -> None:
+def _tell(tell: _Watcher, count: Count, done: threading.Event) -> None:
     """Tell now and then, first after a while, and once more at the end; a watcher that fails is left in peace."""
-    if done.wait(FIRST_SECONDS):
+    if done.wait(_FIRST_SECONDS):
         return
     while True:
         ended = done.is_set()
@@ -82,4 +82,4 @@ def _tell(tell: Watcher, count: Count, done: threading.Event) -> None:
             return
         if ended:
             return
-        done.wait(EVERY_SECONDS)
+        done.wait(_EVERY_SECONDS)

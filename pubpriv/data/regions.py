@@ -242,10 +242,3 @@ def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...])
     kinds(what, points, tuple)
     for point in points:
         numbers(f"each of {what}", point, frame.dimension)
-
-
-def shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
-    """`frames`, with the partition's own objects where they are equal, so that a block is mapped once for both."""
-    inner = partition.inner if isinstance(partition, Refined) else (partition,)
-    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
-    return tuple(next((known for known in own if known == frame), frame) for frame in frames)

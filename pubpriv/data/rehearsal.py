@@ -18,10 +18,10 @@ from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.errors import InvalidInput
 
-HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
+_HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
 """Cells that arithmetic does not like."""
 
-MOST_OWN = 64
+_MOST_OWN = 64
 """Records of the question's own making: centers of its frames, and points."""
 
 
@@ -85,15 +85,15 @@ def _silent(part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG001 - a dr
 
 def _records(question: Question, columns: int) -> Iterator[np.ndarray]:
     """Odd cells everywhere, and in one place of a record that is otherwise plain; then the question's own points."""
-    for cell in HOSTILE:
+    for cell in _HOSTILE:
         yield np.full(columns, cell)
         record = np.zeros(columns)
         record[-1] = cell
         yield record
-    yield np.resize(HOSTILE, columns)
+    yield np.resize(_HOSTILE, columns)
     yield np.resize((1e308, -1e308), columns)
     own = list(_own(question))
-    yield from own[: MOST_OWN // 2] + own[MOST_OWN // 2 :][-MOST_OWN // 2 :]
+    yield from own[: _MOST_OWN // 2] + own[_MOST_OWN // 2 :][-_MOST_OWN // 2 :]
 
 
 def _own(value: Any) -> Iterator[np.ndarray]:
@@ -107,7 +107,7 @@ def _own(value: Any) -> Iterator[np.ndarray]:
     elif dataclasses.is_dataclass(value):
         if isinstance(value, NearestPoint | PairBins):
             points = value.points if isinstance(value, NearestPoint) else value.centers
-            yield from _back(value.frame, points[: MOST_OWN // 4] + points[-MOST_OWN // 4 :])
+            yield from _back(value.frame, points[: _MOST_OWN // 4] + points[-_MOST_OWN // 4 :])
         for field in dataclasses.fields(value):
             yield from _own(getattr(value, field.name))
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.progress import Count, watched
-from pubpriv.data.questions.base import Question, Totals, nothing
+from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.regions import View, Workspace
 
 
@@ -34,12 +34,12 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
     chunks = table.chunks()
     with _single_threaded_blas(), watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
         if executor is not None:
-            return _sum(question, _counted(executor.map(partial(scan_chunk, question), chunks), count))
+            return _sum(question, _counted(executor.map(partial(_scan_chunk, question), chunks), count))
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
-            return _sum(question, threads.map(partial(scan_chunk, question, count=count), chunks, range(len(chunks))))
+            return _sum(question, threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks))))
 
 
-def scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Totals:
+def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Totals:
     """Totals of one chunk; runs in a thread or on another machine.
 
     Args:
@@ -65,7 +65,7 @@ def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
 
 def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
     """The sum of pieces of the announced shapes; zeros where there are no records."""
-    total = nothing(question)
+    total = {name: np.zeros(count, dtype=np.int64) for name, count in question.total_sizes.items()}
     for piece in pieces:
         for name, known in total.items():
             if piece[name].shape != known.shape:  # one number would be added to many

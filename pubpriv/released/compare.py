@@ -18,10 +18,10 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import Number, by_component, of_quantity
 
-LEVEL = 0.05
+_LEVEL = 0.05
 """Chance that two releases of one unchanged law are said to differ anywhere."""
 
-FAR = 3.0
+_FAR = 3.0
 """Components whose means are more standard deviations apart than this may be different ones."""
 
 NOISE, SAMPLING, CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
@@ -61,7 +61,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Pair:
+class _Pair:
     """Components taken for the same: numbers from 1, and the distance of their means in standard deviations."""
 
     first: int
@@ -87,7 +87,7 @@ class Drift:
     columns: tuple[str, ...]
     threshold: float
     differences: tuple[Difference, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[_Pair, ...]
     only_first: tuple[int, ...]
     only_second: tuple[int, ...]
     notes: tuple[str, ...]
@@ -101,7 +101,7 @@ class Drift:
         return {
             "kind": self.kind,
             "columns": list(self.columns),
-            "level": LEVEL,
+            "level": _LEVEL,
             "threshold": self.threshold,
             "compared": len(self.differences),
             "changed": self.counted(CHANGED),
@@ -112,7 +112,7 @@ class Drift:
                 "only_first": list(self.only_first),
                 "only_second": list(self.only_second),
             },
-            "differences": [asdict(told) | {"difference": told.difference} for told in self.differences],
+            "differences": [asdict(each) | {"difference": each.difference} for each in self.differences],
             "notes": list(self.notes),
         }
 
@@ -128,9 +128,9 @@ def compare(first: Estimate, second: Estimate) -> Drift:
         InvalidInput: they cannot be compared; the message says why.
     """
     _check(first, second)
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[_Pair, ...] = ()
     if isinstance(first, MixtureEstimate) and isinstance(second, MixtureEstimate):
-        pairs = match(first, second)
+        pairs = _match(first, second)
     only_first = _alone(first.n_components or 0, {pair.first for pair in pairs})
     only_second = _alone(second.n_components or 0, {pair.second for pair in pairs})
     one, other = _compared(first), _compared(second)
@@ -142,7 +142,7 @@ def compare(first: Estimate, second: Estimate) -> Drift:
     return Drift(first.kind, first.columns, threshold, differences, pairs, only_first, only_second, notes)
 
 
-def match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[Pair, ...]:
+def _match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[_Pair, ...]:
     """Components of two mixtures that belong together: the assignment with the least sum of squared distances.
 
     A distance is Mahalanobis': between means, under the mean of both covariances. Of the larger mixture some
@@ -154,7 +154,7 @@ def match(first: MixtureEstimate, second: MixtureEstimate) -> tuple[Pair, ...]:
     squared = np.array([[_distance(first, i, second, j) ** 2 for j in sizes[1]] for i in sizes[0]])
     rows, columns = linear_sum_assignment(squared)
     return tuple(
-        Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
+        _Pair(int(i) + 1, int(j) + 1, float(np.sqrt(squared[i, j]))) for i, j in zip(rows, columns, strict=True)
     )
 
 
@@ -176,13 +176,13 @@ def _check(first: Estimate, second: Estimate) -> None:
     if set(first.columns) != set(second.columns):
         lacking = [name for name in first.columns if name not in second.columns]
         added = [name for name in second.columns if name not in first.columns]
-        told = [
+        lacking = [
             f"only the {which} has {', '.join(names)}"
             for which, names in (("first", lacking), ("second", added))
             if names
         ]
         raise InvalidInput(
-            f"the releases have different columns ({'; '.join(told)}): only the same columns are compared"
+            f"the releases have different columns ({'; '.join(lacking)}): only the same columns are compared"
         )
     if first.columns != second.columns:
         raise InvalidInput(
@@ -218,13 +218,13 @@ def _units(apart: float, sd: float) -> float:
 
 
 def _threshold(comparisons: int) -> float:
-    """Bonferroni's: a standard normal is beyond it, on either side, with probability LEVEL / comparisons."""
+    """Bonferroni's: a standard normal is beyond it, on either side, with probability _LEVEL / comparisons."""
     from scipy.special import ndtri
 
-    return float(-ndtri(LEVEL / (2 * max(1, comparisons))))
+    return float(-ndtri(_LEVEL / (2 * max(1, comparisons))))
 
 
-def _notes(first: Estimate, second: Estimate, pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple[str, ...]:
     notes = []
     if first.provenance["release_id"] == second.provenance["release_id"]:
         notes.append("both are the same release: their noise is the same, so nothing differs by chance")
@@ -249,10 +249,10 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[Pair, ...]) -> tuple[
         f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
         "different ones"
         for pair in pairs
-        if pair.distance > FAR
+        if pair.distance > _FAR
     ]
     notes.append(
         "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
-        "less differs by chance than is told here"
+        "less differs by chance than is said here"
     )
     return tuple(notes)

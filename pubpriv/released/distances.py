@@ -5,7 +5,7 @@
 | `total_variation` | bounds of d_TV(N(mu_1, Sigma_1), N(mu_2, Sigma_2)), which has no closed form | see there |
 | `dist_gmm` | bounds of dist_GMM | Arbas, Ashtiani and Liaw 2023, Definition 1.4 |
 | `dist_param` | dist_PARAM, exact | the same, equations (1) and (2) |
-| `bottleneck_matching` | the permutation of both: least largest cost, in polynomial time | the same, section 2 |
+| `_bottleneck_matching` | the permutation of both: least largest cost, in polynomial time | the same, section 2 |
 
 Nothing here looks at rows, so nothing here costs privacy.
 """
@@ -27,7 +27,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Matching:
+class _Matching:
     """A perfect matching: row i goes with column `columns[i]`, and no pair costs more than `cost`."""
 
     cost: float
@@ -76,7 +76,7 @@ def dist_gmm(first: Any, second: Any) -> Between:
     apart = [[_apart(*one(i), *other(j)) for j in range(k)] for i in range(k)]
     lower = np.array([[bounds.lower for bounds in row] for row in apart])
     upper = np.array([[bounds.upper for bounds in row] for row in apart])
-    return Between(*(bottleneck_matching(np.maximum(weights, bounds)).cost for bounds in (lower, upper)))
+    return Between(*(_bottleneck_matching(np.maximum(weights, bounds)).cost for bounds in (lower, upper)))
 
 
 def dist_param(first: Any, second: Any) -> float:
@@ -95,10 +95,10 @@ def dist_param(first: Any, second: Any) -> float:
     weights, one, other = _pair(first, second)
     k = len(weights)
     costs = np.array([[_parameters(*one(i), *other(j)) for j in range(k)] for i in range(k)])
-    return bottleneck_matching(np.maximum(weights, costs)).cost
+    return _bottleneck_matching(np.maximum(weights, costs)).cost
 
 
-def bottleneck_matching(costs: Any) -> Matching:
+def _bottleneck_matching(costs: Any) -> _Matching:
     """The perfect matching whose largest cost is least: binary search over the sorted costs.
 
     Args:
@@ -122,7 +122,7 @@ def bottleneck_matching(costs: Any) -> Matching:
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if (columns(steps[middle]) >= 0).all() else (middle + 1, high)
-    return Matching(float(steps[low]), tuple(columns(steps[low]).tolist()))
+    return _Matching(float(steps[low]), tuple(columns(steps[low]).tolist()))
 
 
 def _apart(mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray) -> Between:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
-SOURCES = ("sampling", "privacy")
+_SOURCES = ("sampling", "privacy")
 """What a standard error is made of."""
 
 
@@ -70,7 +70,7 @@ class Estimate:
         """What of the numbers and their errors is missing or cannot be, in words; nothing, if all are there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            for source in SOURCES:
+            for source in _SOURCES:
                 if not isinstance(errors, Mapping) or not _finite(errors.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
@@ -103,8 +103,8 @@ class Estimate:
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
         """A part and its errors of sampling and privacy, with an axis of components in front."""
-        told = self.standard_errors[name]
-        arrays = [values, *(np.asarray(told[source], dtype=float) for source in SOURCES)]
+        errors = self.standard_errors[name]
+        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in _SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     @classmethod
@@ -149,7 +149,7 @@ class Estimate:
 def provenance_of(statement: "Statement", n_private: int, public: "PublicTable") -> dict[str, Any]:
     """Where an estimate comes from: the `provenance` part of a model file; public facts only.
 
-    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is told.
+    `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
     """
     from importlib.metadata import version
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _INCIDENTAL = ("created", "version")
 """Parts of the provenance that say when and by which version a file was written, not what was released."""
 
-DAY = len("2026-11-21")
+_DAY = len("2026-11-21")
 """So much of `created` is the date."""
 
 
@@ -86,13 +86,13 @@ def store_release(
     try:
         with _alone(files.model.parent):
             kept = _kept(estimate, files)
-            told = None if files.page.exists() else page(kept, public, history)
+            text = None if files.page.exists() else page(kept, public, history)
             if not files.model.exists():
                 kept.save(files.model)
             if not files.table.exists():
-                write_atomically(files.table, numbers_file(kept))
-            if told is not None:
-                write_atomically(files.page, told)
+                write_atomically(files.table, _numbers_file(kept))
+            if text is not None:
+                write_atomically(files.page, text)
             if _newer(kept, files):
                 write_atomically(files.latest, files.model.read_text())
     except OSError as error:
@@ -137,7 +137,7 @@ def numbers_table(estimate: Estimate) -> "pa.Table":
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
 
 
-def numbers_file(estimate: Estimate) -> bytes:
+def _numbers_file(estimate: Estimate) -> bytes:
     """`numbers_table` as a Parquet file; the same release gives the same bytes."""
     import pyarrow.parquet as pq
 
@@ -161,15 +161,15 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
 
 def _content(estimate: Estimate) -> dict[str, Any]:
     """What was released, without what two writings of it may differ in; as it reads back from a file."""
-    told: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
-    told["provenance"] = {name: value for name, value in told["provenance"].items() if name not in _INCIDENTAL}
-    return told
+    kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
+    return kept
 
 
 def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
     """No newer release is in `latest`; a file there that cannot be read is replaced.
 
-    Releases are told apart by the day on which they were made, those of one day by when their files were written.
+    Releases are ordered by the day on which they were made, those of one day by when their files were written.
     Models of older versions have the time of day: two of them go by that, and then by their ids.
     """
     try:
@@ -179,9 +179,9 @@ def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
         other = files.model.with_name(f"{safe_name(ids[1])}.json")
     except (InvalidInput, KeyError):
         return True
-    if mine[:DAY] != theirs[:DAY]:
-        return mine[:DAY] > theirs[:DAY]
-    if len(mine) > DAY and len(theirs) > DAY:
+    if mine[:_DAY] != theirs[:_DAY]:
+        return mine[:_DAY] > theirs[:_DAY]
+    if len(mine) > _DAY and len(theirs) > _DAY:
         return (mine, ids[0]) > (theirs, ids[1])
     return not other.exists() or files.model.stat().st_mtime_ns > other.stat().st_mtime_ns
 

@@ -27,12 +27,12 @@ def check_model(ledger: Ledger, path: Path) -> None:
     model = load(path)
     dataset, release_id = (str(model.provenance.get(name)) for name in ("dataset", "release_id"))
     statement = RecordedRun(ledger, ledger.run(dataset, release_id)).statement().to_json()
-    told, known = _plain(model.privacy), _plain(statement)
-    for name in sorted({*told, *known}):
-        if told.get(name) != known.get(name):
+    stated, known = _plain(model.privacy), _plain(statement)
+    for name in sorted({*stated, *known}):
+        if stated.get(name) != known.get(name):
             raise LedgerViolation(
                 f"{path} is not the release {release_id!r} that the ledger has: its {name} is "
-                f"{_short(told.get(name))}, and the ledger's is {_short(known.get(name))}"
+                f"{_short(stated.get(name))}, and the ledger's is {_short(known.get(name))}"
             )
     ledger.verify(dataset, expected_head=str(model.provenance.get("chain_head")))
 

@@ -14,8 +14,8 @@ from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.released.estimate import Estimate, replacing
 from pubpriv.released.kinds import LawEstimate
 
-SUFFIXES = (".csv", ".parquet")
-AT_ONCE = 2**22
+_SUFFIXES = (".csv", ".parquet")
+_AT_ONCE = 2**22
 """Cells drawn at a time: memory does not grow with the number of rows."""
 
 _BACK = {"log": np.exp, "log1p": np.expm1}
@@ -40,8 +40,8 @@ def write_sample(
     file = Path(path)
     if not isinstance(estimate, LawEstimate):
         raise InvalidInput(f"a {estimate.kind} is no law to draw rows from: release a gaussian or a mixture")
-    if file.suffix.lower() not in SUFFIXES:
-        raise InvalidInput(f"rows are written to a {' or '.join(SUFFIXES)} file, not to {str(file)!r}")
+    if file.suffix.lower() not in _SUFFIXES:
+        raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
     columns = parse_columns(estimate.columns)
     names = [column.source if original_units else column.name for column in columns]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -58,7 +58,7 @@ def write_sample(
 
 def _drawn(estimate: LawEstimate, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
     """Rows (m, d), some at a time, each part with a seed of its own."""
-    most = max(1, AT_ONCE // len(estimate.columns))
+    most = max(1, _AT_ONCE // len(estimate.columns))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, n, most):
         rows = estimate.sample(min(most, n - start), int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))

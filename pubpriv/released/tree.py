@@ -22,9 +22,9 @@ from pubpriv.errors import InvalidInput
 if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
 
-VARIABLE = "PUBPRIV_OUTPUT"
+_VARIABLE = "PUBPRIV_OUTPUT"
 LATEST = "latest"
-LONGEST = 200
+_LONGEST = 200
 """Bytes that a file name may have beside its suffix; file systems allow 255."""
 
 
@@ -40,7 +40,7 @@ class ReleaseFiles:
 
 def output_root() -> Path | None:
     """The folder that `PUBPRIV_OUTPUT` names, if it names one."""
-    named = os.environ.get(VARIABLE, "").strip()
+    named = os.environ.get(_VARIABLE, "").strip()
     return Path(named).expanduser() if named else None
 
 
@@ -55,7 +55,7 @@ def check_tree(dataset: str, release_id: str) -> Path | None:
         return None
     folder = next(parent for parent in (root.absolute(), *root.absolute().parents) if parent.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"{VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
+        raise InvalidInput(f"{_VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
     for name in (dataset, release_id):
         safe_name(name)
     return root
@@ -67,12 +67,12 @@ def safe_name(name: str) -> str:
     Raises:
         InvalidInput: it is too long, empty, or no text.
     """
-    told = quote(name, safe="") if _is_text(name) else ""
-    if told[:1] == "." or told == LATEST:
-        told = f"%{ord(told[0]):02X}{told[1:]}"
-    if not 0 < len(told) <= LONGEST:
-        raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {LONGEST} plain letters")
-    return told
+    safe = quote(name, safe="") if _is_text(name) else ""
+    if safe[:1] == "." or safe == LATEST:
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
+    if not 0 < len(safe) <= _LONGEST:
+        raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {_LONGEST} plain letters")
+    return safe
 
 
 def _is_text(name: str) -> bool:
@@ -94,5 +94,5 @@ def release_files(estimate: "Estimate", folder: str | os.PathLike[str]) -> Relea
     if dataset is None or release_id is None:
         raise InvalidInput("a simulation is no release: save it with .save(path)")
     home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
-    model, table, told = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
-    return ReleaseFiles(model, table, told, home / f"{LATEST}.json")
+    model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
+    return ReleaseFiles(model, table, page, home / f"{LATEST}.json")

@@ -9,7 +9,7 @@ from pubpriv.data.tables import PrivateTable
 from pubpriv.schemas.checks import require
 
 
-def declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
+def _declared_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
     """Float columns of these names, in this order, each once, nulls allowed, nothing else."""
     return pa.DataFrameSchema(
         {name: pa.Column(float, nullable=True) for name in columns},
@@ -26,4 +26,4 @@ def validate_private_declaration(table: PrivateTable, columns: Sequence[str]) ->
         InvalidInput: other columns, another order, or a column twice; the text knows names only.
     """
     declared = pd.concat([pd.Series(dtype=float, name=name) for name in table.column_names], axis=1)
-    require(declared_schema(columns), declared, "the private table's declaration")
+    require(_declared_schema(columns), declared, "the private table's declaration")

@@ -13,7 +13,7 @@ FINITE = pa.Check(np.isfinite, name="finite", error="must be finite")
 SOME_ROWS = pa.Check(lambda frame: len(frame) > 0, name="rows", error="must have at least one row")
 
 
-def public_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
+def _public_schema(columns: Sequence[str]) -> pa.DataFrameSchema:
     """Float columns of these names, each once, finite, and at least one row."""
     return pa.DataFrameSchema(
         {name: pa.Column(float, FINITE) for name in columns}, checks=SOME_ROWS, unique_column_names=True
@@ -26,4 +26,4 @@ def validate_public(table: PublicTable, columns: Sequence[str]) -> None:
     Raises:
         InvalidInput: the first failure, in one line; it may quote public values.
     """
-    require(public_schema(columns), pd.DataFrame(table.rows, columns=list(table.columns)), "the public table")
+    require(_public_schema(columns), pd.DataFrame(table.rows, columns=list(table.columns)), "the public table")

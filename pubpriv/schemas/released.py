@@ -10,16 +10,16 @@ from pubpriv.released.numbers import QUANTITIES, Number, of_quantity
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
 
-RELEASED = pa.DataFrameSchema(
+_RELEASED = pa.DataFrameSchema(
     {
         "component": pa.Column(int, pa.Check.ge(1), unique=True),
         "weight": pa.Column(
             float,
             [
                 pa.Check.in_range(0, 1),
-                pa.Check(lambda w: abs(w.sum() - 1) <= TOLERANCE, error="weights must sum to one"),
+                pa.Check(lambda w: abs(w.sum() - 1) <= _TOLERANCE, error="weights must sum to one"),
             ],
         ),
         r"^mean of .+": pa.Column(float, FINITE, regex=True),
@@ -30,7 +30,7 @@ RELEASED = pa.DataFrameSchema(
 )
 
 
-NUMBERS = pa.DataFrameSchema(
+_NUMBERS = pa.DataFrameSchema(
     {
         "dataset": pa.Column(str),
         "release_id": pa.Column(str),
@@ -51,7 +51,7 @@ NUMBERS = pa.DataFrameSchema(
 """Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.released.files`)."""
 
 
-ESTIMATES = pa.DataFrameSchema(
+_ESTIMATES = pa.DataFrameSchema(
     {
         "column": pa.Column(str, unique=True),
         "mean": pa.Column(float, FINITE),
@@ -71,7 +71,7 @@ def validate_numbers(frame: pd.DataFrame) -> None:
     Raises:
         InvalidInput: the first failure, in one line.
     """
-    require(NUMBERS, frame, "the released numbers")
+    require(_NUMBERS, frame, "the released numbers")
 
 
 def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
@@ -100,7 +100,7 @@ def validate_estimates(frame: pd.DataFrame) -> None:
     Raises:
         InvalidInput: the first failure, in one line.
     """
-    require(ESTIMATES, frame, "the released estimates")
+    require(_ESTIMATES, frame, "the released estimates")
 
 
 def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
@@ -123,4 +123,4 @@ def validate_released(frame: pd.DataFrame) -> None:
     Raises:
         InvalidInput: the first failure, in one line.
     """
-    require(RELEASED, frame, "the released mixture")
+    require(_RELEASED, frame, "the released mixture")

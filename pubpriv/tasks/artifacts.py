@@ -16,8 +16,8 @@ from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.report import History, picture
-from pubpriv.released.report.burndown import burn_down
-from pubpriv.released.report.elements import picture_text
+from pubpriv.released.report.charts import burn_down
+from pubpriv.released.report.drawing import picture_text
 from pubpriv.tasks.events import Standing
 
 NEWEST_RUNS = 100

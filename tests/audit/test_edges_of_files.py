@@ -15,12 +15,13 @@ from pubpriv.audit.malformed import forged
 from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.reference import adds
 from pubpriv.audit.sensitivity import _records
-from pubpriv.data import memory, tables
+from pubpriv.data import memory, parquet
 from pubpriv.data import scan as scanning
-from pubpriv.data.memory import Remembered
+from pubpriv.data.memory import _Remembered
+from pubpriv.data.parquet import BATCH, Chunk, block_length
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
-from pubpriv.data.tables import ArrayTable, Chunk, PrivateTable, block_length
+from pubpriv.data.tables import ArrayTable, PrivateTable
 
 EXAMPLES = {example.name: example for example in examples()}
 FILE, FOLDER = LAYOUTS
@@ -62,7 +63,7 @@ def test_edges_are_those_of_batches_blocks_and_row_groups():
         "the first row of its last block of row group 0": 70_000 // length * length,
         "the last row before the padding of row group 0": 69_999,
     } | {name: row for name, row in FILE.edges() if "group 0" not in name}
-    assert tables._BATCH % length  # a batch ends inside a block
+    assert BATCH % length  # a batch ends inside a block
     last = [row for name, row in FILE.edges() if "group 4" in name]
     assert last == [sum(FILE.groups) - 1]
     assert not [name for name, _ in FILE.edges() if "group 1" in name]
@@ -121,7 +122,7 @@ def test_the_last_record_of_each_block_counted_twice_everywhere(monkeypatch):
 
 def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
     """A scan that is right on the table as it is, and doubles a record only where it was replaced."""
-    right, first = scanning.scan_chunk, {}
+    right, first = scanning._scan_chunk, {}
 
     def doubled(question, chunk, *rest, **more):
         totals = right(question, chunk, *rest, **more)
@@ -131,14 +132,14 @@ def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
             return {name: values + (values - before[name]) for name, values in totals.items()}
         return totals
 
-    monkeypatch.setattr(scanning, "scan_chunk", doubled)
+    monkeypatch.setattr(scanning, "_scan_chunk", doubled)
     assert "further apart than declared" in broken(FOLDER)["Counts"]
 
 
 @pytest.mark.parametrize("twice", [False, True], ids=["dropped", "counted twice"])
 def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
     """Off by one where one batch of decoded rows ends and the next begins, and nowhere else."""
-    right = tables._reblocked
+    right = parquet._reblocked
 
     def reblocked(batches, columns, length):
         def shifted():
@@ -152,7 +153,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
 
         return right(shifted(), columns, length)
 
-    monkeypatch.setattr(tables, "_reblocked", reblocked)
+    monkeypatch.setattr(parquet, "_reblocked", reblocked)
     assert "Counts" in broken(FILE)
 
 
@@ -172,19 +173,19 @@ def test_a_row_group_left_out(monkeypatch):
 
 def test_columns_in_the_order_of_the_file(monkeypatch):
     """Cells by position, as the file has them, instead of by name."""
-    right = tables._reblocked
+    right = parquet._reblocked
 
     def by_position(batches, columns, length):
         return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length)
 
-    monkeypatch.setattr(tables, "_reblocked", by_position)
+    monkeypatch.setattr(parquet, "_reblocked", by_position)
     assert set(broken(FOLDER)) == {"Counts", "LiftedGram", "Bisection"}
 
 
 def test_a_column_mapped_twice(monkeypatch):
     """log1p of log1p."""
-    right = tables._mapped
-    monkeypatch.setattr(tables, "_mapped", lambda block, columns: right(right(block, columns), columns))
+    right = parquet.map_columns
+    monkeypatch.setattr(parquet, "map_columns", lambda block, columns: right(right(block, columns), columns))
     assert "LiftedGram" in broken(FOLDER)
 
 
@@ -214,7 +215,7 @@ def test_kept_blocks_that_are_overwritten(monkeypatch):
     def chunks(self):
         return [Careless(chunk, self._memory, number) for number, chunk in enumerate(self._table.chunks())]
 
-    monkeypatch.setattr(Remembered, "chunks", chunks)
+    monkeypatch.setattr(_Remembered, "chunks", chunks)
     detail = broken(FILE)["Counts"]
     assert "read once and kept" in detail
     assert "read anew" not in detail

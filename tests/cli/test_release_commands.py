@@ -296,7 +296,7 @@ def test_sample_of_many_rows_is_drawn_in_parts(here, monkeypatch):
     """Parts have seeds of their own, and together as many rows as asked."""
     from pubpriv.released import sample
 
-    monkeypatch.setattr(sample, "AT_ONCE", 200)
+    monkeypatch.setattr(sample, "_AT_ONCE", 200)
     sample.write_sample(gaussian_release(), 1234, "a.parquet", seed=3)
     frame = pd.read_parquet("a.parquet")
     assert len(frame) == 1234

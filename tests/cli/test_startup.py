@@ -13,13 +13,13 @@ import pubpriv as pp
 from benchmarks import startup
 
 HEAVY = {
-    "alembic", "dask", "distributed", "dp_accounting", "fsspec", "hypothesis", "jinja2", "matplotlib", "mpmath",
+    "alembic", "dask", "distributed", "dp_accounting", "fsspec", "hypothesis", "jinja2", "mpmath",
     "numpy", "opendp", "pandas", "pandera", "prefect", "pyarrow", "rich", "scipy", "sklearn", "sqlalchemy",
 }  # fmt: skip
 """Nobody waits for these before they are used."""
 
 NEVER = {
-    "alembic", "dask", "distributed", "dp_accounting", "fsspec", "matplotlib", "opendp.prelude", "pandas", "pandera",
+    "alembic", "dask", "distributed", "dp_accounting", "fsspec", "jinja2", "opendp.prelude", "pandas", "pandera",
     "prefect", "scipy.optimize", "scipy.stats",
 }  # fmt: skip
 """No plain fit of Parquet tables needs them."""
@@ -82,7 +82,7 @@ def test_a_command_loads_no_other(folder):
     found = loaded(PROGRAM, "budget", "show", "visits", "--ledger", f"sqlite:///{folder}/ledger.db")
     assert "sqlalchemy" in found
     assert not found & (HEAVY - {"sqlalchemy", "rich", "mpmath"})
-    assert not {"pubpriv.cli.fit", "pubpriv.cli.bench", "pubpriv.cli.operate", "pubpriv.cli.plots"} & found
+    assert not {"pubpriv.cli.fit", "pubpriv.cli.bench", "pubpriv.cli.operate", "pubpriv.released.report"} & found
 
 
 def test_what_serve_needs_before_it_has_set_an_environment_loads_no_prefect():

@@ -19,8 +19,8 @@ from helpers.waiting import eventually
 
 import pubpriv as pp
 from pubpriv.audit.catalogue import COLUMNS
-from pubpriv.data.cluster import BlockFailed, Cluster
-from pubpriv.data.scan import scan, scan_chunk
+from pubpriv.data.cluster import Cluster, _BlockFailed
+from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import MEAN
@@ -108,7 +108,7 @@ def test_a_whole_run_on_a_cluster_is_paid_once_and_its_tasks_find_the_cluster(tw
     estimate = run_job(Job.of(MEAN, *common, "r1", dask=two_workers.scheduler_address))
     assert np.abs(estimate.mean).max() < 0.5
     with monkeypatch.context() as hasty:
-        hasty.setattr("pubpriv.data.cluster.CONNECT_SECONDS", 1)
+        hasty.setattr("pubpriv.data.cluster._CONNECT_SECONDS", 1)
         with pytest.raises(Unavailable, match="does not answer"):
             run_job(Job.of(MEAN, *common, "r2", dask=_nobody()))
     with Ledger.open(url) as ledger:
@@ -136,7 +136,7 @@ def test_what_a_worker_raises_says_nothing(caplog):
     """A block that fails with a row in its text comes back, and is logged by Dask, as one fixed text."""
     with in_this_process(**IN_MEMORY) as cluster:
         executor = Cluster(cluster.scheduler_address)
-        with pytest.raises(BlockFailed) as failed:
+        with pytest.raises(_BlockFailed) as failed:
             executor.submit(_fails_on, (1234.56789,)).result()
         assert failed.value.__cause__ is failed.value.__context__ is None
         assert not hasattr(failed.value, "__notes__")
@@ -150,8 +150,8 @@ def test_a_worker_that_may_spill_is_refused_before_and_in_a_scan(table):
         executor = Cluster(cluster.scheduler_address)
         with pytest.raises(InvalidInput, match="DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False"):
             executor.check()
-        with pytest.raises(BlockFailed):
-            executor.submit(scan_chunk, QUESTIONS["counts-everything"], table.chunks()[0]).result()
+        with pytest.raises(_BlockFailed):
+            executor.submit(_scan_chunk, QUESTIONS["counts-everything"], table.chunks()[0]).result()
 
 
 def test_workers_of_other_versions_and_none_at_all_are_refused(monkeypatch):

@@ -16,10 +16,11 @@ from helpers.neighbours import QUESTIONS, FileTable, plain
 from pubpriv.audit.catalogue import CENTERS, COLUMNS, PARTITIONS, PRICE
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
+from pubpriv.data.parquet import block_length
 from pubpriv.data.questions import ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.regions import Cells, Everything, View
-from pubpriv.data.scan import scan, scan_chunk
-from pubpriv.data.tables import ArrayTable, PrivateTable, block_length
+from pubpriv.data.scan import _scan_chunk, scan
+from pubpriv.data.tables import ArrayTable, PrivateTable
 
 GROUPS = (5000, 4096, 1, 2300, 4095)
 ODD = [np.nan, np.inf, -np.inf, 1e300, -1e300, 5e-324, -1.0, -3.0]
@@ -160,7 +161,7 @@ def test_a_wide_table_uses_one_blas_thread(tmp_path):
         assert same(scan(table, question, four), expected)
         assert same(scan(ArrayTable(rows, parse_columns(names)), question, four), expected)
     assert expected["count"].sum() == len(rows)
-    assert scan_chunk(question, table.chunks()[0])["count"].sum() == 2048
+    assert _scan_chunk(question, table.chunks()[0])["count"].sum() == 2048
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])

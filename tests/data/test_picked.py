@@ -28,32 +28,55 @@ def test_a_record_is_the_same_alone_and_in_company(name):
         assert own.tobytes() == norms[mask].tobytes()
 
 
-def test_norms_are_the_same_on_a_build_that_fuses(monkeypatch):
-    """Where NumPy's einsum rounds once for x * x + s, as on some processors, one record is still what it is in many."""
+def _fused(column):
+    """Rounded once for x * x + s, as some processors do."""
+    total = 0.0
+    for x in column:
+        total = float(Fraction(x) ** 2 + Fraction(total))
+    return total
 
-    def fused(subscripts, z, _):
-        total = np.zeros(z.shape[1])
-        for row in z:
-            total = np.array([float(Fraction(x) ** 2 + Fraction(s)) for x, s in zip(row, total, strict=True)])
-        return total
 
-    block = np.random.default_rng(2).normal(size=(37, 64))
+def _rounded_twice(column):
+    total = 0.0
+    for x in column:
+        total += x * x
+    return total
+
+
+def _einsum_that_fuses_whole_vectors(subscripts, z, _):
+    """Vectors of 8 columns are fused, the rest of a row is not, and one column alone is summed from its end."""
+    assert subscripts == "ij,ij->j"
+    columns = z.T.tolist()
+    if len(columns) == 1:
+        return np.array([_rounded_twice(columns[0][::-1])])
+    whole = len(columns) // 8 * 8
+    return np.array([*map(_fused, columns[:whole]), *map(_rounded_twice, columns[whole:])])
+
+
+@pytest.mark.parametrize("count", [64, 101])
+def test_norms_are_the_same_on_a_build_that_fuses(monkeypatch, count):
+    """Where NumPy's einsum treats whole vectors and the rest of a row differently, a record is what it is in many."""
+    block = np.random.default_rng(2).normal(size=(37, count))
     with monkeypatch.context() as other_build:
-        other_build.setattr(np, "einsum", fused)
-        _, company = View(block).picked(FRAMES["moved"], np.ones(64, dtype=bool))
-        alone = [View(block).picked(FRAMES["moved"], np.arange(64) == i)[1] for i in range(64)]
+        other_build.setattr(np, "einsum", _einsum_that_fuses_whole_vectors)
+        _, company = View(block).picked(FRAMES["moved"], np.ones(count, dtype=bool))
+        alone = [View(block).picked(FRAMES["moved"], np.arange(count) == i)[1] for i in range(count)]
+        most = View(block).picked(FRAMES["moved"], np.arange(count) != 5)[1]
     assert np.concatenate(alone).tobytes() == company.tobytes()
+    assert most.tobytes() == np.delete(company, 5).tobytes()
 
 
 @pytest.mark.parametrize("ell", [1, 2, 3, 8, 33])
 def test_norms_round_each_square_and_each_sum(ell):
-    """As Python's floats do, one after the other, for any number of records."""
-    z = np.random.default_rng(ell).normal(size=(ell, 41)) * 10.0 ** np.random.default_rng(3).integers(-5, 5, (ell, 41))
+    """As Python's floats do on this build, one after the other, for any number of records."""
+    z = np.random.default_rng(ell).normal(size=(ell, 141)) * 10.0 ** np.random.default_rng(3).integers(
+        -5, 5, (ell, 141)
+    )
     expected = []
     for column in z.T.tolist():
         total = 0.0
         for cell in column:
             total += cell * cell
         expected.append(total)
-    for count in (1, 2, 7, 41):
+    for count in (1, 2, 7, 41, 64, 65, 128, 141):
         assert squared_norms(np.ascontiguousarray(z[:, :count])).tolist() == expected[:count]

@@ -38,8 +38,8 @@ def slow():
 @pytest.fixture
 def heard(monkeypatch):
     """What a watcher of this test's scans is told."""
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.05)
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "_FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.05)
     told = []
     token = progress.watcher.set(lambda fraction, ended: told.append((fraction, ended)))
     yield told
@@ -58,14 +58,14 @@ def test_a_watched_scan_tells_rising_fractions_and_ends_whole(slow, heard, elsew
     assert any(0 < fraction < 1 for fraction in fractions)
     assert heard[-1] == (1.0, True)
     assert [ended for _, ended in heard[:-1]] == [False] * (len(heard) - 1)
-    assert len(heard) <= took / progress.EVERY_SECONDS + 2  # by the clock: not one per block
+    assert len(heard) <= took / progress._EVERY_SECONDS + 2  # by the clock: not one per block
     plain = scan(ArrayTable(slow.rows, slow.columns), QUESTION)
     assert all(totals[name].tobytes() == plain[name].tobytes() for name in plain)
 
 
 def test_a_short_scan_and_an_unwatched_one_say_nothing(slow, heard, monkeypatch):
     """Nothing is told of what is over before a person looks, and blocks are not even counted for nobody."""
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 60.0)
+    monkeypatch.setattr(progress, "_FIRST_SECONDS", 60.0)
     scan(slow, QUESTION)
     assert heard == []
     progress.watcher.set(None)

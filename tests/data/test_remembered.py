@@ -11,11 +11,11 @@ import pytest
 import pubpriv as pp
 from pubpriv.data import memory
 from pubpriv.data.frames import Frame
-from pubpriv.data.memory import Remembered, remembering
+from pubpriv.data.memory import _Remembered, remembering
+from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.regions import Everything, View, Workspace
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import Chunk
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.plan import GRAM_SHARES
 
@@ -70,15 +70,15 @@ def test_a_run_reads_its_rows_once_and_lets_go_of_them(table, tmp_path, monkeypa
             curator.begin("test", {}, "f00")
             for label in ("one", "two"):
                 curator.release(Counts.priced(Everything(), Fraction(1, 2)), label)
-            assert isinstance(curator._source, Remembered)
+            assert isinstance(curator._source, _Remembered)
         assert curator._source == table
     assert sorted(read) == [0, 1, 2, 3]
 
 
 def test_a_large_table_is_read_every_time(table, monkeypatch):
     """One byte more than the limit, by rows times columns, and nothing is kept."""
-    assert isinstance(remembering(table), Remembered)
-    monkeypatch.setattr(memory, "MOST_BYTES", 10_000 * 2 * 8 - 1)
+    assert isinstance(remembering(table), _Remembered)
+    monkeypatch.setattr(memory, "_MOST_BYTES", 10_000 * 2 * 8 - 1)
     assert remembering(table) is table
 
 

@@ -144,7 +144,7 @@ def killed_at(point: str, label: str) -> None:
     around(RecordedRun, "find", after="after find")
     around(Book, "append", after="inside the charge", first="charged")
     around(RecordedRun, "charge", after="after the charge")
-    around(scan, "scan_chunk", after="inside the scan")
+    around(scan, "_scan_chunk", after="inside the scan")
     around(curator, "scan", after="after the scan")
     around(RecordedRun, "publish", before="after the noise", after="after the publication")
     around(Book, "append", after="inside the publication", first="published")

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 from pubpriv.audit.catalogue import COLUMNS, questions
 from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Bisection
 from pubpriv.data.scan import scan
-from pubpriv.data.tables import Chunk
 
 ONE_THREAD = ThreadPoolExecutor(1)
 QUESTIONS = questions()

@@ -8,7 +8,7 @@ import pytest
 from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.compare import CHANGED, NOISE, SAMPLING, compare, match
+from pubpriv.released.compare import CHANGED, NOISE, SAMPLING, _match, compare
 
 
 def redrawn(make, columns, error, generator):
@@ -63,8 +63,8 @@ def test_components_are_matched_wherever_they_stand():
     first = mixture_release(release_id="r1")
     means = np.array(first.means)[[2, 0, 1]] + 0.001
     second = mixture_release(means=means, weights=np.array(first.weights)[[2, 0, 1]], release_id="r2")
-    assert [(pair.first, pair.second) for pair in match(first, second)] == [(1, 2), (2, 3), (3, 1)]
-    assert match(first, second)[0].distance == pytest.approx(0.001 * 2**0.5)
+    assert [(pair.first, pair.second) for pair in _match(first, second)] == [(1, 2), (2, 3), (3, 1)]
+    assert _match(first, second)[0].distance == pytest.approx(0.001 * 2**0.5)
     assert compare(first, second).counted(CHANGED) == 0
 
 
@@ -77,7 +77,7 @@ def test_the_assignment_is_the_best_of_all():
         one, other = (mixture_release(("a", "b"), means=generator.standard_normal((4, 2)) * 3) for _ in range(2))
         cost = ((np.array(one.means)[:, None] - np.array(other.means)[None]) ** 2).sum(axis=2)
         best = min(sum(cost[i, j] for i, j in enumerate(order)) for order in permutations(range(4)))
-        assert sum(pair.distance**2 for pair in match(one, other)) == pytest.approx(best)
+        assert sum(pair.distance**2 for pair in _match(one, other)) == pytest.approx(best)
 
 
 def test_a_component_more_or_less_is_told():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.distances import bottleneck_matching, dist_gmm, dist_param, total_variation
+from pubpriv.released.distances import _bottleneck_matching, dist_gmm, dist_param, total_variation
 from pubpriv.released.law import Mixture
 
 
@@ -81,7 +81,7 @@ def test_matchings_are_the_best_of_all_permutations(k):
     generator = np.random.default_rng(k)
     tables = [*generator.normal(size=(20, k, k)), *generator.integers(3, size=(20, k, k)).astype(float)]
     for costs in tables:
-        found = bottleneck_matching(costs)
+        found = _bottleneck_matching(costs)
         brute = min(max(costs[i, p[i]] for i in range(k)) for p in permutations(range(k)))
         assert found.cost == brute
         assert sorted(found.columns) == list(range(k))
@@ -169,6 +169,6 @@ def test_what_is_no_mixture_is_refused():
         dist_gmm(one, Mixture((np.nan, 1.0), one.means, one.covariances))
     for costs in (np.zeros((2, 3)), np.zeros((0, 0)), np.zeros(4)):
         with pytest.raises(InvalidInput, match="square"):
-            bottleneck_matching(costs)
+            _bottleneck_matching(costs)
     with pytest.raises(InvalidInput, match="finite"):
-        bottleneck_matching([[0.0, np.inf], [1.0, 2.0]])
+        _bottleneck_matching([[0.0, np.inf], [1.0, 2.0]])

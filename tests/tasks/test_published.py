@@ -226,8 +226,8 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     from pubpriv.tasks.boundary import safe_flow
     from pubpriv.tasks.runner import PrefectRunner
 
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.001)
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(progress, "_FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.05)
     curator = pp.Curator.simulation(np.zeros((3_000_000, 2)), pp.parse_budget("zcdp:1"), seed=1)
 
     @step(title="count rows", private=True)

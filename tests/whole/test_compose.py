@@ -25,7 +25,7 @@ LONG_RUNNING = {"prefect-database", "ledger-database", "prefect", "worker"}
 OTHERS = {
     # variables that neither Prefect nor pubpriv reads: PostgreSQL's image, its client library, analytics
     *("POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE", "POSTGRES_INITDB_ARGS"),
-    *("PGPASSWORD", "DO_NOT_TRACK", "MPLCONFIGDIR"),
+    *("PGPASSWORD", "DO_NOT_TRACK"),
 }
 
 

@@ -138,16 +138,6 @@ def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
     return np.asarray(exact + np.clip(noise, -LIMIT - exact, LIMIT - exact))
 
 
-def clamped(value: int) -> int:
-    """`value`, or the nearer end of [-LIMIT, LIMIT]."""
-    return max(-LIMIT, min(LIMIT, value))
-
-
-def nothing(question: Question) -> Totals:
-    """Totals over no records."""
-    return {name: np.zeros(count, dtype=np.int64) for name, count in question.total_sizes.items()}
-
-
 def check_totals(question: Question, totals: Totals, rows: int) -> None:
     """Totals are as many int64 as the question announced, and none is larger than so many rows can make it.
 
@@ -166,7 +156,7 @@ def check_totals(question: Question, totals: Totals, rows: int) -> None:
 
 
 def check_noise(what: str, scale: int) -> None:
-    """A noise scale is a positive integer; whether it is too large for the sampler is told where there is a table.
+    """A noise scale is a positive integer; whether it is too large for the sampler is checked where there is a table.
 
     Raises:
         InvalidInput: it is not.
@@ -230,14 +220,3 @@ def noise_for(weight_squared: Fraction, factor: int) -> int:
     if weight_squared <= 0:
         raise InvalidInput("a part of a question needs a positive share of the price")
     return root_up(factor * factor / weight_squared)
-
-
-def shares_of(names: str, shares: tuple[Fraction, ...]) -> None:
-    """Shares of a price are positive and sum to at most one."""
-    if min(shares) <= 0 or sum(shares) > 1:
-        raise InvalidInput(f"the shares of {names} must be positive and sum to at most 1")
-
-
-def counts_of(labels: np.ndarray, regions: int) -> np.ndarray:
-    """Records per region, int64 (regions,); label -1 is nobody's."""
-    return np.bincount(labels[labels >= 0], minlength=regions).astype(np.int64)

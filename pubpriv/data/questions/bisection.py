@@ -12,19 +12,19 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
+    LIMIT,
     Draw,
     Part,
     Totals,
     Values,
     check_noise,
-    clamped,
     noise_for,
     squared_weight,
 )
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
-MAX_STEPS = 20
+_MAX_STEPS = 20
 
 
 @public_value
@@ -58,8 +58,8 @@ class Bisection:
     def __post_init__(self) -> None:
         kind("the frame of a Bisection", self.frame, Frame)
         integer("the steps of a Bisection", self.steps, 1)
-        if self.steps > MAX_STEPS:
-            raise InvalidInput(f"Bisection takes 1 to {MAX_STEPS} steps")
+        if self.steps > _MAX_STEPS:
+            raise InvalidInput(f"Bisection takes 1 to {_MAX_STEPS} steps")
         for what in ("lower", "upper", "rank"):
             number(f"the {what} of a Bisection", getattr(self, what))
         for what in ("logarithmic", "signed"):
@@ -123,7 +123,7 @@ class Bisection:
         counts: list[int] = []
         for z in noise.tolist():
             middle, _ = self._bracket(counts)
-            counts.append(clamped(below[middle] * COUNT_FACTOR + z))
+            counts.append(_clamped(below[middle] * COUNT_FACTOR + z))
         return {"count": np.array(counts, dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:
@@ -132,7 +132,7 @@ class Bisection:
         return {"quantile": self.thresholds[[upper]], "count": noisy["count"] / COUNT_FACTOR}
 
     def noise(self) -> Values:
-        """One sd for all counts; the quantile's own error depends on the data and is not told."""
+        """One sd for all counts; the quantile's own error depends on the data and is not known."""
         return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
 
     def _bracket(self, counts: list[int]) -> tuple[int, int]:
@@ -143,3 +143,8 @@ class Bisection:
             middle = (low + high) // 2
             low, high = (low, middle) if count >= rank else (middle, high)
         return (low + high) // 2, high
+
+
+def _clamped(value: int) -> int:
+    """`value`, or the nearer end of [-LIMIT, LIMIT]."""
+    return max(-LIMIT, min(LIMIT, value))

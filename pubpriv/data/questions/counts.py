@@ -19,7 +19,6 @@ from pubpriv.data.questions.base import (
     check_noise,
     check_partition,
     check_regions,
-    counts_of,
     noise_for,
     squared_weight,
 )
@@ -66,7 +65,7 @@ class Counts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
-        return {"count": counts_of(self.partition.assign(view), self.partition.n_regions)}
+        return {"count": _counts_of(self.partition.assign(view), self.partition.n_regions)}
 
     def values(self, noisy: Totals) -> Values:
         """Counts, (n_regions,)."""
@@ -142,3 +141,8 @@ class ClippedSums(Additive):
     def _steps(self) -> np.ndarray:
         steps = [SUM_FACTOR * grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
         return np.repeat(steps, [f.dimension for f in self.frames])
+
+
+def _counts_of(labels: np.ndarray, regions: int) -> np.ndarray:
+    """Records per region, int64 (regions,); label -1 is nobody's."""
+    return np.bincount(labels[labels >= 0], minlength=regions).astype(np.int64)

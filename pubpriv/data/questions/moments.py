@@ -29,13 +29,12 @@ from pubpriv.data.questions.base import (
     check_regions,
     noise_for,
     root_up,
-    shares_of,
     squared_weight,
 )
-from pubpriv.data.regions import Partition, View, shared_frames
+from pubpriv.data.regions import Cells, Partition, Refined, View
 from pubpriv.errors import InvalidInput
 
-Shares = tuple[Fraction, Fraction, Fraction]
+_Shares = tuple[Fraction, Fraction, Fraction]
 
 
 @public_value
@@ -62,7 +61,7 @@ class Moments(Additive):
     def __post_init__(self) -> None:
         check_regions("Moments", self.partition, self.frames, self.radii)
         _check_scales("Moments", self.noise_scales, least=1)
-        object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
+        object.__setattr__(self, "frames", _shared_frames(self.frames, self.partition))
         n, s, q = (squared_weight(part) for part in self.parts.values())
         if 4 * n * q < s * s:
             raise InvalidInput("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
@@ -78,7 +77,7 @@ class Moments(Additive):
         frames: tuple[Frame, ...],
         radii: tuple[float, ...],
         squared_distance: Fraction,
-        shares: Shares,
+        shares: _Shares,
     ) -> "Moments":
         """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, squared norm)."""
         scales = _noise_of("Moments", squared_distance, shares)
@@ -172,7 +171,7 @@ class LiftedGram(Additive):
     def __post_init__(self) -> None:
         check_regions("LiftedGram", self.partition, self.frames, self.radii)
         _check_scales("LiftedGram", self.noise_scales, least=0)
-        object.__setattr__(self, "frames", shared_frames(self.frames, self.partition))
+        object.__setattr__(self, "frames", _shared_frames(self.frames, self.partition))
         if len({frame.dimension for frame in self.frames}) != 1:
             raise InvalidInput("LiftedGram needs frames of one dimension")
 
@@ -187,7 +186,7 @@ class LiftedGram(Additive):
         frames: tuple[Frame, ...],
         radii: tuple[float, ...],
         squared_distance: Fraction,
-        shares: Shares,
+        shares: _Shares,
     ) -> "LiftedGram":
         """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, moment).
 
@@ -263,12 +262,12 @@ class LiftedGram(Additive):
         """
         count, total, moment = self.noise_scales
         steps = self._steps
-        told = {
+        deviations = {
             "count": np.array([count / COUNT_FACTOR]),
             "sum": total / (SUM_FACTOR * steps[:, None]),
             "moment": moment / steps[:, None, None] ** 2,
         }
-        return {name: sd for name, sd in told.items() if name == "moment" or name in self.parts}
+        return {name: sd for name, sd in deviations.items() if name == "moment" or name in self.parts}
 
     @property
     def _steps(self) -> np.ndarray:
@@ -276,12 +275,12 @@ class LiftedGram(Additive):
         return np.array([grid_scale(self.frames[0].dimension, radius) for radius in self.radii])
 
 
-def _noise_of(name: str, squared_distance: Fraction, shares: Shares) -> tuple[int, int, int]:
+def _noise_of(name: str, squared_distance: Fraction, shares: _Shares) -> tuple[int, int, int]:
     """Smallest integer sds of (count, sum, second part) within their shares of the price and 2 wN w2 >= wS^2.
 
     Rounding sds up to integers may tip shares that are balanced to a hair; the sum's sd then gives way.
     """
-    shares_of(name, shares)
+    _check_shares(name, shares)
     if 4 * shares[0] * shares[2] < shares[1] ** 2:
         raise InvalidInput(f"the shares of {name} need 4 N M >= S^2: give the sum a smaller share of the price")
     n, s, m = (share * squared_distance / 2 for share in shares)
@@ -314,3 +313,16 @@ def _above(ell: int) -> tuple[np.ndarray, np.ndarray]:
 def _flat(ell: int) -> np.ndarray:
     """The same, into the flattened matrix."""
     return np.ravel_multi_index(_above(ell), (ell, ell))
+
+
+def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
+    """Shares of a price are positive and sum to at most one."""
+    if min(shares) <= 0 or sum(shares) > 1:
+        raise InvalidInput(f"the shares of {names} must be positive and sum to at most 1")
+
+
+def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
+    """`frames`, with the partition's own objects where they are equal, so that a block is mapped once for both."""
+    inner = partition.inner if isinstance(partition, Refined) else (partition,)
+    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
+    return tuple(next((known for known in own if known == frame), frame) for frame in frames)

@@ -1,35 +1,42 @@
-"""Pictures of numbers with their errors: intervals of means, positions of components, weights."""
+"""Pictures of numbers with their errors, and of a budget: intervals, positions of components, weights, what is left."""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from pubpriv.released.numbers import Number, of_quantity
-from pubpriv.released.report.digits import Z95, percent, small, told
+from pubpriv.released.report.digits import Z95, percent, rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
+    HALO,
     INK,
     PAPER,
     RULE,
     SHADES,
     WIDTH,
     Axis,
+    add,
     bottom_axis,
+    element,
+    left_axis,
     line,
     sheet,
     short,
     words,
 )
-from pubpriv.released.report.elements import add, element
+from pubpriv.released.report.history import History
 
-BOTH, NOISE = "#56B4E9", "#0B4F75"
+_BOTH, _NOISE = "#56B4E9", "#0B4F75"
 """The whole interval light, the part of the privacy noise in it dark."""
+
+_MOST_RUNS = 400
+"""Of more runs, steps are drawn for so many: the newest; what was before them is one."""
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
     """95% intervals of means, each on an axis of its own around its estimate."""
     step, head = 52.0, 30.0
     listed = [
-        f"{n.column}: {told(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
+        f"{n.column}: {rounded(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
         f"±{small(Z95 * n.sampling)}."
         for n in numbers
     ]
@@ -43,8 +50,8 @@ def intervals(numbers: Sequence[Number]) -> Element:
         add(made, name, line(20.0, y + 14, WIDTH - 20, y + 14, RULE))
         _interval(made, axis, m, b, number.privacy, y + 14)
         for end, x, anchor in ((m - Z95 * b, 20.0, "start"), (m + Z95 * b, WIDTH - 20, "end")):
-            add(made, words(told(end, b), x, y + 29, anchor, fill=FAINT, font_size="11"))
-        add(made, words(told(m, b), WIDTH / 2, y + 29, "middle", font_size="11"))
+            add(made, words(rounded(end, b), x, y + 29, anchor, fill=FAINT, font_size="11"))
+        add(made, words(rounded(m, b), WIDTH / 2, y + 29, "middle", font_size="11"))
     return made
 
 
@@ -60,7 +67,7 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
     head, row = 30.0, 15.0
     block = 24.0 + row * len(places[chosen[0]]) + 34
     listed = [
-        f"{name}: {', '.join(f'component {mean.component} at {told(mean.value, mean.error)}' for mean in means)}"
+        f"{name}: {', '.join(f'component {mean.component} at {rounded(mean.value, mean.error)}' for mean in means)}"
         for name, means in places.items()
     ]
     made = sheet("positions", head + block * len(chosen), "Where the released components are", ". ".join(listed) + ".")
@@ -103,18 +110,65 @@ def weight_bars(weights: Sequence[Number]) -> Element:
     return made
 
 
+def burn_down(history: History, release_id: str | None) -> Element:
+    """What is left of the budget after each release.
+
+    Args:
+        history: of the dataset.
+        release_id: of the release that is marked; None marks none.
+    """
+    start, top, bottom = 60.0, 26.0, 190.0
+    about = (
+        f"Of {history.cap:.4g} {history.currency} in all, {history.spent:.4g} were spent by {len(history.runs)} "
+        f"releases, {history.held:.4g} are held by runs under way, and {history.remaining:.4g} are left."
+    )
+    made = sheet("budget", bottom + 44, f"What is left of the budget of {history.dataset}", about)
+    upwards = Axis(0.0, history.cap * 1.04, bottom, top)
+    add(made, words(f"left of the budget, in {history.currency}", 0.0, 12.0))
+    left_axis(made, upwards, start, WIDTH - 10)
+    shown = history.runs[-_MOST_RUNS:]
+    before = sum(run.spent for run in history.runs) - sum(run.spent for run in shown)
+    left = history.cap - before
+    width = (WIDTH - 10 - start) / (len(shown) + 1)
+    x = start
+    path = [f"M{start:.1f} {upwards(left):.1f}h{width / 2:.1f}"]
+    marked: tuple[float, float] | None = None
+    for run in shown:
+        x += width
+        left -= run.spent
+        path.append(f"V{upwards(max(0.0, left)):.1f}H{min(x + width / 2, WIDTH - 10):.1f}")
+        if run.release_id == release_id:
+            marked = x, upwards(left)
+    add(made, element("path", d=f"{''.join(path)}V{bottom:.1f}H{start:.1f}Z", fill=SHADES[0], opacity="0.15"))
+    add(made, element("path", d="".join(path), fill="none", stroke=SHADES[0], stroke_width=2.0))
+    add(made, line(start, bottom, WIDTH - 10, bottom, FAINT))
+    if marked is not None:
+        _mark(made, bottom, *marked, f"this release: {short(str(release_id), 30)}")
+    of_all = f" (of {len(history.runs)})" if len(shown) < len(history.runs) else ""
+    ends = "1 release" if len(shown) == 1 else f"{len(shown)} releases, oldest to newest{of_all}"
+    add(made, words(ends, (start + WIDTH - 10) / 2, bottom + 20, "middle"))
+    return made
+
+
 def _interval(made: Element, axis: Axis, center: float, both: float, privacy: float, y: float) -> None:
     """The interval of all errors light and wide, that of the privacy noise dark and narrow, the estimate a dot."""
-    for error, color, width in ((both, BOTH, 7.0), (privacy, NOISE, 3.0)):
+    for error, color, width in ((both, _BOTH, 7.0), (privacy, _NOISE, 3.0)):
         low, high = max(axis.low, center - Z95 * error), min(axis.high, center + Z95 * error)
         add(made, line(axis(low), y, axis(high), y, color, width))
     add(made, element("circle", cx=axis(center), cy=y, r=3.0, fill=PAPER, stroke=INK, stroke_width=1.4))
 
 
 def _legend(made: Element, spread: bool = False) -> None:
-    parts = [("95% interval", BOTH, 7.0), ("its privacy part", NOISE, 3.0)]
+    parts = [("95% interval", _BOTH, 7.0), ("its privacy part", _NOISE, 3.0)]
     parts += [("1 sd of rows", "#9a9a9a", 1.2)] if spread else []
     x = 0.0
     for text, color, width in parts:
         add(made, line(x, 8.0, x + 18, 8.0, color, width), words(text, x + 23, 12.0, font_size="11", fill=FAINT))
         x += 36 + 6.0 * len(text)
+
+
+def _mark(made: Element, bottom: float, x: float, y: float, text: str) -> None:
+    to_left = x > WIDTH / 2
+    add(made, element("circle", cx=x, cy=y, r=5.0, fill=SHADES[1]))
+    below = y + 18 if y + 22 < bottom else y - 10  # under the steps no line is in the way
+    add(made, words(text, x + (6 if to_left else -2), below, "end" if to_left else "start", **HALO))

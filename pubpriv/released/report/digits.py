@@ -12,7 +12,7 @@ Z95 = 1.959964
 """A normal variable is within so many standard deviations of its mean with probability 0.95."""
 
 
-def told(value: float, error: float | None = None) -> str:
+def rounded(value: float, error: float | None = None) -> str:
     """A number, to two digits of its error; without an error, to four digits.
 
     Args:
@@ -24,9 +24,9 @@ def told(value: float, error: float | None = None) -> str:
     if not error or not isfinite(error):
         return _grouped(f"{value:.4g}", value)
     places = 1 - floor(log10(error))
-    rounded = round(value, places)
+    whole_digits = round(value, places)
     if 0 <= places <= 6 or (places < 0 and abs(value) < 1e9):
-        return f"{rounded + 0.0:,.{max(places, 0)}f}".replace("-", MINUS)
+        return f"{whole_digits + 0.0:,.{max(places, 0)}f}".replace("-", MINUS)
     return _grouped(f"{value:.{max(1, min(12, 2 + floor(log10(max(abs(value), error) / error))))}g}", value)
 
 
@@ -34,12 +34,12 @@ def small(value: float) -> str:
     """An error, to two digits."""
     if not isfinite(value):
         return "not finite"
-    return told(value, value) if value > 0 else "0"
+    return rounded(value, value) if value > 0 else "0"
 
 
 def percent(value: float, error: float | None = None) -> str:
     """A share as a percentage."""
-    return f"{told(100 * value, 100 * error if error else None)}%"
+    return f"{rounded(100 * value, 100 * error if error else None)}%"
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:

@@ -8,32 +8,33 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import of_quantity
-from pubpriv.released.report.digits import Z95, percent, told
+from pubpriv.released.report.digits import Z95, percent, rounded
 from pubpriv.released.report.drawing import (
-    DASHES,
     FAINT,
     PAPER,
     SHADES,
     WIDTH,
     Axis,
+    add,
     bottom_axis,
-    clipped,
+    color_and_dash,
     curve,
     dots,
+    element,
     folded,
     left_axis,
     line,
+    picture_text,
     sheet,
     words,
 )
-from pubpriv.released.report.elements import add, element, picture_text
 from pubpriv.released.report.inputs import check_public
 from pubpriv.released.report.plane import Plane, plane_of
 
-MOST_POINTS = 1000
+_MOST_POINTS = 1000
 """Of more public rows, so many are drawn, evenly chosen in their order."""
 
-LEFT, RIGHT, TOP, SIDE = 48.0, 8.0, 10.0, 300.0
+_LEFT, _RIGHT, _TOP, _SIDE = 48.0, 8.0, 10.0, 300.0
 
 
 def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
@@ -72,16 +73,16 @@ def _ellipses(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> 
     points = None if rows is None else plane.of_rows(rows)
     reach = 2.2 * np.sqrt([np.diag(shape) for shape in shapes])
     across, upwards = _axes(np.vstack([centers - reach, centers + reach]), points)
-    told_parts = [
+    placed = [
         (f"Component {j + 1} with {percent(weight)} of the weight" if len(weights) > 1 else "The Gaussian")
-        + f" is centred at {told(x)} across and {told(y)} upwards."
+        + f" is centred at {rounded(x)} across and {rounded(y)} upwards."
         for j, (weight, (x, y)) in enumerate(zip(weights, centers, strict=True))
     ]
     title = ("Released components as ellipses" if len(weights) > 1 else "The released Gaussian as ellipses") + (
         "" if rows is None else " over the public rows"
     )
     about = (
-        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. {' '.join(told_parts)} "
+        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. {' '.join(placed)} "
         f"The ellipses are at one and two standard deviations.{_outside(points, across, upwards)}"
     )
     sheet_, inside = _frame("ellipses", title, about, plane, across, upwards)
@@ -106,8 +107,8 @@ def _mean(estimate: Estimate, rows: np.ndarray | None) -> Element:
     across, upwards = _axes(np.vstack([center - reach, center + reach]), points)
     title = f"The released mean in the columns {plane.titles[0]} and {plane.titles[1]}"
     about = (
-        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. The mean is at {told(center[0], errors[0])} and "
-        f"{told(center[1], errors[1])}; the ellipse around it holds the true mean with a probability of about 95%."
+        f"Across: {plane.titles[0]}. Upwards: {plane.titles[1]}. The mean is at {rounded(center[0], errors[0])} and "
+        f"{rounded(center[1], errors[1])}; the ellipse around it holds the true mean with a probability of about 95%."
         f"{_outside(points, across, upwards)}"
     )
     sheet_, inside = _frame("ellipses", title, about, plane, across, upwards)
@@ -125,8 +126,8 @@ def _axes(extremes: np.ndarray, points: np.ndarray | None) -> tuple[Axis, Axis]:
     low, high = extremes.min(axis=0), extremes.max(axis=0)
     margin = 0.03 * np.where(high > low, high - low, np.abs(high) + 1)
     low, high = low - margin, high + margin
-    across = Axis(float(low[0]), float(high[0]), LEFT, WIDTH - RIGHT)
-    return across, Axis(float(low[1]), float(high[1]), TOP + SIDE, TOP)
+    across = Axis(float(low[0]), float(high[0]), _LEFT, WIDTH - _RIGHT)
+    return across, Axis(float(low[1]), float(high[1]), _TOP + _SIDE, _TOP)
 
 
 def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upwards: Axis) -> tuple[Element, Element]:
@@ -134,22 +135,27 @@ def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upward
     upward_title = folded(f"↑ {plane.titles[1]}", 50)
     below = folded(plane.titles[0], 50)
     head = 14.0 * len(upward_title) + 4
-    made = sheet(name, head + TOP + SIDE + 40 + 14 * len(below), title, about)
+    made = sheet(name, head + _TOP + _SIDE + 40 + 14 * len(below), title, about)
     for number, part in enumerate(upward_title):
         add(made, words(part, 4.0, 12.0 + 14 * number))
     body = element("g", transform=f"translate(0 {head:g})")
-    left_axis(body, upwards, LEFT, WIDTH - RIGHT)
-    bottom_axis(body, across, TOP + SIDE, plane.titles[0] + (" →" if len(below) == 1 else ""), TOP)
+    left_axis(body, upwards, _LEFT, WIDTH - _RIGHT)
+    bottom_axis(body, across, _TOP + _SIDE, plane.titles[0] + (" →" if len(below) == 1 else ""), _TOP)
     inside = element("g", clip_path=f"url(#{name}-frame)")
-    add(body, clipped(f"{name}-frame", LEFT, TOP, WIDTH - RIGHT - LEFT, SIDE), inside)
+    add(body, _clipped(f"{name}-frame", _LEFT, _TOP, WIDTH - _RIGHT - _LEFT, _SIDE), inside)
     add(made, body)
     return made, inside
+
+
+def _clipped(name: str, x: float, y: float, width: float, height: float) -> Element:
+    """The definition of a frame that cuts what is drawn beyond it; used by `clip-path="url(#name)"`."""
+    return element("clipPath", element("rect", x=x, y=y, width=width, height=height), id=name)
 
 
 def _scatter(inside: Element, points: np.ndarray | None, across: Axis, upwards: Axis) -> None:
     if points is None:
         return
-    kept = points[np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(int))]
+    kept = points[np.unique(np.linspace(0, len(points) - 1, min(len(points), _MOST_POINTS)).astype(int))]
     size = 4.5 if len(kept) <= 200 else 3.0
     add(inside, dots([(across(x), upwards(y)) for x, y in kept], size, "#6b6b6b", "0.55"))
 
@@ -161,7 +167,7 @@ def _outside(points: np.ndarray | None, across: Axis, upwards: Axis) -> str:
     low, high = np.array([across.low, upwards.low]), np.array([across.high, upwards.high])
     beyond = int((~((points >= low) & (points <= high)).all(axis=1)).sum())
     drawn_ = f" Grey points are {len(points):,} public rows"
-    drawn_ += f", of which {MOST_POINTS:,} are drawn" if len(points) > MOST_POINTS else ""
+    drawn_ += f", of which {_MOST_POINTS:,} are drawn" if len(points) > _MOST_POINTS else ""
     return f"{drawn_}; {beyond:,} lie outside the frame." if beyond else f"{drawn_}."
 
 
@@ -174,7 +180,7 @@ def _ellipse(
     angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])) % 180
     x, y = across(center[0]), upwards(center[1])
     radii = np.sqrt(np.maximum(values, 0.0))
-    color, dash = SHADES[number % len(SHADES)], DASHES[number // len(SHADES) % len(DASHES)]
+    color, dash = color_and_dash(number)
     add(
         inside,
         element(
@@ -214,7 +220,7 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
     whole = parts.sum(axis=1)
     upwards = Axis(0.0, 1.06 * float(whole.max()), 200.0, 10.0)
     listed = [
-        f"Component {j + 1}: {percent(weight)} of the weight, mean {told(m)}, standard deviation {told(s)}."
+        f"Component {j + 1}: {percent(weight)} of the weight, mean {rounded(m)}, standard deviation {rounded(s)}."
         for j, (weight, m, s) in enumerate(zip(weights, centers, spreads, strict=True))
     ]
     public = "" if rows is None else f" Marks below are {len(rows):,} public rows."
@@ -222,7 +228,8 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
     made = sheet("density", 270.0, title, " ".join(listed) + public)
     for j in range(len(weights) if len(weights) > 1 else 0):
         points = [(across(x), upwards(y)) for x, y in zip(grid, parts[:, j], strict=True)]
-        add(made, curve(points, SHADES[j % len(SHADES)], 1.5, DASHES[j // len(SHADES) % len(DASHES)]))
+        color, dash = color_and_dash(j)
+        add(made, curve(points, color, 1.5, dash))
     add(made, curve([(across(x), upwards(y)) for x, y in zip(grid, whole, strict=True)], "#1a1a1a", 2.0))
     for j in range(len(weights) if len(weights) > 1 else 0):
         _badge(made, str(j + 1), across(centers[j]), upwards(float(parts[:, j].max())), j)
@@ -240,7 +247,8 @@ def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
         extremes = np.concatenate([extremes, np.quantile(rows[:, 0], [0.005, 0.995])])
     across = Axis(float(extremes.min()), float(extremes.max()), 10.0, WIDTH - 10)
     public = "" if rows is None else f" Marks below are {len(rows):,} public rows."
-    about = f"The mean is {told(center, error)}, within {told(Z95 * error, error)} of the truth in 95 of 100 releases."
+    within = rounded(Z95 * error, error)
+    about = f"The mean is {rounded(center, error)}, within {within} of the truth in 95 of 100 releases."
     made = sheet("interval", 110.0, f"The released mean of {estimate.columns[0]}", about + public)
     add(made, line(across(center - Z95 * error), 24.0, across(center + Z95 * error), 24.0, SHADES[0], 5.0))
     add(made, element("circle", cx=across(center), cy=24.0, r=5.0, fill=SHADES[0], stroke=PAPER, stroke_width=1.5))
@@ -252,7 +260,7 @@ def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
 def _rug(made: Element, rows: np.ndarray | None, across: Axis, y: float) -> None:
     if rows is None:
         return
-    kept = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_POINTS)).astype(int)), 0]
+    kept = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).astype(int)), 0]
     inside = [across(x) for x in kept if across.low <= x <= across.high]
     path = "".join(f"M{x:.1f} {y:.1f}v10" for x in inside)
     add(made, element("path", d=path or "M0 0", stroke=FAINT, stroke_width=1.0, opacity="0.5", fill="none"))

@@ -1,7 +1,7 @@
-"""What a dataset's ledger tells of its budget, run by run: read only, and without anybody's name or clock.
+"""What a dataset's ledger says of its budget, run by run: read only, and without anybody's name or clock.
 
-Times of charges tell how long steps took, which may depend on rows (`docs/privacy.md`); so runs are told by the day
-on which they were opened.
+Times of charges show how long steps took, which may depend on rows (`docs/privacy.md`); so a run is dated by the day
+on which it was opened, and nothing else is.
 """
 
 from collections.abc import Sequence

@@ -30,8 +30,10 @@ def check_history(estimate: Estimate, history: History | None) -> None:
     """
     if history is None:
         return
-    told = estimate.provenance
-    known = history.dataset == told.get("dataset") and told["release_id"] in {run.release_id for run in history.runs}
+    stated = estimate.provenance
+    known = history.dataset == stated.get("dataset") and stated["release_id"] in {
+        run.release_id for run in history.runs
+    }
     if not known:
         raise InvalidInput(
             f"the ledger's dataset {history.dataset} does not have what this model says to be "
@@ -39,7 +41,7 @@ def check_history(estimate: Estimate, history: History | None) -> None:
         )
 
 
-FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
+_FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
 
 
 def check_whole(estimate: Estimate) -> None:
@@ -56,8 +58,8 @@ def check_whole(estimate: Estimate) -> None:
 def _lacking(estimate: Estimate) -> Iterator[str]:
     """What is missing or does not fit, in words."""
     yield from estimate.lacking()
-    yield from (f"its provenance has no {name}" for name in FACTS if name not in estimate.provenance)
-    told = estimate.privacy
-    whole = {"unit", "neighbouring", "spent", "guarantee", "charges"} <= set(told) and "text" in told["guarantee"]
+    yield from (f"its provenance has no {name}" for name in _FACTS if name not in estimate.provenance)
+    stated = estimate.privacy
+    whole = {"unit", "neighbouring", "spent", "guarantee", "charges"} <= set(stated) and "text" in stated["guarantee"]
     if not whole:
         yield "its privacy statement is not whole"

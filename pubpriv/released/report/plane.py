@@ -7,7 +7,7 @@ import numpy as np
 
 from pubpriv.released.law import Mixture
 
-FLOOR = 1e-12
+_FLOOR = 1e-12
 """Of the largest eigenvalue: directions with less are not divided by."""
 
 
@@ -85,7 +85,7 @@ def telling(mixture: Mixture) -> np.ndarray:
 
 def _inverse_root(matrix: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(matrix)
-    floored = np.maximum(values, FLOOR * values[-1])
+    floored = np.maximum(values, _FLOOR * values[-1])
     return np.asarray((vectors / np.sqrt(floored)) @ vectors.T)
 
 

@@ -117,9 +117,11 @@ def test_the_tail_bound_holds(d, beta):
 
 def test_figure_1_is_drawn_with_all_its_curves(tmp_path):
     """Two sizes at four trials: every panel has every curve, ours lies between its neighbours at n = 100 (2 s)."""
-    found = bench(4, tmp_path / "figure1.png", sizes=(1000, 1500), small=(100, 150))
+    found = bench(4, tmp_path / "figure1.svg", sizes=(1000, 1500), small=(100, 150))
     assert [len(panel) for panel in found["panels"].values()] == [2, 2, 2, 2]
     small = found["panels"]["k = 1000, small n"][0]
     assert set(CURVES) <= set(small)
     assert small["non_private"][0] < small["ours"][0] < small["one_public"][0] < small["coinpress_best"][0]
-    assert (tmp_path / "figure1.png").read_bytes().startswith(b"\x89PNG")
+    drawing = (tmp_path / "figure1.svg").read_text()
+    assert drawing.startswith("<svg")
+    assert all(label in drawing for label, _, _ in CURVES.values())

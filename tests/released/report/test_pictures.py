@@ -12,7 +12,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import picture
-from pubpriv.released.report.digits import tick_text, ticks, told
+from pubpriv.released.report.digits import rounded, tick_text, ticks
 from pubpriv.released.report.drawing import FAINT, Axis, folded
 from pubpriv.released.report.plane import moments_of, plane_of, telling
 
@@ -134,7 +134,7 @@ def test_columns_that_tell_components_apart_come_first():
 )
 def test_numbers_have_as_many_digits_as_their_error_lets_stand(value, error, text):
     """Two digits of the error; thousands are grouped; no minus before a zero."""
-    assert told(value, error) == text
+    assert rounded(value, error) == text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,178 @@
+"""Private Parquet files: the only code that opens them.
+
+Only the declared columns, their types and the row counts are looked at: no statistics, no key-value metadata, no
+partition folders, no sizes, no time stamps.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pubpriv.data.arrow import numbers_of
+from pubpriv.data.columns import Column, map_columns
+from pubpriv.data.stores import list_files, locate
+from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
+from pubpriv.places import is_url
+
+_T = TypeVar("_T")
+
+_CELLS = 1 << 18
+"""Cells of a block, at most: two megabytes, long enough for threads not to wait for each other between two calls, and
+short enough for a block and its images to stay in a processor's cache."""
+
+BATCH = 1 << 16
+"""Rows that are decoded at a time."""
+
+_READ = 1 << 20
+"""Bytes of a column that are fetched at a time: a few pages on a disk, a request to an object store."""
+
+
+_CONNECTIONS = 16
+"""Footers that are fetched side by side from an object store."""
+
+
+def block_length(dimension: int, rows: int) -> int:
+    """Records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
+
+    No more than fit the cache, and no more than it takes for the number of blocks that this makes, since what a block
+    has beyond its rows is reckoned with too; whole times 64, which suits matrix products.
+    """
+    most = 4096
+    while most * dimension > _CELLS and most > 256:
+        most //= 2
+    rows = max(rows, 1)
+    blocks = -(-rows // most)
+    return -(-rows // (64 * blocks)) * 64
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A unit of work: one row group of one file. Knows how to yield its blocks anywhere."""
+
+    path: str
+    row_group: int
+    columns: tuple[Column, ...]
+    rows: int
+
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks it has."""
+        return -(-self.rows // block_length(len(self.columns), self.rows))
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
+        import pyarrow.parquet
+
+        filesystem, path = locate(self.path)
+        sources = sorted({column.source for column in self.columns})
+        with filesystem.open_input_file(path) as handle:
+            # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
+            file = pyarrow.parquet.ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
+            if file.metadata.row_group(self.row_group).num_rows != self.rows:
+                raise InvalidInput("the private table was replaced while it was read")
+            batches = file.iter_batches(BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
+            yield from _reblocked(batches, self.columns, block_length(len(self.columns), self.rows))
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What is looked at before a scan: a file, the names of its columns, and the rows of each row group."""
+
+    path: str
+    names: tuple[str, ...]
+    groups: tuple[int, ...]
+
+
+def footers(where: str, columns: tuple[Column, ...]) -> list[Footer]:
+    """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
+
+    Those of a distant store are fetched side by side, for each takes some round trips.
+
+    Raises:
+        InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric.
+        Unavailable: the storage does not answer.
+    """
+    paths = _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a Parquet table")
+    if not is_url(where) or len(paths) == 1:
+        return [_footer(path, where, columns) for path in paths]
+    with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
+        return list(threads.map(lambda path: _footer(path, where, columns), paths))
+
+
+def _footer(path: str, where: str, columns: tuple[Column, ...]) -> Footer:
+    import pyarrow.parquet
+
+    def read() -> tuple[Any, tuple[int, ...]]:
+        filesystem, inner = locate(path)
+        with filesystem.open_input_file(inner) as handle:
+            file = pyarrow.parquet.ParquetFile(handle)
+            meta = file.metadata
+            return file.schema_arrow, tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+
+    schema, groups = _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
+    _check_schema(schema, columns, where)
+    return Footer(path, tuple(schema.names), groups)
+
+
+def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
+    """The result of `action`, or one of our errors without a trace of the library's own text."""
+    failure: PubPrivError
+    try:
+        return action()
+    except FileNotFoundError:
+        failure = InvalidInput(f"no private table at {where}: check the path")
+    except PermissionError:
+        failure = Unavailable(f"the private table {where} may not be read by this user")
+    except PubPrivError as error:
+        failure = error.with_traceback(None)
+    except OSError as error:
+        # Arrow calls a footer that it cannot decode an OSError, without a number
+        damaged = error.errno is None and not is_url(where)
+        failure = (
+            InvalidInput(otherwise)
+            if damaged
+            else Unavailable(
+                f"the storage of the private table {where} does not answer, or not to the credentials of this "
+                "environment; check them, or try again"
+            )
+        )
+    except Exception:
+        failure = InvalidInput(otherwise)
+    # raised out here so that the library's exception is not chained to it
+    failure.__context__ = None
+    raise failure
+
+
+def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
+    from pyarrow import types
+
+    for name in dict.fromkeys(column.source for column in columns):
+        found = schema.get_all_field_indices(name)
+        if len(found) != 1:
+            problem = "is missing from" if not found else "appears more than once in"
+            raise InvalidInput(f"column {name!r} {problem} the private table {where}")
+        kind = schema.field(found[0]).type
+        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+            raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+
+
+def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterator[np.ndarray]:
+    """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
+    block, filled = np.empty((len(columns), length)), 0
+    for batch in batches:
+        cells = [numbers_of(batch.column(batch.schema.get_field_index(column.source))) for column in columns]
+        taken = 0
+        while taken < batch.num_rows:
+            step = min(length - filled, batch.num_rows - taken)
+            for row, values in zip(block, cells, strict=True):
+                row[filled : filled + step] = values[taken : taken + step]
+            filled, taken = filled + step, taken + step
+            if filled == length:
+                yield map_columns(block, columns)
+                filled = 0
+    if filled:
+        block[:, filled:] = np.nan
+        yield map_columns(block, columns)
