@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks import randhie
-from benchmarks.demo import Comparison, neighbours
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import TABLES
 from pubpriv.data.tables import PublicTable
+from pubpriv.deployments import randhie
+from pubpriv.deployments.comparison import Comparison, neighbours
 from pubpriv.errors import InvalidInput
 
 REAL = TABLES["real"]
