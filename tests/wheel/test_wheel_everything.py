@@ -32,7 +32,9 @@ def test_the_traps_work(everything):
     """Whoever imports `flows` there gets the user's own."""
     traps = {"flows", "tasks", "cli", "schemas", "deployments", "benchmarks"}
     code = f"import {', '.join(sorted(traps))}"
-    subprocess.run([everything.bin / "python", "-c", code], env=everything.environment, check=True)
+    subprocess.run(
+        [everything.bin / "python", "-c", code], cwd=everything.folder, env=everything.environment, check=True
+    )
     assert set(everything.trapped().split()) == traps
     (everything.folder / "trapped").unlink()
 
