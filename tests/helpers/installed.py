@@ -53,7 +53,7 @@ class Installed:
         command = [self.bin / program, *map(str, words)]
         environment = {**self.environment, **more}
         done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=590, check=False
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert self.trapped() == ""

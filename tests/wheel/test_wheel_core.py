@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-pytestmark = pytest.mark.wheel
+pytestmark = [pytest.mark.wheel, pytest.mark.timeout(600)]
 
 LEDGER = ("--ledger", "sqlite:///ledger.db")
 TABLES = ("--private", "private.parquet", "--columns", "a,b,c")

@@ -90,7 +90,7 @@ def test_serve_and_deploy(everything):
     own.mkdir()
     (own / "visits.yaml").write_text(DATASET.format(folder=everything.folder))
     with serving(everything) as served:
-        with urlopen(served["ui"], timeout=30) as page:
+        with urlopen(served["ui"], timeout=PATIENCE) as page:
             assert page.status == 200
             assert b"<html" in page.read()
         there = {"PREFECT_API_URL": served["api"], "PUBPRIV_LEDGER": served["ledger"]}
