@@ -71,7 +71,5 @@ def test_the_sdist_passes_tests_of_its_own(unpacked):
     ours = f"assert pubpriv.__file__.startswith({str(unpacked)!r})"
     code = f"import sys, pubpriv, pytest; {ours}; sys.exit(pytest.main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "-q", "-p", "no:cacheprovider", *chosen]
-    done = subprocess.run(
-        command, cwd=unpacked, env=clean_environment(), capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=unpacked, env=clean_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
