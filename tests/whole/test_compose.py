@@ -204,7 +204,9 @@ def test_the_image_is_made_of_what_the_project_pins():
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     services = read()["services"]
     assert re.search(r"^FROM python:3\.11-", lines, flags=re.MULTILINE)
-    assert re.search(r"^RUN pip install -c constraints\.txt '\.\[postgres,prefect\]'", lines, flags=re.MULTILINE)
+    extras = "accounting,plots,postgres,prefect"
+    assert re.search(rf"^RUN pip install -c constraints\.txt '\.\[{extras}\]'", lines, flags=re.MULTILINE)
+    assert set(extras.split(",")) <= set(project["project"]["optional-dependencies"])
     assert f"prefect=={prefect_version}" in constraints
     packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
     copied = {words[1] for line in lines.splitlines() if (words := line.split())[:1] == ["COPY"] and len(words) == 3}
