@@ -86,9 +86,8 @@ def serving(everything) -> Iterator[dict[str, Any]]:
 
 def test_serve_and_deploy(everything):
     """Server and worker start, the page answers, a deployment of the user's own runs; all of it ends with Ctrl-C."""
-    own = everything.folder / "datasets"
-    own.mkdir()
-    (own / "visits.yaml").write_text(DATASET.format(folder=everything.folder))
+    own = everything.folder / "visits.yaml"
+    own.write_text(DATASET.format(folder=everything.folder))
     with serving(everything) as served:
         with urlopen(served["ui"], timeout=PATIENCE) as page:
             assert page.status == 200
