@@ -19,7 +19,7 @@ TRAPS = ("flows.py", "tasks/__init__.py", "cli.py", "schemas.py", "deployments/_
 
 def clean_environment() -> dict[str, str]:
     """This process's, without what the suite, a ledger's owner or a Prefect user set."""
-    ours = ("PREFECT_", "PUBPRIV_", "PYTHON", "VIRTUAL_ENV", "COVERAGE")
+    ours = ("PREFECT_", "PUBPRIV_", "PYTHON", "PYTEST", "VIRTUAL_ENV", "COVERAGE")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
