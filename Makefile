@@ -2,10 +2,11 @@
 PYTHON ?= python3.11
 BIN := .venv/bin
 STAMP := .venv/.installed
-REQUIREMENTS := -c constraints.txt -e '.[dask,demo,dev,postgres]'
+REQUIREMENTS := -c constraints.txt -e '.[all,dev]'
+UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-storm test-operate check clean
+.PHONY: help install demo test test-slow test-storm test-operate test-wheel check clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -13,9 +14,14 @@ help:  ## this list
 install: $(STAMP)  ## .venv with every extra, versions pinned by constraints.txt
 
 $(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
+	@echo "installing into .venv: half a minute with uv, some minutes with pip"
+ifdef UV
+	@$(UV) venv --quiet --seed --allow-existing --python $(PYTHON) .venv
+else
+	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt uv || true
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python $(REQUIREMENTS) 2>/dev/null || \
+endif
+	@$(or $(UV),$(BIN)/uv) pip install --quiet --python $(BIN)/python $(REQUIREMENTS) || \
 		$(BIN)/pip install --quiet --disable-pip-version-check $(REQUIREMENTS)
 	@touch $(STAMP)
 
@@ -30,6 +36,9 @@ test-slow: install  ## the long statistical and timing tests
 
 test-storm: install  ## hundreds of kill -9 at random moments, with and without Prefect
 	$(BIN)/pytest -m storm -s
+
+test-wheel: install  ## builds the wheel, installs it afresh with and without extras, and works with it
+	$(BIN)/pytest -m wheel -n 0 tests/wheel
 
 test-operate: install  ## a real server with a worker: schedules, kills, cancels, the UI in a browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 0

@@ -58,8 +58,8 @@ def bench(rows: int, dims: int) -> dict[str, Any]:
 
 def _in_process(path: Path, names: list[str]) -> dict[str, int]:
     """What `main` prints, run in a new process."""
-    command = [sys.executable, "-m", "benchmarks.memory", str(path), *names]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])}
+    command = [sys.executable, "-P", "-m", "benchmarks.memory", str(path), *names]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     found: dict[str, int] = json.loads(printed)
     return found

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks import randhie
-from benchmarks.demo import Comparison, neighbours
 from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import TABLES
 from benchmarks.tables import census_rows
 from pubpriv.data.tables import PublicTable
+from pubpriv.deployments import randhie
+from pubpriv.deployments.comparison import Comparison, neighbours
 
 _REAL = TABLES["real"]
 _MEDIANS = ("public_only", "released", "non_private", "gap_closed")

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.randhie import rows_of
 from pubpriv.data.tables import PublicTable
+from pubpriv.deployments.randhie import rows_of
 from pubpriv.errors import InvalidInput
 
 _TABLES = ("rand", "adult")

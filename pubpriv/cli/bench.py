@@ -1,5 +1,7 @@
 """`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +10,29 @@ import typer
 from pubpriv.cli.bench_mixture import mixture
 from pubpriv.cli.bench_output import cell, tell
 from pubpriv.cli.console import table
+from pubpriv.cli.on_demand import checkout
 from pubpriv.cli.options import JsonOption
+from pubpriv.errors import InvalidInput
 
 MOST_DRAWS = 20
 """Of the public rows of a real table."""
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
+
+
+@app.callback()
+def bench() -> None:
+    """Find the folder `benchmarks`, for this process and those that it starts.
+
+    Raises:
+        InvalidInput: the package was installed without it.
+    """
+    root = checkout()
+    if root is None:
+        raise InvalidInput("benchmarks are no part of an installed package: run `pubpriv bench` in a checkout's .venv")
+    sys.path.insert(0, str(root))
+    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
 @app.command()

@@ -9,6 +9,7 @@ import typer
 from pubpriv.cli.budget import show_charges
 from pubpriv.cli.console import note, out
 from pubpriv.cli.estimates import show
+from pubpriv.cli.extras import need
 from pubpriv.cli.fit_common import run
 from pubpriv.errors import InvalidInput
 
@@ -57,14 +58,17 @@ def demo(
     partitions the table, and releases it under 0.5-zCDP. Run it twice: the second time every answer is replayed from
     the ledger and nothing is spent.
     """
-    from benchmarks.demo import compare
     from pubpriv.data.tables import PrivateTable
+    from pubpriv.deployments.comparison import compare
     from pubpriv.estimators import MIXTURE
     from pubpriv.estimators.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.released.kinds import MixtureEstimate
     from pubpriv.released.tree import check_tree
 
+    if not plain:
+        need("prefect")
     if separated and unit != "person":
         raise InvalidInput("--unit is of the people of the RAND experiment: leave it out with --separated")
     example = _machines() if separated else _people(unit)
@@ -82,6 +86,7 @@ def demo(
     note(f"{table.n_rows} private rows, {len(example.public)} public ones; unit: {example.unit}")
     common = str(private), str(public), example.columns, example.budget, example.dataset, url, RELEASE_ID
     estimate = run(Job.of(MIXTURE, *common, n_components=example.components), flown=not plain)
+    assert isinstance(estimate, MixtureEstimate)
     model = folder / f"model-{example.title}.json"
     estimate.save(model)
     show(estimate)
@@ -102,12 +107,11 @@ def demo(
 
 
 def _people(unit: str) -> Example:
-    from benchmarks.demo import BUDGET, K
-    from benchmarks.randhie import COLUMNS, UNITS, split
+    from pubpriv.deployments.randhie import BUDGET, COLUMNS, COMPONENTS, UNITS, split
 
     parts = split(SEED, unit)
     tables = parts.private, parts.public, parts.held_out
-    return Example(f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, K, *tables, "this data set is open")
+    return Example(f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
 
 
 def _machines() -> Example:

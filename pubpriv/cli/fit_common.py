@@ -10,6 +10,7 @@ import typer
 
 from pubpriv.cli.console import note, out
 from pubpriv.cli.estimates import show
+from pubpriv.cli.extras import need
 from pubpriv.cli.verbosity import USUAL, Voice, speaking
 from pubpriv.errors import InvalidInput, Unavailable
 
@@ -90,11 +91,14 @@ def through_prefect(plain: bool, prefect: bool) -> bool:
     """Whether a run is a flow: if somebody asked for that, by an option or by naming a server.
 
     Raises:
-        InvalidInput: asked for both ways.
+        InvalidInput: asked for both ways, or Prefect is not installed.
     """
     if plain and prefect:
         raise InvalidInput("--plain runs without Prefect, --prefect with it: give one")
-    return prefect or (not plain and bool(os.environ.get("PREFECT_API_URL")))
+    flown = prefect or (not plain and bool(os.environ.get("PREFECT_API_URL")))
+    if flown:
+        need("prefect")
+    return flown
 
 
 def run(job: "Job", flown: bool, voice: Voice = USUAL) -> "Estimate":

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import typer
 
 from pubpriv.cli.console import INTERRUPTED, fail, manner, note
-from pubpriv.cli.on_demand import MANNERS, OnDemand
+from pubpriv.cli.on_demand import MANNERS, OnDemand, checkout
 from pubpriv.errors import InvalidInput
 
 COMMANDS = {
@@ -29,12 +29,15 @@ COMMANDS = {
 }
 """Where each command is, and its line in `pubpriv --help`; what it says of itself at length is there."""
 
+LISTED = {name: line for name, (_, line) in COMMANDS.items() if name != "bench" or checkout()}
+"""Lines of `pubpriv --help`: an installed package brings no benchmarks."""
+
 
 class Program(OnDemand):
     """The group of all commands."""
 
     homes: ClassVar = {name: home for name, (home, _) in COMMANDS.items()}
-    about: ClassVar = {name: line for name, (_, line) in COMMANDS.items()}
+    about: ClassVar = LISTED
 
 
 app = typer.Typer(name="pubpriv", cls=Program, no_args_is_help=True, **MANNERS)
@@ -71,6 +74,10 @@ def _code(error: BaseException) -> int:
         return _usage(error)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
+    if isinstance(error, ModuleNotFoundError):
+        from pubpriv.cli.extras import explained
+
+        return fail(explained(error) or error)
     return fail(error)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
@@ -9,6 +10,12 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 MANNERS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+
+def checkout() -> Path | None:
+    """Return the folder of the project's sources if this package runs in one: `benchmarks` is there only."""
+    root = Path(__file__).parents[2]
+    return root if (root / "pyproject.toml").is_file() and (root / "benchmarks").is_dir() else None
 
 
 class Loaded(Mapping[str, Any]):

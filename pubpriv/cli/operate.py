@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from pubpriv.cli.console import note, out, table
+from pubpriv.cli.extras import need
 from pubpriv.errors import BudgetExceeded, InvalidInput
 
 HOME = Path("pubpriv-home")
@@ -37,6 +38,7 @@ def deploy(
     from pubpriv.deployments.files import read_all
     from pubpriv.deployments.render import prefect_yaml, render
 
+    need("prefect")
     if prune and not files:
         raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
     paths = files or [EXAMPLES]
@@ -84,6 +86,7 @@ def serve(
     from pubpriv.deployments import serving
     from pubpriv.deployments.examples import EXAMPLES
 
+    need("prefect")
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
     serving.check(port)
@@ -183,6 +186,7 @@ def backfill(
 
     Periods that have a release are left alone. The private table is read as it is today.
     """
+    need("prefect")
     from pubpriv.deployments.backfill import plan, trigger
     from pubpriv.deployments.register import identity, server
 

@@ -39,13 +39,13 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
     if scheme in ARROW:
         filesystem, root = pyarrow.fs.FileSystem.from_uri(f"{scheme}://{authority}")
         return filesystem, root.rstrip("/") if scheme in ARROW[:3] else "/"
-    import fsspec
-
     refusal = None
     try:
+        import fsspec
+
         made, root = fsspec.core.url_to_fs(f"{scheme}://{authority}/")
     except ImportError:
-        refusal = f"tables at {scheme}:// need a package that fsspec names for this scheme, and it is not installed"
+        refusal = f"tables at {scheme}:// need fsspec and the package it names for this scheme: pip install both"
     except ValueError:
         refusal = f"{scheme}:// is no store that Arrow or fsspec knows: s3://, gs://, abfs://, or a local path"
     if refusal is not None:

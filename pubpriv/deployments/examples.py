@@ -42,7 +42,7 @@ def make(folder: Path) -> None:
 
 
 def _rand_people(folder: Path) -> None:
-    from benchmarks.randhie import split
+    from pubpriv.deployments.randhie import split
 
     try:
         parts = split(seed=0, unit="person")

@@ -48,7 +48,7 @@ def file(tmp_path):
 def flows_of_the_project() -> set[str]:
     """Module paths of every function under `flows/` that `safe_flow` declares."""
     found = set()
-    for path in (ROOT / "flows").glob("*.py"):
+    for path in (ROOT / "pubpriv" / "flows").glob("*.py"):
         for node in ast.parse(path.read_text()).body:
             decorators = getattr(node, "decorator_list", [])
             if any(isinstance(each, ast.Call) and getattr(each.func, "id", "") == "safe_flow" for each in decorators):
@@ -71,7 +71,7 @@ def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
 def test_prefect_yaml_is_what_the_example_files_render_to():
     """`prefect deploy` and `pubpriv deploy` register the same; the committed file is the output of --dry-run."""
     rendered = prefect_yaml(render(read_all([EXAMPLES], put_in=False)))
-    assert (ROOT / "deployments" / "prefect.yaml").read_text() == rendered
+    assert (ROOT / "pubpriv" / "deployments" / "prefect.yaml").read_text() == rendered
     assert "{{ $PUBPRIV_DATA }}/rand-people/private.parquet" in rendered
 
 

@@ -80,7 +80,7 @@ def test_deploying_again_changes_nothing(served: Served):
 
 def test_prefect_deploy_registers_what_pubpriv_deploy_does(served: Served):
     """Prefect's own command with `deployments/prefect.yaml`, and then ours: nothing is left to change."""
-    words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(ROOT / "deployments" / "prefect.yaml")]
+    words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(ROOT / "pubpriv" / "deployments" / "prefect.yaml")]
     theirs = subprocess.run(
         [sys.executable, "-m", "prefect", *words],
         env=served.environment,

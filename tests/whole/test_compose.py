@@ -18,8 +18,8 @@ import pytest
 from ruamel.yaml import YAML
 from test_docs import PACKAGES, ROOT, wrong_command, wrong_prefect_command
 
-COMPOSE = ROOT / "deployments" / "compose.yaml"
-DOCKERFILE = ROOT / "deployments" / "Dockerfile"
+COMPOSE = ROOT / "pubpriv" / "deployments" / "compose.yaml"
+DOCKERFILE = ROOT / "pubpriv" / "deployments" / "Dockerfile"
 LONG_RUNNING = {"prefect-database", "ledger-database", "prefect", "worker"}
 
 OTHERS = {
@@ -204,7 +204,9 @@ def test_the_image_is_made_of_what_the_project_pins():
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     services = read()["services"]
     assert re.search(r"^FROM python:3\.11-", lines, flags=re.MULTILINE)
-    assert re.search(r"^RUN pip install -c constraints\.txt -e '\.\[postgres\]'", lines, flags=re.MULTILINE)
+    extras = "accounting,postgres,prefect"
+    assert re.search(rf"^RUN pip install -c constraints\.txt '\.\[{extras}\]'", lines, flags=re.MULTILINE)
+    assert set(extras.split(",")) <= set(project["project"]["optional-dependencies"])
     assert f"prefect=={prefect_version}" in constraints
     packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
     copied = {words[1] for line in lines.splitlines() if (words := line.split())[:1] == ["COPY"] and len(words) == 3}

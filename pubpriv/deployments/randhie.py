@@ -9,6 +9,9 @@ from pubpriv.errors import InvalidInput
 
 COLUMNS = ("log1p(mdvis)", "lpi", "fmde", "log1p(disea)", "lncoins")
 UNITS = {"person": "one person", "person-year": "one person-year"}
+BUDGET, COMPONENTS = "approx:4,1e-6", 4
+"""Of the demo's release."""
+
 N_PUBLIC = 100
 
 
@@ -22,7 +25,7 @@ class Split:
 
 
 def split(seed: int, unit: str = "person") -> Split:
-    """100 public people, a quarter held out, the rest private.
+    """Split into 100 public people, a quarter held out, the rest private.
 
     A person is a run of consecutive rows that agree in every column but the outcome `mdvis`. With unit
     `person` each contributes the first row of the run; with `person-year` all rows, and the public people
@@ -39,7 +42,7 @@ def split(seed: int, unit: str = "person") -> Split:
 
 
 def rows_of(unit: str) -> tuple[Any, Any]:
-    """(DataFrame, number of the person of each row), one row per unit.
+    """Return (DataFrame, number of the person of each row), one row per unit.
 
     Raises:
         InvalidInput: statsmodels is not installed, or an unknown unit.

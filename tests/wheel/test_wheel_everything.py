@@ -1,0 +1,104 @@
+"""`pip install 'pubpriv[all]'` in the folder of somebody whose own modules are called flows, tasks, cli, schemas."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+pytestmark = [pytest.mark.wheel, pytest.mark.timeout(600)]
+
+LEDGER = ("--ledger", "sqlite:///ledger.db")
+PATIENCE = 150
+
+DATASET = """
+dataset: visits
+unit: one visit
+cap: zcdp:1
+private: {folder}/private.parquet
+public: {folder}/public.parquet
+output: {folder}/released
+releases: [{{name: mean, estimator: mean, allotment: "zcdp:0.25", period: month}}]
+"""
+
+
+def test_the_traps_work(everything):
+    """Whoever imports `flows` there gets the user's own."""
+    traps = {"flows", "tasks", "cli", "schemas", "deployments", "benchmarks"}
+    code = f"import {', '.join(sorted(traps))}"
+    subprocess.run(
+        [everything.bin / "python", "-c", code], cwd=everything.folder, env=everything.environment, check=True
+    )
+    assert set(everything.trapped().split()) == traps
+    (everything.folder / "trapped").unlink()
+
+
+def test_the_demo(everything):
+    """The RAND tables, without Prefect."""
+    assert "gap closed" in everything.run("demo", "--plain")
+
+
+def test_a_fit_gives_the_same_bits_plain_and_as_a_flow(everything):
+    """The second one replays the first one's answers, in a flow on a server of its own."""
+    everything.run("budget", "set", "visits", "zcdp:1", *LEDGER)
+    tables = ("--private", "private.parquet", "--public", "public.parquet", "--components", 2)
+    run = ("--budget", "zcdp:0.5", "--dataset", "visits", "--release-id", "one", *LEDGER)
+    for how in ("plain", "prefect"):
+        everything.run("fit", "mixture", *tables, *run, "--out", f"{how}.json", f"--{how}")
+    plain, flown = ((everything.folder / f"{how}.json").read_text() for how in ("plain", "prefect"))
+    assert plain == flown
+
+
+def test_the_audit(everything):
+    """Every promise, fast."""
+    told = json.loads(everything.run("audit", "--fast", "--json").partition("\n")[0])
+    assert told["holds"]
+    assert len(told["findings"]) > 100
+
+
+@contextmanager
+def serving(everything) -> Iterator[dict[str, Any]]:
+    """`pubpriv serve` until its end by Ctrl-C: what it wrote when it was ready."""
+    ready, log = everything.folder / "ready.json", everything.folder / "serve.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen(
+            [everything.bin / "pubpriv", "serve", "--port", "0", "--home", "home", "--ready-file", ready],
+            cwd=everything.folder, env=everything.environment, stdout=said, stderr=said, start_new_session=True,
+        )  # fmt: skip
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not ready.exists():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
+        yield json.loads(ready.read_text())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0, log.read_text()
+    finally:
+        process.kill()
+
+
+def test_serve_and_deploy(everything):
+    """Server and worker start, the page answers, a deployment of the user's own runs; all of it ends with Ctrl-C."""
+    own = everything.folder / "visits.yaml"
+    own.write_text(DATASET.format(folder=everything.folder))
+    with serving(everything) as served:
+        with urlopen(served["ui"], timeout=PATIENCE) as page:
+            assert page.status == 200
+            assert b"<html" in page.read()
+        there = {"PREFECT_API_URL": served["api"], "PUBPRIV_LEDGER": served["ledger"]}
+        assert "estimate-mean/visits-mean: created" in everything.run("deploy", own, "--set-budget", **there)
+        assert "nothing to change" in everything.run("deploy", own, **there)
+        # one of the examples: the worker may name the files of those that `serve` was started with
+        run = ("deployment", "run", "estimate-mean/sensors-mean", "--watch", "--watch-timeout", PATIENCE)
+        assert "Completed" in everything.run(*run, program="prefect", **there)
+    for name in ("server", "worker"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(served[name], 0)
+    assert everything.trapped() == ""
