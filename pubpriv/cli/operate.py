@@ -83,6 +83,7 @@ def serve(
     """
     from pubpriv.deployments import serving
     from pubpriv.deployments.examples import EXAMPLES
+    from pubpriv.flows.runtime import environment as variables
 
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
@@ -96,11 +97,12 @@ def serve(
     files = [*([] if no_examples else [EXAMPLES]), *([datasets] if datasets else [])]
     environment = serving.settings(folder, port, ledger, output, files)
     everything = serving.clean(os.environ) | environment
-    os.environ.clear()  # before Prefect is imported, which reads it then
-    os.environ.update(everything)
     note(f"starting in {folder} ...")
     prepare = partial(_prepared, folder, datasets, examples=not no_examples, set_budget=own is None)
-    with serving.serving(folder, port, environment, prepare) as served:
+    with (
+        variables(everything, alone=True),  # before Prefect is imported, which reads them then
+        serving.serving(folder, port, environment, prepare) as (served, wait),
+    ):
         out(f"UI:     {served.ui}")
         out(f"API:    export PREFECT_API_URL={served.api}")
         out(f"ledger: export PUBPRIV_LEDGER={served.ledger}")
@@ -108,7 +110,7 @@ def serve(
         note("ready; Ctrl-C ends the server, the worker and their runs")
         if ready_file is not None:
             served.write(ready_file)
-        serving.wait_until_told(served.fault)
+        wait()
         note("ending ...")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from pubpriv.deployments.model import Audit, Dataset, Release, Schedule
 from pubpriv.deployments.schedules import period_of
 from pubpriv.estimators import ESTIMATORS
-from pubpriv.flows.automations import HEARTBEAT_SECONDS, HEARTBEAT_VARIABLE
 from pubpriv.flows.deployed import WAIT_VARIABLE, slot_of
+from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.privacy.wording import declared
 
 TAG = "pubpriv"
@@ -108,7 +108,7 @@ def _release(dataset: Dataset, release: Release) -> Rendered:
         schedule=schedule,
         period=period,
         pool=dataset.pool,
-        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **_ALIVE, **_output(dataset.output)},
+        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **HEARTBEAT, **_output(dataset.output)},
         dataset=dataset.dataset,
         slots=dataset.concurrency.runs,
     )
@@ -124,12 +124,8 @@ def _audit(audit: Audit) -> Rendered:
         schedule=audit.schedule,
         period=None,
         pool=audit.pool,
-        env={**_ALIVE, **_output(audit.output)},
+        env={**HEARTBEAT, **_output(audit.output)},
     )
-
-
-_ALIVE = {HEARTBEAT_VARIABLE: str(HEARTBEAT_SECONDS)}
-"""The automation that looks for dead runs counts on it."""
 
 
 def _output(folder: str | None) -> dict[str, str]:

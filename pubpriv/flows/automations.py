@@ -14,17 +14,13 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
+from pubpriv.flows.runtime import HEARTBEAT_SECONDS
 from pubpriv.tasks.events import EXHAUSTED, resource_id
 
 TAG = "pubpriv"
 """Of our deployments, and so of the runs that they start."""
 
-HEARTBEAT_VARIABLE = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
-
-HEARTBEAT_SECONDS = 30
-"""How often runs of our deployments say that they are alive: the least that Prefect takes; its own default is 180."""
-
-MISSED_HEARTBEATS = 3
+_MISSED_HEARTBEATS = 3
 """A run that missed so many is dead."""
 
 _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
@@ -83,7 +79,7 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
             for_each={"prefect.resource.id"},
             posture=Posture.Proactive,
             threshold=1,
-            within=timedelta(seconds=MISSED_HEARTBEATS * heartbeat_seconds),
+            within=timedelta(seconds=_MISSED_HEARTBEATS * heartbeat_seconds),
         ),
         actions=[
             ChangeFlowRunState(

@@ -6,18 +6,19 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
-from pubpriv.deployments.processes import descendants
+from pubpriv.flows.processes import descendants
 from pubpriv.privacy.ledger import Ledger
 
 ROWS = 400_000
@@ -130,7 +131,8 @@ class Worker:
         family = descendants(self._process.pid)
         os.kill(self._process.pid, signal.SIGKILL)
         for child in family:
-            child.send(signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self._process.wait()
 
     def stop(self) -> None:

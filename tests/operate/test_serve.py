@@ -14,7 +14,7 @@ import pytest
 from helpers.served import PATIENCE, PUBPRIV, Served, clean_environment, serving
 from helpers.stores import PASSWORD
 
-from pubpriv.deployments import processes
+from pubpriv.flows import processes
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -103,13 +103,13 @@ def test_its_end_is_the_end_of_everything_it_started(tmp_path, number):
     with serving(tmp_path / "home", "--no-examples", "--datasets", tmp_path / "audit.yaml") as running:
         family = processes.descendants(running.process.pid)
         assert {running.server, running.worker} <= {child.pid for child in family}
-        assert all(child.alive() for child in family)
+        assert all(processes.alive(child) for child in family)
         running.process.send_signal(number)
         code = running.process.wait(60)
         deadline = time.monotonic() + 40
-        while any(child.alive() for child in family) and time.monotonic() < deadline:
+        while any(processes.alive(child) for child in family) and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert [child for child in family if child.alive()] == []
+        assert [child for child in family if processes.alive(child)] == []
         if number == signal.SIGINT:
             assert code == 0
             assert running.said().splitlines()[-1] == "ending ..."
