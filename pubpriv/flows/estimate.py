@@ -13,7 +13,7 @@ from pubpriv.estimators.jobs import run_job
 from pubpriv.flows.deployed import alone_with, job_of, run_name
 from pubpriv.flows.parameters import Parameters, form_of
 from pubpriv.tasks.boundary import safe_flow
-from pubpriv.tasks.publish import publish_release, refusals_told
+from pubpriv.tasks.publish import publish_release, refusals_shown
 from pubpriv.tasks.runner import PrefectRunner
 from pubpriv.tasks.validate import VALIDATION
 
@@ -24,7 +24,7 @@ def flow_of(estimator: Estimator) -> Flow[..., Any]:
     def estimate(parameters: Parameters) -> Any:
         job = job_of(parameters)
         folder = get_current_settings().home / "public-tables"
-        with refusals_told(job), alone_with(job.dataset):
+        with refusals_shown(job), alone_with(job.dataset):
             made = run_job(job, VALIDATION, PrefectRunner(folder))
         return publish_release(made, job, folder, parameters.warn_below)
 

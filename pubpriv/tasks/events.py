@@ -12,7 +12,7 @@ from pubpriv.privacy.budgets import Budget, amount_text
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
-LOW = "pubpriv.budget.low"
+_LOW = "pubpriv.budget.low"
 """After a run: fewer such runs fit than its `warn_below`."""
 
 EXHAUSTED = "pubpriv.budget.exhausted"
@@ -27,7 +27,7 @@ def resource_id(dataset: str) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BudgetOutlook:
     """Where a dataset's budget stands, seen from a run with some allotment.
 
     Attributes:
@@ -41,7 +41,7 @@ class Standing:
     fitting: int
 
     @classmethod
-    def of(cls, ledger: Ledger, dataset: str, allotment: Budget) -> "Standing":
+    def of(cls, ledger: Ledger, dataset: str, allotment: Budget) -> "BudgetOutlook":
         """Read from the ledger."""
         return cls(ledger.balance(dataset), allotment, ledger.fitting(dataset, allotment))
 
@@ -58,26 +58,26 @@ class Standing:
         }
 
 
-def tell_if_low(standing: Standing, release_id: str, warn_below: int = WARN_BELOW) -> bool:
+def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int = WARN_BELOW) -> bool:
     """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; whether it was emitted."""
-    if standing.fitting >= warn_below:
+    if outlook.fitting >= warn_below:
         return False
-    _emit(LOW, standing, release_id, warn_below=warn_below)
+    _emit(_LOW, outlook, release_id, warn_below=warn_below)
     return True
 
 
-def tell_if_exhausted(standing: Standing, release_id: str) -> bool:
+def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
     """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Whether it was emitted."""
-    if standing.fitting:
+    if outlook.fitting:
         return False
-    _emit(EXHAUSTED, standing, release_id)
+    _emit(EXHAUSTED, outlook, release_id)
     return True
 
 
-def _emit(event: str, standing: Standing, release_id: str, **more: Any) -> None:
-    name = standing.balance.dataset
+def _emit(event: str, outlook: BudgetOutlook, release_id: str, **more: Any) -> None:
+    name = outlook.balance.dataset
     emit_event(
         event,
         resource={"prefect.resource.id": resource_id(name), "prefect.resource.name": name},
-        payload=standing.figures() | {"release_id": release_id} | more,
+        payload=outlook.figures() | {"release_id": release_id} | more,
     )

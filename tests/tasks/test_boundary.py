@@ -26,18 +26,15 @@ from pubpriv.released.law import Mixture
 from pubpriv.tasks.boundary import (
     FLOW_FAILED,
     ByContent,
-    CrossingError,
-    PublicHandle,
     ReadableSerializer,
-    check_crossing,
     code_fingerprint,
-    crossing,
     fresh_error,
     private_task,
     public_task,
     publishing_task,
     safe_flow,
 )
+from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, crossing
 
 MIXTURE = Mixture.of(np.array([0.25, 0.75]), [np.zeros(2), np.array([1 / 3, 1e-300])], [np.eye(2), 2 * np.eye(2)])
 ROWS = np.random.default_rng(0).normal(size=(20, 2))
@@ -195,6 +192,7 @@ def test_a_private_step_may_not_return_rows():
         "log_prints",
         "task_run_name",
         "timeout_seconds",
+        "retries",
         "on_failure",
     ],
 )
@@ -209,12 +207,12 @@ def test_names_tags_and_descriptions_show():
         """What it does."""
         return x
 
-    private, public = private_task(name="private PCA", retries=2)(step), public_task(name="seeding")(step)
+    private, public = private_task(name="private PCA")(step), public_task(name="seeding")(step)
     assert (private.name, private.tags, private.description, private.retries) == (
         "private PCA",
         {"private"},
         "What it does.",
-        2,
+        0,
     )
     assert (public.name, public.tags, public.description) == ("seeding", {"public"}, "What it does.")
 
