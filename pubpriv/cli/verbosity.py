@@ -1,42 +1,20 @@
-"""How much a command says: as usual, quietly, at length, or as one JSON object a line for whoever keeps logs."""
+"""How much a command says: a line a step, nothing, more, or one JSON object a line for whoever keeps logs."""
 
 import logging
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Any
-
-import typer
+from typing import Any, Literal
 
 from pubpriv.cli.console import manner, progress
 from pubpriv.errors import InvalidInput
 
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the model's path, and errors.")]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Tell what each step charged, and how long public steps took.")
-]
-LogJsonOption = Annotated[
-    bool, typer.Option("--log-json", help="Log to standard error, one JSON object a line; or PUBPRIV_LOG=json.")
-]
+Verbosity = Literal["quiet", "steps", "verbose", "json"]
 
 
-@dataclass(frozen=True)
-class Voice:
-    """What of a run is told: at most one is True."""
-
-    quiet: bool = False
-    verbose: bool = False
-    as_json: bool = False
-
-
-USUAL = Voice()
-"""A line a step."""
-
-
-def voice_of(quiet: bool, verbose: bool, log_json: bool) -> Voice:
-    """The voice that options and `PUBPRIV_LOG` ask for, options first; the console takes it on.
+def verbosity_of(quiet: bool, verbose: bool, log_json: bool) -> Verbosity:
+    """Choose what options and `PUBPRIV_LOG` ask for, options first, and set the console to it.
 
     Raises:
         InvalidInput: two at once, or a `PUBPRIV_LOG` that is not known.
@@ -46,35 +24,36 @@ def voice_of(quiet: bool, verbose: bool, log_json: bool) -> Voice:
     asked = os.environ.get("PUBPRIV_LOG", "").strip().lower()
     if asked not in {"", "text", "json"}:
         raise InvalidInput(f"PUBPRIV_LOG is json or text, not {asked!r}")
-    voice = Voice(quiet, verbose, log_json or (asked == "json" and not (quiet or verbose)))
-    manner.set("quiet" if voice.quiet else "json" if voice.as_json else "text")
-    return voice
+    chosen: Verbosity = "quiet" if quiet else "verbose" if verbose else "steps"
+    if log_json or (chosen == "steps" and asked == "json"):
+        chosen = "json"
+    manner.set(chosen if chosen in ("quiet", "json") else "text")
+    return chosen
 
 
 @contextmanager
-def speaking(voice: Voice, job: Any) -> Iterator[None]:
-    """Follow the steps of a job in this voice, while it runs."""
-    if voice.quiet:
+def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
+    """Show the steps of a job while it runs."""
+    if verbosity == "quiet":
         yield
-        return
-    if not (voice.verbose or voice.as_json):
+    elif verbosity == "steps":
         with progress():
             yield
-        return
-    from pubpriv.cli.logs import JsonLines, follower
-    from pubpriv.estimators.steps import watcher
+    else:
+        from pubpriv.cli.logs import JsonLines, follower
+        from pubpriv.estimators.steps import watcher
 
-    with logging_to_stderr(JsonLines() if voice.as_json else _Sentences()):
-        token = watcher.set(follower(job.dataset, job.release_id))
-        try:
-            yield
-        finally:
-            watcher.reset(token)
+        with _logging_to_stderr(JsonLines() if verbosity == "json" else _Sentences()):
+            token = watcher.set(follower(job.dataset, job.release_id))
+            try:
+                yield
+            finally:
+                watcher.reset(token)
 
 
 @contextmanager
-def logging_to_stderr(formatter: logging.Formatter) -> Iterator[None]:
-    """Our own events on standard error, for a while."""
+def _logging_to_stderr(formatter: logging.Formatter) -> Iterator[None]:
+    """Write our own events to standard error, for a while."""
     from pubpriv.cli.logs import LOGGER
 
     handler = logging.StreamHandler(sys.stderr)

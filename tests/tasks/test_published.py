@@ -137,7 +137,7 @@ def test_the_last_task_keeps_the_release(world):
 
 def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     """The release that a flow kept, replayed without Prefect into an empty folder: same files, same content."""
-    from pubpriv.cli.fit_common import run
+    from pubpriv.cli.fit import run
 
     folder, _ = world
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
