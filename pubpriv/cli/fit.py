@@ -158,15 +158,15 @@ def _through_prefect(plain: bool, prefect: bool) -> bool:
 
 def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
     """Run a job, through Prefect if `flown`; give its estimate."""
-    from pubpriv.cli.logs import tell
+    from pubpriv.cli.logs import log_event
 
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
-        tell("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
+        log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
         estimate = _estimate(job, flown)
         privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
         facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
-        tell("run_finished", **run_of, **facts, warnings=warnings)
+        log_event("run_finished", **run_of, **facts, warnings=warnings)
     return estimate
 
 

@@ -1,4 +1,4 @@
-"""What a run tells whoever keeps logs: few events, each with the same public facts every time.
+"""What a run logs for whoever keeps logs: few events, each with the same public facts every time.
 
 | event | facts beside `dataset` and `release_id` |
 |---|---|
@@ -8,9 +8,9 @@
 | `step_finished` | `step`, `seconds` (null for steps that look at private rows), `charges` |
 | `run_finished` | `converged`, `spent`, `charges`, `warnings` |
 
-Beside them the command line tells `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
+Beside them the command line logs `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
 
-Durations of private steps may depend on rows (`docs/privacy.md`), so they are not told, and no line has a time of its
+Durations of private steps may depend on rows (`docs/privacy.md`), so they are not logged, and no line has a time of its
 own: whoever collects the lines stamps them, and keeps the stamps from outsiders.
 """
 
@@ -26,24 +26,24 @@ from pubpriv.estimators.steps import Place, Runner, Step
 LOGGER = logging.getLogger("pubpriv")
 LOGGER.addHandler(logging.NullHandler())
 
-RUN = ("dataset", "release_id")
+_RUN = ("dataset", "release_id")
 EVENTS: Mapping[str, tuple[str, ...]] = {
-    "run_started": (*RUN, "estimate", "budget"),
-    "step_started": (*RUN, "step", "title"),
-    "charge": (*RUN, "step", "label", "question", "cost"),
-    "step_finished": (*RUN, "step", "seconds", "charges"),
-    "run_finished": (*RUN, "converged", "spent", "charges", "warnings"),
+    "run_started": (*_RUN, "estimate", "budget"),
+    "step_started": (*_RUN, "step", "title"),
+    "charge": (*_RUN, "step", "label", "question", "cost"),
+    "step_finished": (*_RUN, "step", "seconds", "charges"),
+    "run_finished": (*_RUN, "converged", "spent", "charges", "warnings"),
 }
 
 
-def tell(event: str, **facts: Any) -> None:
+def log_event(event: str, **facts: Any) -> None:
     """Log an event with its facts, no more and no fewer.
 
     Raises:
         TypeError: an event or a fact that is not in the vocabulary.
     """
     if set(facts) != set(EVENTS.get(event, ())) or event not in EVENTS:
-        raise TypeError(f"{event} is told with {', '.join(EVENTS.get(event, ()))}, not with {', '.join(facts)}")
+        raise TypeError(f"{event} takes {', '.join(EVENTS.get(event, ()))}, not with {', '.join(facts)}")
     LOGGER.info(event, extra={"facts": {name: facts[name] for name in EVENTS[event]}})
 
 
@@ -57,7 +57,7 @@ class JsonLines(logging.Formatter):
 
 
 def follower(dataset: str, release_id: str) -> Callable[[Runner], Runner]:
-    """What `steps.watcher` is set to, to log every step of a run with its charges.
+    """Give what `steps.watcher` is set to, to log every step of a run with its charges.
 
     Args:
         dataset: of the run.
@@ -68,15 +68,15 @@ def follower(dataset: str, release_id: str) -> Callable[[Runner], Runner]:
         def followed(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
             run = {"dataset": dataset, "release_id": release_id, "step": step.name}
             curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
-            tell("step_started", **run, title=step.at(place))
+            log_event("step_started", **run, title=step.at(place))
             paid = set() if curator is None else {line.label for line in curator.statement().charges}
             start = time.monotonic()
             result = runner(step, place, *args, **kwargs)
             seconds = None if step.private else round(time.monotonic() - start, 3)
             new = [] if curator is None else [c for c in curator.statement().charges if c.label not in paid]
             for line in new:
-                tell("charge", **run, label=line.label, question=line.question, cost=line.cost)
-            tell("step_finished", **run, seconds=seconds, charges=len(new))
+                log_event("charge", **run, label=line.label, question=line.question, cost=line.cost)
+            log_event("step_finished", **run, seconds=seconds, charges=len(new))
             return result
 
         return followed

@@ -1,4 +1,7 @@
-"""`pubpriv plan`: predict what a run would cost and how exact it would be, before a row is read. Nothing is charged, no ledger is needed."""
+"""`pubpriv plan`: predict what a run would cost and how exact it would be, before a row is read.
+
+Nothing is charged, and no ledger is needed.
+"""
 
 import json
 from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.periods import CALENDAR, Period
 
-LOOKED_AT = 400
+_LOOKED_AT = 400
 """So many times of a schedule are looked at to find what its period is."""
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ def period_of(schedule: Any) -> Period:
     if hasattr(schedule, "interval"):
         anchor = datetime.fromtimestamp(int(schedule.anchor_date.timestamp()), UTC)
         return Period("every", zone, int(schedule.interval.total_seconds()), anchor)
-    found = times(schedule, LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
     if not found:
         raise InvalidInput("the schedule does not fire in six years")
     for unit in CALENDAR:

@@ -1,4 +1,4 @@
-"""Everything on one machine, for evaluation: a Prefect server, a worker, slots, and the example deployments.
+"""Run everything on one machine, for evaluation: a Prefect server, a worker, slots, and the example deployments.
 
 Not for production: one SQLite file under many writers, no authentication, and it ends with its terminal.
 `docs/operations.md` says what to run instead.
@@ -27,7 +27,7 @@ _RUNS_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Served:
-    """Where everything is; written to a ready file as JSON.
+    """Hold where everything is; written to a ready file as JSON.
 
     Attributes:
         ui: address for a browser.
@@ -49,14 +49,14 @@ class Served:
     pool: str
 
     def write(self, file: Path) -> None:
-        """For programs: a whole file or none."""
+        """Write it for programs: a whole file or none."""
         partial = file.with_name(f".{file.name}.partial")
         partial.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
         partial.replace(file)
 
 
 def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[Path] = ()) -> dict[str, str]:
-    """Environment of server, worker and registration: on loopback, to nobody else, and strict.
+    """Make the environment of server, worker and registration: on loopback, to nobody else, and strict.
 
     Args:
         home: folder of all files.
@@ -89,7 +89,7 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
 
 
 def clean(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without other people's settings of Prefect: their server, database, profile or key."""
+    """Give an environment without other people's settings of Prefect: their server, database, profile or key."""
     return {
         name: value
         for name, value in environment.items()
@@ -103,8 +103,8 @@ def check(port: int) -> None:
     Raises:
         InvalidInput: Prefect's debug mode is on, or the port is taken.
     """
-    told = os.environ.get("PREFECT_DEBUG_MODE", "").strip().lower()
-    if told in ("1", "true", "t", "yes", "y", "on"):
+    debug = os.environ.get("PREFECT_DEBUG_MODE", "").strip().lower()
+    if debug in ("1", "true", "t", "yes", "y", "on"):
         raise InvalidInput(
             "PREFECT_DEBUG_MODE is on: Prefect would write what every task returns to its log table. Unset it; "
             "PREFECT_LOGGING_LEVEL=DEBUG gives the same detail without values"
@@ -122,7 +122,7 @@ def check(port: int) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """Find a port that nobody listens on now."""
     with socket.create_server((_HOST, 0)) as listening:
         return int(listening.getsockname()[1])
 

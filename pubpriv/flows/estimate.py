@@ -18,8 +18,8 @@ from pubpriv.tasks.runner import PrefectRunner
 from pubpriv.tasks.validate import VALIDATION
 
 
-def flow_of(estimator: Estimator) -> Flow[..., Any]:
-    """The flow of an estimator; its form is that of the estimator's settings."""
+def _flow_of(estimator: Estimator) -> Flow[..., Any]:
+    """Make the flow of an estimator; its form is that of the estimator's settings."""
 
     def estimate(parameters: Parameters) -> Any:
         job = job_of(parameters)
@@ -35,7 +35,7 @@ def flow_of(estimator: Estimator) -> Flow[..., Any]:
     return flow
 
 
-FLOWS = {estimator.name: flow_of(estimator) for estimator in ESTIMATORS}
+FLOWS = {estimator.name: _flow_of(estimator) for estimator in ESTIMATORS}
 
 
 def __getattr__(name: str) -> Flow[..., Any]:

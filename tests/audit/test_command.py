@@ -12,7 +12,7 @@ import pytest
 
 from pubpriv.audit import prices, run, sensitivity
 from pubpriv.audit.finding import Finding
-from pubpriv.cli.audit import AT_WORK
+from pubpriv.cli.audit import _AT_WORK
 from pubpriv.cli.main import main
 from pubpriv.privacy import events
 from pubpriv.privacy.budgets import approx
@@ -52,7 +52,7 @@ def test_every_module_that_finds_is_run():
 
     modules = (sensitivity, files, malformed, prices, noise_law, canary, recording, door, books, names)
     assert [name for name, _ in run.CHECKS] == [module.__name__.rpartition(".")[2] for module in modules]
-    assert set(AT_WORK) == {name for name, _ in run.CHECKS}
+    assert set(_AT_WORK) == {name for name, _ in run.CHECKS}
     assert [check for _, check in run.CHECKS] == [module.findings for module in modules]
 
 
