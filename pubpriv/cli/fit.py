@@ -11,8 +11,8 @@ import typer
 from pubpriv.cli.console import note, out
 from pubpriv.cli.derived import settings_from, with_settings
 from pubpriv.cli.estimates import show
+from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
 from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, ledger_url
-from pubpriv.cli.verbosity import Verbosity, following, verbosity_of
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -158,8 +158,6 @@ def _through_prefect(plain: bool, prefect: bool) -> bool:
 
 def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
     """Run a job, through Prefect if `flown`; give its estimate."""
-    from pubpriv.cli.logs import log_event
-
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
     with following(verbosity, job):
         log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)

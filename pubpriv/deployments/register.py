@@ -122,7 +122,7 @@ def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], who
 
 
 def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the job variables of a pool: an environment of the names and values that files have, or had, and nothing else.
+    """Make the job variables of a pool: an environment of the names and values that files have, or had, no others.
 
     Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
     environment, with it another ledger.

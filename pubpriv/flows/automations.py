@@ -14,12 +14,13 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from pubpriv.flows.runtime import HEARTBEAT_SECONDS
+from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.tasks.events import EXHAUSTED, resource_id
 
 TAG = "pubpriv"
 """On every deployment that `pubpriv deploy` made, and so on the runs that they start."""
 
+_HEARTBEAT_SECONDS = int(*HEARTBEAT.values())
 _MISSED_HEARTBEATS = 3
 """A run that missed so many is dead."""
 
@@ -27,7 +28,7 @@ _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
 
 
 def ensure_automations(
-    dataset: str, deployment_ids: Sequence[UUID], heartbeat_seconds: int = HEARTBEAT_SECONDS
+    dataset: str, deployment_ids: Sequence[UUID], heartbeat_seconds: int = _HEARTBEAT_SECONDS
 ) -> list[str]:
     """Register what a dataset's deployments need on the server; calling it again changes nothing.
 

@@ -29,7 +29,7 @@ WAIT_VARIABLE = "PUBPRIV_SLOT_SECONDS"
 _WAIT_SECONDS = 600.0
 
 
-def release_id_of(parameters: Parameters) -> str:
+def _release_id_of(parameters: Parameters) -> str:
     """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
@@ -45,7 +45,7 @@ def run_name() -> str:
     parameters: Any = flow_run.parameters["parameters"]
     if not isinstance(parameters, Parameters):  # not validated yet
         return str(flow_run.name)
-    return f"{parameters.dataset}-{release_id_of(parameters)}"
+    return f"{parameters.dataset}-{_release_id_of(parameters)}"
 
 
 def job_of(parameters: Parameters) -> Job:
@@ -54,7 +54,7 @@ def job_of(parameters: Parameters) -> Job:
     Raises:
         InvalidInput: a run on a worker names what the operator does not allow; see `pubpriv.flows.allowed`.
     """
-    job = parameters.job(release_id_of(parameters))
+    job = parameters.job(_release_id_of(parameters))
     check_allowed(job, parameters.ledger)
     return job
 

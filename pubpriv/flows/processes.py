@@ -47,14 +47,14 @@ def start(
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            env=python_environment(environment),
+            env=_python_environment(environment),
             cwd=log.parent,
             pass_fds=pass_fds,
             start_new_session=True,  # Ctrl-C is for the parent, who ends its children in their order
         )
 
 
-def python_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def _python_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Give an environment in which no Python process, and none that it starts, imports from its current folder.
 
     PYTHONPATH stays, but for entries that are empty or relative: they mean the current folder, or lie in it.
@@ -73,7 +73,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
         process.stdin.close()
 
 
-def descendants(pid: int) -> "list[psutil.Process]":
+def _descendants(pid: int) -> "list[psutil.Process]":
     """List the children of a process, their children and so on; none if it has ended."""
     import psutil
 
@@ -83,7 +83,7 @@ def descendants(pid: int) -> "list[psutil.Process]":
     return found
 
 
-def alive(process: "psutil.Process") -> bool:
+def _alive(process: "psutil.Process") -> bool:
     """Tell whether a process is there, and has not ended without being waited for."""
     import psutil
 
@@ -100,8 +100,8 @@ def _end_all(pid: int) -> None:
     deadline = time.monotonic() + _GRACE_SECONDS
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
-        while not found or (any(map(alive, found)) and time.monotonic() < deadline):
-            new = [each for each in (*descendants(pid), process) if each not in found]
+        while not found or (any(map(_alive, found)) and time.monotonic() < deadline):
+            new = [each for each in (*_descendants(pid), process) if each not in found]
             _send(new, signal.SIGTERM)
             found += new
             time.sleep(0.1)

@@ -34,11 +34,8 @@ QUIET_SERVER = {
 }
 """Environment of a Prefect server that we start."""
 
-HEARTBEAT_SECONDS = 30
-"""How often runs of our deployments say that they are alive: the least that Prefect takes; its own default is 180."""
-
-HEARTBEAT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
-"""Environment of such runs."""
+HEARTBEAT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
+"""Seconds between signs of life of our deployments' runs: the least that Prefect takes; its own default is 180."""
 
 _SHUTDOWN_SECONDS = 10
 _CONSOLE_LEVEL = "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"
@@ -86,7 +83,7 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
         with environment(shared):
             yield
         return
-    home = prefect_home(ledger_url)
+    home = _prefect_home(ledger_url)
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o700)
     private = QUIET_SERVER | {
@@ -107,7 +104,7 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
                 _await_records(port, started)
 
 
-def prefect_home(ledger_url: str) -> Path:
+def _prefect_home(ledger_url: str) -> Path:
     """Name the folder of Prefect's own files: `.pubpriv/prefect` beside an SQLite ledger, else here."""
     scheme, _, rest = ledger_url.partition("://")
     file = rest.partition("?")[0].removeprefix("/")

@@ -50,7 +50,7 @@ from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-FLOW_FAILED = (
+_FLOW_FAILED = (
     "the flow failed outside its private steps, which is a defect; what was paid is kept, and the same "
     "release id resumes at no further cost"
 )
@@ -61,7 +61,7 @@ FLOW_FAILED = (
 _OURS = (CrossingError, SpecMismatch, RunClosed, InvalidInput, BudgetExceeded, Unavailable, LedgerViolation)
 
 
-def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> BaseException:
+def _fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> BaseException:
     """Give what may leave in place of `error`: one of our errors with the same text, or a fixed one.
 
     The result is a new object of a class from a closed list, so nothing hangs on it: no attribute, note,
@@ -80,11 +80,11 @@ def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> 
 
 
 def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> _R:
-    """Give the result of `step`; whatever it raises leaves as `fresh_error` makes it."""
+    """Give the result of `step`; whatever it raises leaves as `_fresh_error` makes it."""
     try:
         return step(*args, **kwargs)
     except BaseException as error:  # nothing that private code raises may pass as it is
-        fresh = fresh_error(error, otherwise)
+        fresh = _fresh_error(error, otherwise)
     # raised out here, where the original is no longer in flight
     raise fresh from None
 
@@ -92,7 +92,7 @@ def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[
 # --- how public results are kept and found again -----------------------------------------------------------
 
 
-class ReadableSerializer(Serializer):
+class _ReadableSerializer(Serializer):
     """Public values as `pubpriv.data.codec` JSON: readable, exact, and nothing is executed on loading."""
 
     type: str = Field(default="pubpriv", frozen=True)
@@ -115,7 +115,7 @@ class ReadableSerializer(Serializer):
 
 
 @dataclass
-class ByContent(CachePolicy):
+class _ByContent(CachePolicy):
     """Cache key of a public task: its source, its inputs, and the code and libraries underneath.
 
     Prefect's own hash of inputs pickles dataclasses; this one is their canonical JSON, the same in every
@@ -132,7 +132,7 @@ class ByContent(CachePolicy):
             return None
         source = TASK_SOURCE.compute_key(task_ctx, inputs, flow_parameters, **kwargs)
         step = f"{task_ctx.task.fn.__module__}.{task_ctx.task.fn.__qualname__}"
-        content = json.dumps([step, source, code_fingerprint(), given], sort_keys=True)
+        content = json.dumps([step, source, _code_fingerprint(), given], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -141,7 +141,7 @@ def _identity(value: Any) -> Any:
 
 
 @cache
-def code_fingerprint() -> str:
+def _code_fingerprint() -> str:
     """Hash of pubpriv's source files and of the numerical libraries' versions, once per process."""
     root = Path(pubpriv.__file__).parent
     digest = hashlib.sha256()
@@ -173,9 +173,9 @@ def public_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
     Args:
         name: as shown in the UI, where the step's docstring is its description.
     """
-    readable = ReadableSerializer()
+    readable = _ReadableSerializer()
     return _task(
-        name, False, persist_result=True, cache_policy=ByContent(), refresh_cache=False, result_serializer=readable
+        name, False, persist_result=True, cache_policy=_ByContent(), refresh_cache=False, result_serializer=readable
     )
 
 
@@ -236,14 +236,14 @@ def safe_flow(
         @functools.wraps(body)
         def inner(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             _refuse_debug_mode()
-            return _call(body, args, kwargs, lambda: PubPrivError(FLOW_FAILED))
+            return _call(body, args, kwargs, lambda: PubPrivError(_FLOW_FAILED))
 
         return prefect_flow(
             name=name,
             flow_run_name=flow_run_name,
             retries=0,
             persist_result=False,
-            result_serializer=ReadableSerializer(),
+            result_serializer=_ReadableSerializer(),
             validate_parameters=True,
             log_prints=False,
         )(inner)

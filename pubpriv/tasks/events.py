@@ -18,17 +18,15 @@ _LOW = "pubpriv.budget.low"
 EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
 
-WARN_BELOW = 3
-
 
 def resource_id(dataset: str) -> str:
-    """How events name a dataset."""
+    """Name a dataset in events."""
     return f"pubpriv.dataset.{dataset}"
 
 
 @dataclass(frozen=True)
 class BudgetOutlook:
-    """Where a dataset's budget stands, seen from a run with some allotment.
+    """Hold where a dataset's budget stands, seen from a run with some allotment.
 
     Attributes:
         balance: of the dataset.
@@ -46,7 +44,7 @@ class BudgetOutlook:
         return cls(ledger.balance(dataset), allotment, ledger.fitting(dataset, allotment))
 
     def figures(self) -> dict[str, Any]:
-        """As plain data: amounts in words, and how many runs fit."""
+        """Give it as plain data: amounts in words, and how many runs fit."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
         return {
@@ -58,8 +56,8 @@ class BudgetOutlook:
         }
 
 
-def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int = WARN_BELOW) -> bool:
-    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; whether it was emitted."""
+def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int) -> bool:
+    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
     if outlook.fitting >= warn_below:
         return False
     _emit(_LOW, outlook, release_id, warn_below=warn_below)

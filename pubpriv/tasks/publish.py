@@ -27,7 +27,7 @@ from pubpriv.schemas.released import estimates_table, released_table, validate_e
 from pubpriv.tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from pubpriv.tasks.boundary import publishing_task
 from pubpriv.tasks.crossing import crossing
-from pubpriv.tasks.events import WARN_BELOW, BudgetOutlook, tell_if_exhausted, tell_if_low
+from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
 
 _E = TypeVar("_E", bound=Estimate)
 
@@ -39,7 +39,7 @@ _WHAT_IS_PUBLIC = (
 _CHARGE = ("label", "question", "cost")
 
 
-def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW) -> _E:
+def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int) -> _E:
     """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
 
     Args:

@@ -49,7 +49,7 @@ class PrefectRunner:
 
     def __call__(self, step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
         """Run the step as a task, with arrows from the runs that made its arguments; give what it makes."""
-        task = task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: step.at(place))
+        task = _task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: step.at(place))
         values = [packed(value, self._folder) for value in args]
         named = {name: packed(value, self._folder) for name, value in kwargs.items()}
         before = self._upstream((*values, *named.values(), *place.sources))
@@ -72,7 +72,7 @@ class PrefectRunner:
 
 
 @functools.cache
-def task_of(step: Step[..., Any], folder: str) -> Task[..., Any]:
+def _task_of(step: Step[..., Any], folder: str) -> Task[..., Any]:
     """Make the task of a step; public tables that it returns are kept under `folder`."""
     declare = private_task if step.private else public_task
     task: Task[..., Any] = declare(name=step.title)(_keeping(_followed(step), folder))

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
-from pubpriv.flows.processes import descendants
 from pubpriv.privacy.ledger import Ledger
 
 ROWS = 400_000
@@ -128,7 +127,7 @@ class Worker:
 
     def kill(self) -> None:
         """kill -9: the worker first, so that it tells nobody, and then the runs that it started."""
-        family = descendants(self._process.pid)
+        family = psutil.Process(self._process.pid).children(recursive=True)
         os.kill(self._process.pid, signal.SIGKILL)
         for child in family:
             with suppress(psutil.NoSuchProcess):
@@ -166,7 +165,7 @@ def prefect(served: Served, *words: object) -> str:
 def flow_processes(worker: int, run: UUID) -> list[int]:
     """Processes under a worker that are at work on a flow run."""
     found = []
-    for child in descendants(worker):
+    for child in psutil.Process(worker).children(recursive=True):
         try:
             environment = Path(f"/proc/{child.pid}/environ").read_bytes()
         except OSError:

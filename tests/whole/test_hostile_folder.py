@@ -97,5 +97,5 @@ def test_absolute_entries_of_the_search_path_are_kept():
     """An operator's drivers are found; what means the current folder is left out."""
     given = {"PYTHONPATH": os.pathsep.join(["/opt/drivers", "", "here", "/opt/more"]), "HOME": "/root"}
     path = os.pathsep.join(["/opt/drivers", "/opt/more"])
-    assert processes.python_environment(given) == {"PYTHONPATH": path, "HOME": "/root", "PYTHONSAFEPATH": "1"}
-    assert processes.python_environment({"PYTHONPATH": ""}) == {"PYTHONSAFEPATH": "1"}
+    assert processes._python_environment(given) == {"PYTHONPATH": path, "HOME": "/root", "PYTHONSAFEPATH": "1"}
+    assert processes._python_environment({"PYTHONPATH": ""}) == {"PYTHONSAFEPATH": "1"}
