@@ -1,9 +1,7 @@
 """The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from multiprocessing import get_context
 from statistics import median
 from typing import Any, TypeVar
@@ -13,6 +11,7 @@ import numpy as np
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, matched, oracle
 from pubpriv.errors import InvalidInput
+from pubpriv.flows.runtime import environment
 from pubpriv.released.distances import dist_gmm, dist_param
 
 ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
@@ -157,21 +156,6 @@ def in_processes(work: Callable[[Task], Found], tasks: list[Task], workers: int 
     if workers <= 1 or len(tasks) <= 1:
         yield from map(work, tasks)
         return
-    with _one_thread_each(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    with environment(one_thread), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(work, tasks)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Processes that start meanwhile run their BLAS and OpenMP on one thread."""
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
