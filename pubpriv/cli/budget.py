@@ -157,7 +157,7 @@ def _history(
         show_charges(dataset, runs)
     if plot is not None:
         draw(plot, dataset, budget, records)
-        note(f"drawn: {plot}")
+        note(f"plot written to {plot}")
 
 
 _CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")

@@ -130,7 +130,7 @@ def _prepared(
     wanted = render(models)
     pools = sorted({each.pool for each in wanted})
     if len(pools) > 1:
-        raise InvalidInput(f"one worker serves one pool, and the files name {', '.join(pools)}: give all the same")
+        raise InvalidInput(f"one worker serves one pool, and the files name {', '.join(pools)}: give all the same pool")
     if examples:
         from pubpriv.deployments.examples import make
 
@@ -195,7 +195,9 @@ def backfill(
     with server() as client:
         deployment = identity(client, name)
         if deployment is None:
-            raise InvalidInput(f"`pubpriv deploy` made no deployment {name} on this server: look at its deployments")
+            raise InvalidInput(
+                f"`pubpriv deploy` made no deployment {name} on this server: list them with `prefect deployment ls`"
+            )
         found = plan(deployment, from_, to)
         if not found.missing:
             note(f"nothing is missing: each of {found.present} periods has a release")
@@ -207,7 +209,7 @@ def backfill(
                 f"{found.fitting}: choose a shorter time, or raise the cap with `pubpriv budget set --raise`"
             )
         if not yes and not sys.stdin.isatty():
-            raise InvalidInput("nobody is there to ask: say --yes to run these releases")
+            raise InvalidInput("there is no terminal to ask at: give --yes to run these releases")
         if not yes and not typer.confirm(f"run {len(found.missing)} releases?", err=True):
             note("nothing was run")
             return

@@ -77,12 +77,12 @@ def _public(
 
     if path is None:
         if rows is None or dims is None:
-            raise InvalidInput("say what public rows there are: --public FILE, or --public-rows M --dims D")
+            raise InvalidInput("say what public rows there are: give --public FILE, or --public-rows M --dims D")
         if columns is not None:
             raise InvalidInput("--columns names columns of --public: without that file give --dims alone")
         return Size(rows, dims)
     if rows is not None or dims is not None:
-        raise InvalidInput("--public FILE tells rows and columns: leave --public-rows and --dims out")
+        raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
 
@@ -93,7 +93,7 @@ def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", c
     from pubpriv.estimators.forecasts import Size
 
     if (rows is None) == (private is None):
-        raise InvalidInput("say how many private rows there are: --rows N, or --private TABLE to count them")
+        raise InvalidInput("say how many private rows there are: give --rows N, or --private TABLE to count them")
     if private is None:
         return rows or 0
     if isinstance(public, Size):

@@ -96,7 +96,9 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
     """
     form = dict(deployment.parameters.get("parameters", {}))
     if not deployment.schedules or not form.get("period") or "budget" not in form:
-        raise InvalidInput(f"{deployment.name} has no schedule whose periods could be missing")
+        raise InvalidInput(
+            f"{deployment.name} has no schedule whose periods could be missing: name a deployment with a schedule"
+        )
     rule = deployment.schedules[0].schedule
     zone = rule.timezone or "UTC"
     first, last = moment(begin, zone), min(moment(end, zone, end=True), datetime.now(UTC))

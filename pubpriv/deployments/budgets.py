@@ -68,7 +68,7 @@ def _check(dataset: Dataset, set_budget: bool) -> BudgetCheck:
         balance = _balance(dataset, url)
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     if balance is None:
-        finding = f"not registered, so its runs would be refused; run `{line}`, or deploy with --set-budget"
+        finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return BudgetCheck(dataset.dataset, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"

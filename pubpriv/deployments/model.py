@@ -69,7 +69,7 @@ class Schedule(_Part):
         if len(given) != 1:
             raise ValueError(f"give exactly one of cron, interval and rrule, not {', '.join(given) or 'none'}")
         if self.anchor is not None and self.interval is None:
-            raise ValueError("an anchor goes with an interval only")
+            raise ValueError("give an anchor only with an interval")
         try:
             self.prefect()
         except (ValidationError, ValueError) as error:

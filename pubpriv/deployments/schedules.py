@@ -41,7 +41,7 @@ def period_of(schedule: Any) -> Period:
         return Period("every", zone, int(schedule.interval.total_seconds()), anchor)
     found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
     if not found:
-        raise InvalidInput("the schedule does not fire in six years")
+        raise InvalidInput("the schedule does not fire in six years: correct its rule")
     for unit in CALENDAR:
         period = Period(unit, zone if unit not in ("hour", "minute") else "UTC")
         if len({period.name(time) for time in found}) == len(found):

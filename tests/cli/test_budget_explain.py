@@ -105,7 +105,7 @@ def test_history_draws_png_and_svg(program, runs):
     """Either suffix is a picture of that kind; the drawn words are those of the ledger; --json stays JSON."""
     for name in ("burn.png", "burn.SVG"):
         told = program("budget", "history", "visits", "--ledger", URL, "--plot", name, "--json")
-        assert (told.code, told.err) == (0, f"drawn: {name}\n")
+        assert (told.code, told.err) == (0, f"plot written to {name}\n")
         assert len(json.loads(told.out)) == 4
     png = (runs / "burn.png").read_bytes()
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
