@@ -4,7 +4,7 @@ There are few events, each with the same public facts every time.
 
 | event | facts beside `dataset` and `release_id` |
 |---|---|
-| `run_started` | `estimate` (mean, gaussian or mixture), `budget` of the run |
+| `run_started` | `estimate` (name of the estimator), `budget` of the run |
 | `step_started` | `step`, `title`: for people, with a number where the step repeats |
 | `charge` | `step`, `label`, `question`, `cost`; only what was paid now: a replayed answer costs nothing |
 | `step_finished` | `step`, `seconds` (null for steps that look at private rows), `charges` |

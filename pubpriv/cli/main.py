@@ -26,7 +26,7 @@ _COMMANDS = {
     "deploy": ("pubpriv.cli.operate:deploy", "Register deployments on the Prefect server."),
     "serve": ("pubpriv.cli.operate:serve", "Run server, worker and examples on this machine."),
     "backfill": ("pubpriv.cli.operate:backfill", "Run the periods that a schedule missed."),
-    "fit": ("pubpriv.cli.fit:app", "Estimate a mean, a Gaussian or a mixture."),
+    "fit": ("pubpriv.cli.fit:app", "Estimate from a private table, and write a model."),
     "plan": ("pubpriv.cli.plan:app", "Predict the price and the error of an estimate."),
     "budget": ("pubpriv.cli.budget:app", "Set, show and explain budgets of datasets."),
     "ledger": ("pubpriv.cli.ledger:app", "Verify, export or restore the ledger."),
