@@ -39,7 +39,7 @@ def show_weights(estimate: "Estimate") -> None:
 
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
-    """A row for each column: its mean and, where covariances were released, its standard deviation."""
+    """Show a row for each column: its mean and, where covariances were released, its standard deviation."""
     from pubpriv.released.numbers import of_quantity
 
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
@@ -53,7 +53,7 @@ def _show_columns(numbers: "Sequence[Number]") -> None:
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
-    """A row for each component: its weight, and of each column its mean and standard deviation."""
+    """Show a row for each component: its weight, and of each column its mean and standard deviation."""
     from pubpriv.released.numbers import by_component, of_quantity
 
     rows = []
@@ -66,5 +66,5 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
 
 
 def _cells(number: "Number", digits: str) -> list[str]:
-    """A number with its error, then the error's two parts."""
+    """Write a number with its error, then the error's two parts."""
     return [f"{number.value:{digits}} ±{number.error:.2g}", f"±{number.sampling:.2g}", f"±{number.privacy:.2g}"]

@@ -81,7 +81,7 @@ def report(
 
 
 def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
-    """The budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
+    """Read the budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
@@ -166,7 +166,7 @@ def _named(estimate: "Estimate") -> dict[str, Any]:
 
 
 def _finite(data: Any) -> Any:
-    """The same data with null for infinities, which JSON has not."""
+    """Give the same data with null for infinities, which JSON has not."""
     if isinstance(data, dict):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list):
@@ -206,7 +206,7 @@ def sample(
 
 
 def _loaded(model: Path) -> "Estimate":
-    """The release in a model file, whole."""
+    """Load the release in a model file, and check that it is whole."""
     from pubpriv.released.kinds import load
     from pubpriv.released.report.inputs import check_whole
 
@@ -216,7 +216,7 @@ def _loaded(model: Path) -> "Estimate":
 
 
 def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
-    """A file may be written there."""
+    """Refuse a place where no file may be written."""
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
     if path.resolve() in {file.expanduser().resolve() for file in inputs}:

@@ -100,7 +100,7 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 
 
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
-    """Columns of the file that runs read; none, and why, where only a public table that is not here would tell."""
+    """List the columns of the file that runs read; none, and why, where only a table that is not here has them."""
     names = dataset.columns
     if names is None:
         try:
@@ -111,7 +111,7 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
 
 
 def _balance(dataset: Dataset, url: str) -> Any:
-    """None where there is no ledger yet, or no such dataset in it."""
+    """Read the balance; None where there is no ledger yet, or no such dataset in it."""
     try:
         with Ledger.open(url, create=False) as ledger:
             return ledger.balance(dataset.dataset) if dataset.dataset in ledger.datasets() else None

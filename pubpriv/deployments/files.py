@@ -70,7 +70,7 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
 
 
 def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
-    """Names of the fields where `loc` leads to."""
+    """Name the fields where `loc` leads to."""
     for part in loc:
         if isinstance(part, str):
             model = next(_models(model.model_fields[part].annotation), model)
@@ -78,7 +78,7 @@ def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
 
 
 def _models(annotation: Any) -> Any:
-    """Models in an annotation such as `tuple[Release, ...]` or `Schedule | None`."""
+    """Give the models in an annotation such as `tuple[Series, ...]` or `Schedule | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in getattr(annotation, "__args__", ()):
@@ -86,7 +86,7 @@ def _models(annotation: Any) -> Any:
 
 
 def _line(data: Any, loc: Sequence[int | str]) -> int | None:
-    """Where the innermost part that is there stands, counted from 1."""
+    """Find where the innermost part that is there stands, counted from 1."""
     line = None
     for part in loc:
         try:

@@ -223,7 +223,7 @@ def _known_values(known: Any) -> dict[str, Any]:
 
 
 def _plain(schedule: Any) -> Mapping[str, Any]:
-    """Rule and whether it is active, comparable."""
+    """Give rule and whether it is active, comparable."""
     rule: dict[str, Any] = schedule.schedule.model_dump(mode="json")
     if "anchor_date" in rule:
         rule["anchor_date"] = schedule.schedule.anchor_date.timestamp()

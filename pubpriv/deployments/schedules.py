@@ -15,7 +15,7 @@ _YEARS = timedelta(days=6 * 366)
 
 
 def times(schedule: Any, n: int | None = None, start: datetime | None = None, end: datetime | None = None) -> list[Any]:
-    """Times at which a Prefect schedule fires, as its scheduler finds them.
+    """List the times at which a Prefect schedule fires, as its scheduler finds them.
 
     Args:
         schedule: a `CronSchedule`, `IntervalSchedule` or `RRuleSchedule` of Prefect's client.
@@ -30,7 +30,7 @@ def times(schedule: Any, n: int | None = None, start: datetime | None = None, en
 
 
 def period_of(schedule: Any) -> Period:
-    """What one release of a schedule covers: the coarsest period in which it never fires twice.
+    """Find what one release of a schedule covers: the coarsest period in which it never fires twice.
 
     Raises:
         InvalidInput: the schedule never fires.

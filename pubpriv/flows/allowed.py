@@ -57,7 +57,7 @@ class _Allowed:
 
 
 def _on_a_worker() -> bool:
-    """Whether somebody else than the user of this process started the flow run at work."""
+    """Tell whether somebody else than the user of this process started the flow run at work."""
     from prefect.runtime import deployment  # `serve` sets Prefect's environment before it loads Prefect
 
     return bool(os.environ.get(_AT_WORK)) or deployment.id is not None

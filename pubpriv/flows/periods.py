@@ -63,7 +63,7 @@ class Period:
         return cls(unit, _zone(zone or "UTC"))
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """Write it as `parse` reads it."""
         zone = "" if self.zone == "UTC" else f" {self.zone}"
         if self.anchor is None:
             return f"{self.unit}{zone}"

@@ -28,12 +28,12 @@ _URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
 
 
 def artifact_key(*names: str) -> str:
-    """Names as Prefect wants keys: lowercase letters, digits and dashes."""
+    """Write names as Prefect wants keys: lowercase letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
 
 
 def shown(value: Any) -> Any:
-    """A cell of a table that people read: nine digits of a float, all of anything else."""
+    """Round a cell of a table that people read: nine digits of a float, all of anything else."""
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
@@ -122,7 +122,7 @@ def _in_words(outlook: BudgetOutlook) -> str:
 
 
 def _runs(history: History) -> list[dict[str, Any]]:
-    """Newest first; what was left is counted from the first run on, as charges only."""
+    """List runs, newest first; what was left is counted from the first run on, as charges only."""
     left, rows = history.cap, []
     for run in history.runs:
         left -= run.spent
@@ -140,13 +140,13 @@ def _runs(history: History) -> list[dict[str, Any]]:
 
 
 def _embedded(svg: str, text: str) -> str:
-    """A picture inside Markdown, on white: the UI is dark for many."""
+    """Put a picture inside Markdown, on white: the UI is dark for many."""
     svg = svg.replace("<svg ", '<svg style="background:#ffffff" ', 1)
     return f"![{text}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown takes as it is."""
+    """Escape text, so that Markdown takes it as it is."""
     return re.sub(r"([\\`*_{}\[\]()<>#!|~])", r"\\\1", text)
 
 

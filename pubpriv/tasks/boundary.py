@@ -98,13 +98,13 @@ class _ReadableSerializer(Serializer):
     type: str = Field(default="pubpriv", frozen=True)
 
     def dumps(self, obj: Any) -> bytes:
-        """A public value, or the name and text of an exception, as JSON."""
+        """Write a public value, or the name and text of an exception, as JSON."""
         if isinstance(obj, BaseException):
             return json.dumps({"error": type(obj).__name__, "text": str(obj)}).encode()
         return json.dumps({"value": to_json(obj)}).encode()
 
     def loads(self, blob: bytes) -> Any:
-        """What `dumps` wrote, bit for bit; exceptions come back as ours, or as `PubPrivError`."""
+        """Read what `dumps` wrote, bit for bit; exceptions come back as ours, or as `PubPrivError`."""
         record = json.loads(blob)
         if "value" in record:
             return from_json(record["value"])
@@ -125,7 +125,7 @@ class _ByContent(CachePolicy):
     def compute_key(
         self, task_ctx: Any, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
     ) -> str | None:
-        """SHA-256 of all that decides the result."""
+        """Hash all that decides the result."""
         try:
             given = {name: _identity(value) for name, value in inputs.items()}
         except TypeError:
@@ -142,7 +142,7 @@ def _identity(value: Any) -> Any:
 
 @cache
 def _code_fingerprint() -> str:
-    """Hash of pubpriv's source files and of the numerical libraries' versions, once per process."""
+    """Hash pubpriv's source files and the numerical libraries' versions, once per process."""
     root = Path(pubpriv.__file__).parent
     digest = hashlib.sha256()
     for name in ("pubpriv", "numpy", "scipy", "scikit-learn"):
@@ -197,7 +197,7 @@ def _task(name: str, private: bool, **kept: Any) -> Callable[[Callable[_P, _R]],
 
 
 def _guarded(step: Callable[_P, _R], private: bool) -> Callable[_P, _R]:
-    """`step` behind the boundary: checks, opens, calls, checks."""
+    """Put `step` behind the boundary: check, open, call, check."""
     signature = inspect.signature(step)
 
     def opened(arguments: inspect.BoundArguments) -> _R:

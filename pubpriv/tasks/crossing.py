@@ -68,7 +68,7 @@ class PublicHandle:
         return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
 
     def load(self) -> PublicTable:
-        """The table, after a check that the rows are those that were stored.
+        """Load the table, after a check that the rows are those that were stored.
 
         Raises:
             InvalidInput: the file is missing, damaged, or holds other rows.

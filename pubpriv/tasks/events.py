@@ -65,7 +65,7 @@ def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int) -> boo
 
 
 def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
-    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Whether it was emitted."""
+    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Tell whether it did."""
     if outlook.fitting:
         return False
     _emit(EXHAUSTED, outlook, release_id)

@@ -171,7 +171,7 @@ def _cells(frame: Any) -> list[dict[str, Any]]:
 
 
 def _text_of(value: Any) -> str:
-    """Text of a number, a text, or several of them; anything else has no place in a statement."""
+    """Write a number, a text, or several of them; anything else has no place in a statement."""
     if isinstance(value, tuple | list):
         return ", ".join(map(_text_of, value))
     if isinstance(value, Mapping):

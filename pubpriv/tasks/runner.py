@@ -66,7 +66,7 @@ class PrefectRunner:
         return result.load() if isinstance(result, PublicHandle) else result
 
     def _upstream(self, values: tuple[Any, ...]) -> list[State[Any]]:
-        """How the task runs ended that made these values, or parts of them."""
+        """Give the final states of the task runs that made these values, or parts of them."""
         states = [self._made[part] for part in _parts(values) if part in self._made]
         return list({state.state_details.task_run_id: state for state in states}.values())
 
@@ -136,7 +136,7 @@ class _Bar:
 
 
 def _costs(curator: Curator | None) -> list[str]:
-    """Of each charge so far, in the run's currency: `0.02 rho`."""
+    """List the cost of each charge so far, in the run's currency: `0.02 rho`."""
     return [] if curator is None else [line.cost for line in curator.statement().charges]
 
 
@@ -150,7 +150,7 @@ def _cost_text(curator: Curator | None, paid: list[str]) -> str:
 
 
 def _parts(value: Any) -> Iterator[Any]:
-    """The dataclasses in a value, itself included: those are equal where a step was given what another one made.
+    """Give the dataclasses in a value, itself included: those are equal where a step was given what another one made.
 
     Not by identity: a run settles what a step made, and its driver goes on with what was settled.
     """
