@@ -1,18 +1,17 @@
 """The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from statistics import median
 from typing import Any, TypeVar
-from unittest.mock import patch
 
 import numpy as np
 
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, TABLES, Truth, covering_draw, draw, error, matched, oracle
 from pubpriv.errors import InvalidInput
+from pubpriv.flows.runtime import environment
 from pubpriv.released.distances import dist_gmm, dist_param
 
 _ZCDP = ("zcdp:0.1", "zcdp:0.5", "zcdp:1")
@@ -164,5 +163,5 @@ def in_processes(work: Callable[[_Task], _Found], tasks: list[_Task], workers: i
         yield from map(work, tasks)
         return
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    with patch.dict(os.environ, one_thread), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with environment(one_thread), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from pool.map(work, tasks)

@@ -1,4 +1,4 @@
-"""`pubpriv audit`: the privacy tests as a command, for whoever must trust the installation."""
+"""`pubpriv audit`: run the privacy tests, for whoever must trust the installation."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -11,18 +11,18 @@ from pubpriv.cli.options import JsonOption
 if TYPE_CHECKING:
     from pubpriv.audit.finding import Finding
 
-VIOLATION = 6
+_VIOLATION = 6
 """Exit code where a promise does not hold."""
 
-OF_THE_CLAIM = {"prices", "noise_law", "files"}
+_OF_THE_CLAIM = {"prices", "noise_law", "files"}
 """Checks whose figures are shares of what is claimed: of a price, of the mu that the declared noise gives, or of a
 declared distance."""
 
 
 def audit(
-    fast: Annotated[bool, typer.Option("--fast", help="Smaller searches and samples: under a minute.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Search and sample less: takes under a minute.")] = False,
     as_json: JsonOption = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of searches and synthetic records; noise has none.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of searches and synthetic records; noise has none.")] = 0,
 ) -> None:
     """Try to break every privacy promise of this installation, on data of its own.
 
@@ -38,11 +38,11 @@ def audit(
         _show(found, f"{'fast' if fast else 'full'} audit, seed {seed}: {len(found)} promises, {len(broken)} broken")
     if broken:
         note("do not release anything with this installation: report this output to the authors of pubpriv")
-        raise typer.Exit(VIOLATION)
+        raise typer.Exit(_VIOLATION)
 
 
 def _show(found: "tuple[Finding, ...]", title: str) -> None:
-    """The table, and below it how each promise was tried or broken that needs words."""
+    """Show the table, and below it what is to say of each promise that is broken."""
     rows = [[f.check, f.mechanism, _figure(f, f.claimed), _figure(f, f.found), f.verdict] for f in found]
     table(title, ["check", "mechanism", "claimed mu", "lower bound found", "verdict"], rows)
     out("Percentages are shares of what is claimed, of a price or of mu; --json says how each promise was tried.")
@@ -54,4 +54,4 @@ def _show(found: "tuple[Finding, ...]", title: str) -> None:
 def _figure(finding: "Finding", value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if finding.check not in OF_THE_CLAIM else f"{value:.2%}"
+    return f"{value:.4g}" if finding.check not in _OF_THE_CLAIM else f"{value:.2%}"

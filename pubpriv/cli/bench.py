@@ -10,7 +10,7 @@ import typer
 from pubpriv.cli.bench_mixture import mixture
 from pubpriv.cli.bench_output import cell, tell
 from pubpriv.cli.console import table
-from pubpriv.cli.on_demand import checkout
+from pubpriv.cli.extras import checkout
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 

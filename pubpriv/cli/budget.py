@@ -1,4 +1,4 @@
-"""`pubpriv budget`: give a dataset its budget, look at it, explain it, end runs that were left open."""
+"""`pubpriv budget`: set, show and explain the budget of a dataset; end runs that were left open."""
 
 import json
 from pathlib import Path
@@ -10,20 +10,22 @@ from pubpriv.cli.console import note, out, table
 from pubpriv.cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="Budgets of datasets: set, show, history, report, recover.")
+app = typer.Typer(no_args_is_help=True, help="Set, show and explain budgets of datasets; end runs that were left open.")
 
-Dataset = Annotated[str, typer.Argument(help="Name of the dataset.")]
+_Dataset = Annotated[str, typer.Argument(help="Name of the dataset.")]
 
 
-@app.command(name="set")
-def set_(
-    dataset: Dataset,
+@app.command("set")
+def _set(
+    dataset: _Dataset,
     budget: Annotated[str, typer.Argument(help="The cap: pure:EPS, zcdp:RHO or approx:EPS,DELTA.")],
     ledger: LedgerOption = None,
-    private: Annotated[str | None, typer.Option(help="Private Parquet table of this dataset.")] = None,
+    private: Annotated[str | None, typer.Option(help="Declare this private Parquet table as the dataset's.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
-    raise_: Annotated[bool, typer.Option("--raise", help="Raise the cap of a known dataset.")] = False,
+    raise_: Annotated[
+        bool, typer.Option("--raise", help="Raise the cap of a dataset that is registered; give a --reason.")
+    ] = False,
     reason: Annotated[str | None, typer.Option(help="Why the cap is raised; kept in the ledger.")] = None,
 ) -> None:
     """Register a dataset with a cap that all its releases share, for ever.
@@ -45,11 +47,11 @@ def set_(
     note(f"dataset {dataset} has a budget of {cap.describe()}" + (f" and the table {declared.uri}" if declared else ""))
 
 
-@app.command()
-def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
-    """What is spent, held and left, what one more run costs, and who is at work.
+@app.command("show")
+def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
+    """Show what is spent, held and left, what one more run costs, and who is at work.
 
-    The formal promise is the guarantee of the cap. What is spent is told as an epsilon so far.
+    The formal promise is the guarantee of the cap. What is spent is shown as an epsilon so far.
     """
     from pubpriv.privacy.ledger import Ledger
 
@@ -58,29 +60,29 @@ def show(dataset: Dataset, ledger: LedgerOption = None, as_json: JsonOption = Fa
     if as_json:
         out(json.dumps(outlook.to_json(), indent=1))
         return
-    show_balance(outlook)
-    show_runs(outlook)
+    _show_balance(outlook)
+    _show_runs(outlook)
 
 
-def show_balance(outlook: Any) -> None:
-    """Cap, spent, held and remaining in the ledger's unit and as an epsilon."""
+def _show_balance(outlook: Any) -> None:
+    """Show cap, spent, held and remaining in the ledger's unit and as an epsilon."""
     from pubpriv.privacy.wording import declared
 
-    balance, told, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
+    balance, figures, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
     columns = ["", balance.budget.currency]
     columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
     rows = []
     for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
-        row = [title, told["exact"][name]]
-        row += [f"{told[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
+        row = [title, figures["exact"][name]]
+        row += [f"{figures[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
     out(f"unit: {declared(balance.unit)}")
     out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
 
 
-def show_runs(outlook: Any) -> None:
-    """What one more run costs, who spent most, and which runs are open."""
+def _show_runs(outlook: Any) -> None:
+    """Show what one more run costs, who spent most, and which runs are open."""
     from pubpriv.privacy.budgets import amount_text
 
     budget, last = outlook.balance.budget, outlook.last
@@ -104,11 +106,11 @@ def show_runs(outlook: Any) -> None:
     if hidden:
         out(f"{hidden} older runs are open too: --json names them")
     for run in outlook.open_runs:
-        show_open_run(outlook.balance, run)
+        _show_open_run(outlook.balance, run)
 
 
-def show_open_run(balance: Any, run: Any) -> None:
-    """What an open run holds, who opened it, what it works at, and the line that ends it."""
+def _show_open_run(balance: Any, run: Any) -> None:
+    """Show what an open run holds, who opened it, what it works at, and the line that ends it."""
     from pubpriv.privacy.budgets import amount_text
 
     held, line = amount_text(balance.budget, run.held), f"pubpriv budget recover {run.release_id}"
@@ -127,16 +129,16 @@ def show_open_run(balance: Any, run: Any) -> None:
             )
 
 
-@app.command()
-def history(
-    dataset: Dataset,
+@app.command("history")
+def _history(
+    dataset: _Dataset,
     ledger: LedgerOption = None,
     as_json: JsonOption = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw what was spent and held over time, an .svg file.", show_default=False)
     ] = None,
 ) -> None:
-    """Every run and every charge, oldest first."""
+    """List every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.views import runs_of
 
@@ -148,20 +150,20 @@ def history(
         records, budget = books.records(dataset), books.balance(dataset).budget
     runs = runs_of(records)
     if as_json:
-        rows = [dict(zip(CHARGE, row, strict=True)) for row in charges(runs)]
+        rows = [dict(zip(_CHARGE, row, strict=True)) for row in _charge_rows(runs)]
         out(json.dumps(rows, indent=1))
     else:
         show_charges(dataset, runs)
     if plot is not None:
         write_plot(plot, spending(dataset, budget, records))
-        note(f"drawn: {plot}")
+        note(f"plot written to {plot}")
 
 
-CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
+_CHARGE = ("release_id", "label", "question", "cost", "at", "user", "state")
 
 
-def charges(runs: list[Any]) -> list[list[str]]:
-    """Every charge of some runs as text, in the order of `CHARGE`; costs in the ledger's unit."""
+def _charge_rows(runs: list[Any]) -> list[list[str]]:
+    """Write every charge of some runs as text, in the order of `_CHARGE`; costs in the ledger's unit."""
     from pubpriv.privacy.units import to_text
 
     return [
@@ -180,10 +182,10 @@ def charges(runs: list[Any]) -> list[list[str]]:
 
 
 def show_charges(dataset: str, runs: list[Any]) -> None:
-    """A table of charges, and a line a run with what it spent and what all runs so far did."""
+    """Show a table of charges, and a line a run with what it spent and what all runs so far did."""
     from pubpriv.privacy.units import to_text
 
-    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], charges(runs))
+    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], _charge_rows(runs))
     total = 0
     for run in runs:
         total += run.state.charged.main
@@ -194,43 +196,45 @@ def show_charges(dataset: str, runs: list[Any]) -> None:
         )
 
 
-@app.command()
-def report(
-    release_id: Annotated[str, typer.Argument(help="The run.")],
-    dataset: Annotated[str, typer.Option(help="Its dataset.")],
+@app.command("report")
+def _report(
+    release_id: Annotated[str, typer.Argument(help="Release id of the run.")],
+    dataset: Annotated[str, typer.Option(help="Dataset of the run.")],
     ledger: LedgerOption = None,
     delta: Annotated[
-        str | None, typer.Option(help="Of the PLD figure; else the allotment's, or 1e-6.", show_default=False)
+        str | None, typer.Option(help="Delta of the PLD figure. Default: the allotment's, or 1e-6.", show_default=False)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The privacy statement of a run: its guarantees, its charges, and a figure for the steps it took."""
+    """Print the privacy statement of a run: guarantees, charges, and a figure for the steps it took."""
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.report import run_statement
     from pubpriv.privacy.wording import guarantee_lines
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
         run, balance = books.run(dataset, release_id).bill(), books.balance(dataset)
-    told = run_statement(balance, run, delta)
+    statement = run_statement(balance, run, delta)
     if as_json:
-        out(json.dumps(told, indent=1))
+        out(json.dumps(statement, indent=1))
         return
-    for line in guarantee_lines(dataset, told["unit"], told["cap"]["text"], release_id, told["allotment"]["text"]):
+    for line in guarantee_lines(
+        dataset, statement["unit"], statement["cap"]["text"], release_id, statement["allotment"]["text"]
+    ):
         out(line)
-    rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in told["charges"]]
+    rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in statement["charges"]]
     table(f"{release_id}: charges", ["label", "question", "cost", "at (UTC)", "by"], rows)
-    out(f"{'spent' if told['closed'] else 'spent so far, the run is open'}: {told['spent']}")
-    out(told["pld"]["text"])
+    out(f"{'spent' if statement['closed'] else 'spent so far, the run is open'}: {statement['spent']}")
+    out(statement["pld"]["text"])
 
 
-@app.command()
-def recover(
-    release_id: Annotated[str, typer.Argument(help="The run that was left open.")],
-    dataset: Annotated[str, typer.Option(help="Its dataset.")],
+@app.command("recover")
+def _recover(
+    release_id: Annotated[str, typer.Argument(help="Release id of the run.")],
+    dataset: Annotated[str, typer.Option(help="Dataset of the run.")],
     ledger: LedgerOption = None,
-    reason: Annotated[str, typer.Option(help="Kept in the ledger.")] = "recovered by hand",
+    reason: Annotated[str, typer.Option(help="Why; kept in the ledger.")] = "recovered by hand",
 ) -> None:
-    """End a run: what it held and did not charge returns to the dataset. Charges never do.
+    """End a run that was left open. What it held and did not charge returns to the dataset; charges never do.
 
     A run that is still at work stops at its next charge with exit code 2, and what it draws meanwhile is dropped.
     """

@@ -14,7 +14,7 @@ INTERRUPTED = 130
 
 
 def out(text: str = "") -> None:
-    """A line of a result."""
+    """Print a line of a result."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
@@ -24,7 +24,7 @@ manner: ContextVar[str] = ContextVar("manner", default="text")
 
 
 def note(text: str) -> None:
-    """A line for the person at the keyboard; for whoever keeps logs, an event."""
+    """Print a line for the person at the keyboard; for whoever keeps logs, an event."""
     if manner.get() == "json":
         level = "warning" if text.startswith("warning:") else "info"
         _line(json.dumps({"level": level, "event": "note", "message": text}))
@@ -38,7 +38,7 @@ def _line(text: str) -> None:
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A table on standard output; numbers are expected as text."""
+    """Print a table on standard output; numbers are expected as text."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -55,9 +55,9 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 @contextmanager
 def progress() -> Iterator[None]:
-    """A spinner that names the step at work; a line per step where there is no terminal.
+    """Show a spinner that names the step at work; a line per step where there is no terminal.
 
-    It tells names, never durations: how long a private step takes may depend on rows.
+    It shows names, never durations: how long a private step takes may depend on rows.
     """
     from rich.console import Console
 
@@ -66,14 +66,14 @@ def progress() -> Iterator[None]:
     console = Console(stderr=True, highlight=False)
 
     def around(runner: Runner) -> Runner:
-        def told(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+        def shown(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
             if spinner is not None:
                 spinner.update(f"{step.at(place)} ...")
             else:
                 note(f"  {step.at(place)}")
             return runner(step, place, *args, **kwargs)
 
-        return told
+        return shown
 
     token = watcher.set(around)
     try:
@@ -84,7 +84,7 @@ def progress() -> Iterator[None]:
 
 
 def fail(error: BaseException) -> int:
-    """Print an error as one line, whatever else is told, and return the exit code."""
+    """Print an error as one line, whatever else is shown, and return the exit code."""
     if isinstance(error, PubPrivError):
         text, code = f"error: {' '.join(str(error).split())}", error.exit_code  # one line, also of a library's text
     elif isinstance(error, KeyboardInterrupt):
@@ -94,7 +94,7 @@ def fail(error: BaseException) -> int:
         text, code = f"error: a defect in pubpriv ({name}); nothing private is in this line. Please report it", 1
     if manner.get() == "json":
         message = text.removeprefix("error: ")
-        told = {"level": "error", "event": "failed", "error": type(error).__name__, "message": message}
-        text = json.dumps(told | {"exit_code": code})
+        event = {"level": "error", "event": "failed", "error": type(error).__name__, "message": message}
+        text = json.dumps(event | {"exit_code": code})
     _line(text)
     return code

@@ -10,7 +10,7 @@ from pubpriv.cli.budget import show_charges
 from pubpriv.cli.console import note, out
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
-from pubpriv.cli.fit_common import run
+from pubpriv.cli.fit import run
 from pubpriv.errors import InvalidInput
 
 OUTPUT = Path("demo-output")

@@ -11,13 +11,13 @@ from pubpriv.estimators import Estimator
 from pubpriv.estimators.settings import Setting, Settings, settings_of
 
 
-def option_of(setting: Setting) -> str:
-    """The option of a setting, as it is typed."""
+def _option_of(setting: Setting) -> str:
+    """Name the option of a setting, as it is typed."""
     return "--" + setting.name.replace("_", "-")
 
 
 def with_settings(command: Callable[..., None], estimator: Estimator, planned: bool = False) -> Callable[..., None]:
-    """`command`, in which an option for each setting stands in the place of `**given`.
+    """Give `command`, in which an option for each setting stands in the place of `**given`.
 
     Args:
         command: takes the options that were given by their setting's field; those that were not are None.
@@ -42,7 +42,7 @@ def with_settings(command: Callable[..., None], estimator: Estimator, planned: b
 
 
 def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
-    """Settings from the options that were given; the others are at their defaults.
+    """Make settings from the options that were given; the others are at their defaults.
 
     Raises:
         InvalidInput: two options that exclude each other, or values that make no sense.
@@ -54,17 +54,17 @@ def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
             continue
         if each.about.instead_of and given.get(each.about.instead_of) is not None:
             raise InvalidInput(each.about.because)
-        values[each.field] = by_column(option_of(each), value) if _is_mapping(each) else value
+        values[each.field] = _by_column(_option_of(each), value) if _is_mapping(each) else value
     return estimator.settings(**values)
 
 
 def by_column_options(estimator: Estimator, given: Mapping[str, Any]) -> list[str]:
-    """The options among those given that name columns."""
-    return [option_of(each) for each in settings_of(estimator.settings) if _is_mapping(each) and given.get(each.field)]
+    """Name the options among those given that take columns."""
+    return [_option_of(each) for each in settings_of(estimator.settings) if _is_mapping(each) and given.get(each.field)]
 
 
-def by_column(option: str, given: list[str]) -> dict[str, float]:
-    """Numbers by column, from `COLUMN=VALUE` texts."""
+def _by_column(option: str, given: list[str]) -> dict[str, float]:
+    """Read numbers by column, from `COLUMN=VALUE` texts."""
     found: dict[str, float] = {}
     for text in given:
         name, sign, value = text.rpartition("=")
@@ -85,11 +85,11 @@ def _is_mapping(setting: Setting) -> bool:
 
 
 def _annotation(setting: Setting) -> Any:
-    told = "" if setting.default is None or setting.default == {} else f" [default: {setting.default}]"
+    default = "" if setting.default is None or setting.default == {} else f" [default: {setting.default}]"
     kind = next(each for each in (*get_args(setting.type), setting.type) if isinstance(each, type))
-    text = f"{setting.about.help}.{told}"
+    text = f"{setting.about.help}.{default}"
     if kind is bool:
         text = f"{setting.about.help}."
     elif _is_mapping(setting):
         kind, text = list[str], f"COLUMN=VALUE. {setting.about.help}; may be repeated."
-    return Annotated[kind | None, typer.Option(option_of(setting), help=text, show_default=False)]
+    return Annotated[kind | None, typer.Option(_option_of(setting), help=text, show_default=False)]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
     from pubpriv.released.numbers import Number
 
-SOURCES = ("of sampling", "of privacy")
+_SOURCES = ("of sampling", "of privacy")
 
 
 def show(estimate: "Estimate") -> None:
@@ -35,25 +35,25 @@ def show_weights(estimate: "Estimate") -> None:
 
     weights = of_quantity(estimate.numbers(), "weight")
     rows = [[str(weight.component), *_cells(weight, ".4f")] for weight in weights]
-    table("released weights: estimate ± standard error", ["", "weight", *SOURCES], rows)
+    table("released weights: estimate ± standard error", ["", "weight", *_SOURCES], rows)
 
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
-    """A row for each column: its mean and, where covariances were released, its standard deviation."""
+    """Show a row for each column: its mean and, where covariances were released, its standard deviation."""
     from pubpriv.released.numbers import of_quantity
 
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
     rows = [[str(mean.column), *_cells(mean, ".6g")] for mean in means]
     if not deviations:
-        table("released mean: estimate ± standard error", ["", "mean", *SOURCES], rows)
+        table("released mean: estimate ± standard error", ["", "mean", *_SOURCES], rows)
         return
     rows = [[*row, *_cells(deviation, ".4g")] for row, deviation in zip(rows, deviations, strict=True)]
     title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
-    table(title, ["", "mean", *SOURCES, "sd", *SOURCES], rows)
+    table(title, ["", "mean", *_SOURCES, "sd", *_SOURCES], rows)
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
-    """A row for each component: its weight, and of each column its mean and standard deviation."""
+    """Show a row for each component: its weight, and of each column its mean and standard deviation."""
     from pubpriv.released.numbers import by_component, of_quantity
 
     rows = []
@@ -66,5 +66,5 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
 
 
 def _cells(number: "Number", digits: str) -> list[str]:
-    """A number with its error, then the error's two parts."""
+    """Write a number with its error, then the error's two parts."""
     return [f"{number.value:{digits}} ±{number.error:.2g}", f"±{number.sampling:.2g}", f"±{number.privacy:.2g}"]

@@ -1,6 +1,7 @@
 """Say in one line what to install where a command needs a library that comes with an extra."""
 
 from importlib.util import find_spec
+from pathlib import Path
 
 from pubpriv.errors import InvalidInput
 
@@ -30,6 +31,12 @@ def explained(error: ModuleNotFoundError) -> InvalidInput | None:
     """Return what to tell of an import that failed, or None where no extra brings the module: that is a defect."""
     module = (error.name or "").partition(".")[0]
     return _absent(module) if module in _EXTRAS and find_spec(module) is None else None
+
+
+def checkout() -> Path | None:
+    """Return the folder of the project's sources if this package runs in one: `benchmarks` is there only."""
+    root = Path(__file__).parents[2]
+    return root if (root / "pyproject.toml").is_file() and (root / "benchmarks").is_dir() else None
 
 
 def _absent(module: str) -> InvalidInput:

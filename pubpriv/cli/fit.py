@@ -1,58 +1,88 @@
 """`pubpriv fit`: estimate, and write a model; a command for each estimator."""
 
+import glob
+import os
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pubpriv.cli.console import note, out
 from pubpriv.cli.derived import settings_from, with_settings
-from pubpriv.cli.fit_common import (
-    BudgetOption,
-    DaskOption,
-    DatasetOption,
-    OutOption,
-    OverwriteOption,
-    PlainOption,
-    PrefectOption,
-    PrivateOption,
-    PublicOption,
-    ReleaseIdOption,
-    execute,
-    through_prefect,
-)
-from pubpriv.cli.options import ColumnsOption, LedgerOption, ledger_url
-from pubpriv.cli.verbosity import LogJsonOption, QuietOption, VerboseOption, voice_of
+from pubpriv.cli.estimates import show
+from pubpriv.cli.extras import need
+from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
+from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, ledger_url
+from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
+
+if TYPE_CHECKING:
+    from pubpriv.estimators.jobs import Job
+    from pubpriv.released.estimate import Estimate
+
+_NOT_CONVERGED = 4
 
 app = typer.Typer(
     no_args_is_help=True, help=f"Estimate from a private table: {', '.join(each.name for each in ESTIMATORS)}."
 )
 
 
+def _flag(option: str, text: str, *short: str) -> Any:
+    return typer.Option(option, *short, help=text)
+
+
 def _fit(estimator: Estimator) -> Callable[..., None]:
     def fit(
-        private: PrivateOption,
-        public: PublicOption,
+        private: Annotated[str, typer.Option(help="Private Parquet table: a file, a folder or a glob.")],
+        public: Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")],
         budget: BudgetOption,
-        dataset: DatasetOption,
-        out_: OutOption = None,
+        dataset: Annotated[str, typer.Option(help="Name of the dataset in the ledger.")],
+        out_: Annotated[
+            Path | None,
+            typer.Option(
+                "--out",
+                help="Write the model to this file, as JSON. PUBPRIV_OUTPUT, where it is set, keeps a copy.",
+                show_default=False,
+            ),
+        ] = None,
         ledger: LedgerOption = None,
         columns: ColumnsOption = None,
-        release_id: ReleaseIdOption = None,
-        plain: PlainOption = False,
-        prefect: PrefectOption = False,
-        dask: DaskOption = None,
-        overwrite: OverwriteOption = False,
-        quiet: QuietOption = False,
-        verbose: VerboseOption = False,
-        log_json: LogJsonOption = False,
+        release_id: Annotated[
+            str | None,
+            typer.Option(
+                help="Name this release. The same name again resumes it, at no further cost.", show_default=False
+            ),
+        ] = None,
+        plain: Annotated[bool, _flag("--plain", "Run without Prefect, even if PREFECT_API_URL is set.")] = False,
+        prefect: Annotated[
+            bool,
+            _flag("--prefect", "Run as a Prefect flow. Starts a server for it, unless PREFECT_API_URL names one."),
+        ] = False,
+        dask: Annotated[
+            str | None,
+            typer.Option(
+                envvar="PUBPRIV_DASK",
+                help="Read the private table on this Dask cluster: tcp://HOST:PORT.",
+                show_default=False,
+            ),
+        ] = None,
+        overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
+        quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
+        verbose: Annotated[
+            bool, _flag("--verbose", "Show what each step charged, and how long public steps took.", "-v")
+        ] = False,
+        log_json: Annotated[
+            bool,
+            _flag("--log-json", "Log to standard error, one JSON object a line. PUBPRIV_LOG=json does the same."),
+        ] = False,
         **given: Any,
     ) -> None:
         from pubpriv.data.columns import split_columns
         from pubpriv.estimators.jobs import Job
         from pubpriv.ledger import new_release_id
 
-        voice, flown = voice_of(quiet, verbose, log_json), through_prefect(plain, prefect)
+        verbosity, flown = verbosity_of(quiet, verbose, log_json), _through_prefect(plain, prefect)
         job = Job(
             estimator,
             private,
@@ -65,10 +95,162 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             settings_from(estimator, given),
             dask,
         )
-        execute(job, out_, flown, overwrite, voice)
+        _execute(job, out_, flown, overwrite, verbosity)
 
     return fit
 
 
 for each in ESTIMATORS:
     app.command(each.name, help=each.help)(with_settings(_fit(each), each))
+
+
+def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbosity: Verbosity) -> None:
+    """Run a job, write its model and show it.
+
+    Args:
+        job: what to run.
+        out_: where the model is written; None: under `PUBPRIV_OUTPUT`.
+        flown: as a Prefect flow.
+        overwrite: another model's file.
+        verbosity: how much is said.
+
+    Raises:
+        typer.Exit: with code 4 if the estimate did not converge; it is written all the same.
+    """
+    from pubpriv.released.tree import check_tree
+
+    root = check_tree(job.dataset, job.release_id)
+    if out_ is None and root is None:
+        raise InvalidInput("say where the model goes: give --out FILE, or set PUBPRIV_OUTPUT to a folder")
+    if out_ is not None:
+        _check_out(out_, job, overwrite)
+    for written in (out_, None if root is None else root / "models"):
+        if written is not None:
+            _check_outside(written, job)
+    note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
+    try:
+        estimate = run(job, flown, verbosity)
+    except KeyboardInterrupt:
+        note(f"to resume, run the same command with --release-id {job.release_id}")
+        raise
+    if out_ is not None:
+        _save(estimate, out_)
+    files = [file for file in (out_, _kept(estimate, root)) if file is not None]
+    if verbosity in ("quiet", "json"):
+        out(str(files[0]))
+    else:
+        show(estimate)
+    note(f"model written to {' and '.join(map(str, files))}")
+    if not estimate.converged:
+        note("the model did not converge: see its warnings")
+        raise typer.Exit(_NOT_CONVERGED)
+
+
+def _through_prefect(plain: bool, prefect: bool) -> bool:
+    """Tell whether a run is a flow: if somebody asked for that, by an option or by naming a server.
+
+    Raises:
+        InvalidInput: asked for both ways, or Prefect is not installed.
+    """
+    if plain and prefect:
+        raise InvalidInput("--plain runs without Prefect, --prefect with it: give one")
+    flown = prefect or (not plain and bool(os.environ.get("PREFECT_API_URL")))
+    if flown:
+        need("prefect")
+    return flown
+
+
+def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
+    """Run a job, through Prefect if `flown`; give its estimate."""
+    run_of = {"dataset": job.dataset, "release_id": job.release_id}
+    with following(verbosity, job):
+        log_event("run_started", **run_of, estimate=job.estimator.name, budget=job.budget)
+        estimate = _estimate(job, flown)
+        privacy, warnings = estimate.privacy, list(estimate.diagnostics["warnings"])
+        facts = {"converged": estimate.converged, "spent": privacy["spent"], "charges": len(privacy["charges"])}
+        log_event("run_finished", **run_of, **facts, warnings=warnings)
+    return estimate
+
+
+def _estimate(job: "Job", flown: bool) -> "Estimate":
+    from pubpriv.estimators.jobs import admit, check_job, run_job
+
+    for line in admit(job):
+        note(line)
+    # before anything is spent, or a server started; the run checks everything again
+    for line in check_job(job):
+        note(f"warning: {line}")
+    if not flown:
+        # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out
+        estimate = run_job(job)
+        _store(estimate, job)
+        return estimate
+    from pubpriv.flows.runtime import running
+
+    with running(job.ledger):
+        from pubpriv.flows.estimate import FLOWS
+        from pubpriv.flows.parameters import parameters_of
+
+        flow: Callable[..., Estimate] = FLOWS[job.estimator.name]
+        return flow(parameters_of(job))
+
+
+def _check_outside(path: Path, job: "Job") -> None:
+    """Refuse to write among the files of the private table, which would be another table then."""
+    from pubpriv.places import canonical, overlap
+
+    if overlap(canonical(job.private), glob.escape(str(path.resolve()))):
+        raise InvalidInput(f"{path} is among the files of the private table {job.private}: write the model elsewhere")
+
+
+def _check_out(path: Path, job: "Job", overwrite: bool) -> None:
+    """Refuse to lose another model, before anything is spent."""
+    from pubpriv.released.kinds import load
+
+    if path.is_dir():
+        raise InvalidInput(f"--out {path} is a folder: name a file")
+    if path.resolve() in {Path(name).expanduser().resolve() for name in job.inputs()}:
+        raise InvalidInput(f"--out {path} is one of this run's inputs: choose another file")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput(f"--out {path} cannot be written: {folder} is no folder that this user may write to")
+    if not path.exists() or overwrite:
+        return
+    try:
+        known = load(path).provenance
+    except InvalidInput:
+        known = {}
+    if (known.get("dataset"), known.get("release_id")) != (job.dataset, job.release_id):
+        raise InvalidInput(f"{path} exists and is not this release: choose another --out, or say --overwrite")
+
+
+def _store(estimate: "Estimate", job: "Job") -> None:
+    """Do what the flow's last task does: write model, table and page into the output tree, if there is one."""
+    from pubpriv.released.tree import output_root
+
+    root = output_root()
+    if root is not None:
+        from pubpriv.released.files import public_rows_of, store_run
+
+        store_run(estimate, root, public_rows_of(estimate, job.public), job.ledger)
+
+
+def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
+    """Name the model that the run left in the output tree."""
+    from pubpriv.released.tree import release_files
+
+    return None if root is None else release_files(estimate, root).model
+
+
+def _save(estimate: "Estimate", path: Path) -> None:
+    """Write the model; a disk that refuses it costs nothing but another try."""
+    refused = None
+    try:
+        estimate.save(path)
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(
+            f"the model cannot be written to {path} ({refused}); its answers are kept: run the same command with "
+            f"--release-id {estimate.provenance['release_id']}, which spends nothing"
+        )

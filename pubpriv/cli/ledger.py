@@ -1,4 +1,4 @@
-"""`pubpriv ledger`: check the books, hand them to an auditor, bring back what was lost."""
+"""`pubpriv ledger`: check the records, hand them to an auditor, bring back what was lost."""
 
 import json
 from collections.abc import Iterator
@@ -12,39 +12,41 @@ from pubpriv.cli.console import note, out, table
 from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="The ledger itself: verify, export, restore.")
+app = typer.Typer(no_args_is_help=True, help="Verify, export or restore the ledger.")
 
-Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets; default: all.", show_default=False)]
+_Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets; default: all.", show_default=False)]
 
 
-@app.command()
-def verify(
-    datasets: Datasets = None,
+@app.command("verify")
+def _verify(
+    datasets: _Datasets = None,
     ledger: LedgerOption = None,
-    file: Annotated[Path | None, typer.Option(help="An export to check, without the database.")] = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model file that the ledger must account for.")] = None,
+    file: Annotated[Path | None, typer.Option(help="Check this export, without the database.")] = None,
+    model: Annotated[
+        list[Path] | None, typer.Option(help="Check that the ledger accounts for this model file; may be repeated.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
+    """Check every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
 
-    What each charge was paid for is worked out again from its stored question.
+    The price of each charge is worked out again from its stored question.
 
-    With --file an export is checked by itself; with --file and --ledger also whether the ledger has all of it.
-    With --model a model's bill is compared with the ledger's, and its chain head is looked for.
+    With --file, check an export by itself; with --file and --ledger, also check that the ledger has all of it.
+    With --model, compare the model's bill with the ledger's, and look for its chain head.
     """
     if file is not None and (datasets or model):
         raise InvalidInput("--file checks a whole export: name neither datasets nor a --model with it")
     found = _of_file(file, ledger) if file is not None else _of_ledger(ledger_url(ledger), datasets or [], model or [])
     if as_json:
-        out(json.dumps({dataset: _told(summary) for dataset, summary in found.items()}, indent=1))
+        out(json.dumps({dataset: _figures(summary) for dataset, summary in found.items()}, indent=1))
         return
     columns = ["dataset", "records", "charges", "recomputed", "answers", "cap", "spent", "held", "", "head"]
     rows = []
     for dataset, summary in found.items():
-        told = _told(summary)
-        numbers = [f"{told[name]:,}" for name in ("records", "charges", "recomputed", "answers")]
-        amounts = [told[name] for name in ("cap", "spent", "held", "currency")]
-        rows.append([dataset, *numbers, *amounts, told["head"][:16]])
+        figures = _figures(summary)
+        numbers = [f"{figures[name]:,}" for name in ("records", "charges", "recomputed", "answers")]
+        amounts = [figures[name] for name in ("cap", "spent", "held", "currency")]
+        rows.append([dataset, *numbers, *amounts, figures["head"][:16]])
     table(f"{file or 'the ledger'}: every record follows from those before it", columns, rows)
     for dataset, summary in found.items():
         if summary.unchecked:
@@ -79,7 +81,7 @@ def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, A
     return found
 
 
-def _told(summary: Any) -> dict[str, Any]:
+def _figures(summary: Any) -> dict[str, Any]:
     from pubpriv.privacy.units import to_text
 
     state = summary.state
@@ -89,15 +91,15 @@ def _told(summary: Any) -> dict[str, Any]:
     return counts | amounts | {"currency": summary.budget.currency, "head": summary.head}
 
 
-@app.command()
-def export(
-    out_: Annotated[Path, typer.Option("--out", help="File to write; replaced if it is an older export.")],
-    datasets: Datasets = None,
+@app.command("export")
+def _export(
+    out_: Annotated[Path, typer.Option("--out", help="File to write; an older export is replaced.")],
+    datasets: _Datasets = None,
     ledger: LedgerOption = None,
 ) -> None:
     """Write every record as JSON lines: what an auditor checks with `pubpriv ledger verify --file`.
 
-    Kept away from the ledger, it is also the witness that tells a restored, older ledger from the real one: name it
+    Keep it away from the ledger: it is also the witness against a ledger that was restored from an older copy. Name it
     in PUBPRIV_LEDGER_WITNESS, and a ledger that lacks some of it opens for reading only.
     """
     from pubpriv.ledger import Ledger
@@ -111,16 +113,18 @@ def export(
     note(f"written to {out_}; check it anywhere with `pubpriv ledger verify --file {out_}`")
 
 
-@app.command()
-def restore(
+@app.command("restore")
+def _restore(
     file: Annotated[Path, typer.Argument(help="An export of the ledger.")],
-    datasets: Annotated[list[str] | None, typer.Option("--dataset", help="Only this one; may be repeated.")] = None,
+    datasets: Annotated[
+        list[str] | None, typer.Option("--dataset", help="Restore only this dataset; may be repeated.")
+    ] = None,
     ledger: LedgerOption = None,
 ) -> None:
     """Append what an export has and the ledger lacks; the export is checked first.
 
-    Brings an older copy up to date, or moves a whole ledger into an empty database. Use one of two copies from then
-    on: what is charged to both is spent twice.
+    Brings an older copy up to date, or moves a whole ledger into an empty database. From then on use one of the two
+    copies only: what is charged to both is spent twice.
     """
     from pubpriv.ledger import Ledger
 
@@ -132,7 +136,7 @@ def restore(
 
 @contextmanager
 def _at_work(what: str) -> Iterator[None]:
-    """A spinner where there is a terminal."""
+    """Show a spinner where there is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)

@@ -1,84 +1,168 @@
-"""What a run tells whoever keeps logs: few events, each with the same public facts every time.
+"""How much a command says: nothing, a line a step, more, or events for whoever keeps logs.
+
+There are few events, each with the same public facts every time.
 
 | event | facts beside `dataset` and `release_id` |
 |---|---|
-| `run_started` | `estimate` (mean, gaussian or mixture), `budget` of the run |
+| `run_started` | `estimate` (name of the estimator), `budget` of the run |
 | `step_started` | `step`, `title`: for people, with a number where the step repeats |
 | `charge` | `step`, `label`, `question`, `cost`; only what was paid now: a replayed answer costs nothing |
 | `step_finished` | `step`, `seconds` (null for steps that look at private rows), `charges` |
 | `run_finished` | `converged`, `spent`, `charges`, `warnings` |
 
-Beside them the command line tells `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
+Beside them the command line logs `note` (`message`) and, when it fails, `failed` (`error`, `message`, `exit_code`).
 
-Durations of private steps may depend on rows (`docs/privacy.md`), so they are not told, and no line has a time of its
+Durations of private steps may depend on rows (`docs/privacy.md`), so they are not logged, and no line has a time of its
 own: whoever collects the lines stamps them, and keeps the stamps from outsiders.
 """
 
 import json
 import logging
+import os
+import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
 
-from pubpriv.curator import Curator
-from pubpriv.estimators.steps import Place, Runner, Step
+from pubpriv.cli.console import manner, progress
+from pubpriv.errors import InvalidInput
 
-LOGGER = logging.getLogger("pubpriv")
-LOGGER.addHandler(logging.NullHandler())
+if TYPE_CHECKING:
+    from pubpriv.estimators.steps import Place, Runner, Step
 
-RUN = ("dataset", "release_id")
+_LOGGER = logging.getLogger("pubpriv")
+_LOGGER.addHandler(logging.NullHandler())
+
+_RUN = ("dataset", "release_id")
 EVENTS: Mapping[str, tuple[str, ...]] = {
-    "run_started": (*RUN, "estimate", "budget"),
-    "step_started": (*RUN, "step", "title"),
-    "charge": (*RUN, "step", "label", "question", "cost"),
-    "step_finished": (*RUN, "step", "seconds", "charges"),
-    "run_finished": (*RUN, "converged", "spent", "charges", "warnings"),
+    "run_started": (*_RUN, "estimate", "budget"),
+    "step_started": (*_RUN, "step", "title"),
+    "charge": (*_RUN, "step", "label", "question", "cost"),
+    "step_finished": (*_RUN, "step", "seconds", "charges"),
+    "run_finished": (*_RUN, "converged", "spent", "charges", "warnings"),
 }
 
 
-def tell(event: str, **facts: Any) -> None:
+def log_event(event: str, **facts: Any) -> None:
     """Log an event with its facts, no more and no fewer.
 
     Raises:
         TypeError: an event or a fact that is not in the vocabulary.
     """
     if set(facts) != set(EVENTS.get(event, ())) or event not in EVENTS:
-        raise TypeError(f"{event} is told with {', '.join(EVENTS.get(event, ()))}, not with {', '.join(facts)}")
-    LOGGER.info(event, extra={"facts": {name: facts[name] for name in EVENTS[event]}})
+        raise TypeError(f"{event} takes {', '.join(EVENTS.get(event, ()))}, not {', '.join(facts)}")
+    _LOGGER.info(event, extra={"facts": {name: facts[name] for name in EVENTS[event]}})
 
 
-class JsonLines(logging.Formatter):
+class _JsonLines(logging.Formatter):
     """One JSON object a line: level, event, and its facts in their order."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Write the line."""
         facts = getattr(record, "facts", {})
         return json.dumps({"level": record.levelname.lower(), "event": record.getMessage(), **facts})
 
 
-def follower(dataset: str, release_id: str) -> Callable[[Runner], Runner]:
-    """What `steps.watcher` is set to, to log every step of a run with its charges.
+def _follower(dataset: str, release_id: str) -> "Callable[[Runner], Runner]":
+    """Give what `steps.watcher` is set to, to log every step of a run with its charges.
 
     Args:
         dataset: of the run.
         release_id: of the run.
     """
+    from pubpriv.curator import Curator
 
-    def around(runner: Runner) -> Runner:
-        def followed(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+    def around(runner: "Runner") -> "Runner":
+        def followed(step: "Step[..., Any]", place: "Place", /, *args: Any, **kwargs: Any) -> Any:
             run = {"dataset": dataset, "release_id": release_id, "step": step.name}
             curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
-            tell("step_started", **run, title=step.at(place))
+            log_event("step_started", **run, title=step.at(place))
             paid = set() if curator is None else {line.label for line in curator.statement().charges}
             start = time.monotonic()
             result = runner(step, place, *args, **kwargs)
             seconds = None if step.private else round(time.monotonic() - start, 3)
             new = [] if curator is None else [c for c in curator.statement().charges if c.label not in paid]
             for line in new:
-                tell("charge", **run, label=line.label, question=line.question, cost=line.cost)
-            tell("step_finished", **run, seconds=seconds, charges=len(new))
+                log_event("charge", **run, label=line.label, question=line.question, cost=line.cost)
+            log_event("step_finished", **run, seconds=seconds, charges=len(new))
             return result
 
         return followed
 
     return around
+
+
+Verbosity = Literal["quiet", "steps", "verbose", "json"]
+
+
+def verbosity_of(quiet: bool, verbose: bool, log_json: bool) -> Verbosity:
+    """Choose what options and `PUBPRIV_LOG` ask for, options first, and set the console to it.
+
+    Raises:
+        InvalidInput: two at once, or a `PUBPRIV_LOG` that is not known.
+    """
+    if quiet + verbose + log_json > 1:
+        raise InvalidInput("choose one of --quiet, --verbose and --log-json")
+    asked = os.environ.get("PUBPRIV_LOG", "").strip().lower()
+    if asked not in {"", "text", "json"}:
+        raise InvalidInput(f"PUBPRIV_LOG is json or text, not {asked!r}")
+    chosen: Verbosity = "quiet" if quiet else "verbose" if verbose else "steps"
+    if log_json or (chosen == "steps" and asked == "json"):
+        chosen = "json"
+    manner.set(chosen if chosen in ("quiet", "json") else "text")
+    return chosen
+
+
+@contextmanager
+def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
+    """Show the steps of a job while it runs."""
+    if verbosity == "quiet":
+        yield
+    elif verbosity == "steps":
+        with progress():
+            yield
+    else:
+        from pubpriv.estimators.steps import watcher
+
+        with _logging_to_stderr(_JsonLines() if verbosity == "json" else _Sentences()):
+            token = watcher.set(_follower(job.dataset, job.release_id))
+            try:
+                yield
+            finally:
+                watcher.reset(token)
+
+
+@contextmanager
+def _logging_to_stderr(formatter: logging.Formatter) -> Iterator[None]:
+    """Write our own events to standard error, for a while."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    level, passes_on = _LOGGER.level, _LOGGER.propagate
+    _LOGGER.addHandler(handler)
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.propagate = False
+    try:
+        yield
+    finally:
+        _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(level)
+        _LOGGER.propagate = passes_on
+
+
+class _Sentences(logging.Formatter):
+    """Events for a person: a line a step when it begins, and what it took when it is done."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write the line."""
+        event, facts = record.getMessage(), getattr(record, "facts", {})
+        if event == "step_started":
+            return f"  {facts['title']} ..."
+        if event == "charge":
+            return f"    charged {facts['cost']} for {facts['label']} ({facts['question']})"
+        if event == "step_finished":
+            took = "done" if facts["seconds"] is None else f"done in {facts['seconds']:.2f} s"
+            return f"    {took}"
+        if event == "run_finished":
+            return f"  finished: spent {facts['spent']} in {facts['charges']} charges"
+        return f"  {event.replace('_', ' ')}: {facts['estimate']} of {facts['dataset']} with {facts['budget']}"

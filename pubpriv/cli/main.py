@@ -1,59 +1,96 @@
-"""The program `pubpriv`: commands, and what becomes of their errors."""
+"""The program `pubpriv`: commands, each imported when it is called, and what becomes of their errors."""
 
 import os
 import sys
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from pubpriv.cli.console import INTERRUPTED, fail, manner, note
-from pubpriv.cli.on_demand import MANNERS, OnDemand, checkout
+from pubpriv.cli.extras import checkout
 from pubpriv.errors import InvalidInput
 
-COMMANDS = {
-    "demo": ("pubpriv.cli.demo:demo", "The main job on open data, at (4, 1e-6)-DP."),
-    "audit": ("pubpriv.cli.audit:audit", "Try to break every privacy promise here."),
-    "show": ("pubpriv.cli.release:show", "A release: numbers, errors, guarantee, warnings."),
-    "report": ("pubpriv.cli.release:report", "A release as one HTML page without a network."),
-    "compare": ("pubpriv.cli.release:compare", "What changed from one release to another."),
+_OPTIONS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+_COMMANDS = {
+    "demo": ("pubpriv.cli.demo:demo", "Release a mixture of open data, at (4, 1e-6)-DP."),
+    "audit": ("pubpriv.cli.audit:audit", "Try to break every privacy promise made here."),
+    "show": ("pubpriv.cli.release:show", "Show a release: numbers, errors, guarantee, warnings."),
+    "report": ("pubpriv.cli.release:report", "Write a release as one HTML page."),
+    "compare": ("pubpriv.cli.release:compare", "Show what changed from one release to another."),
     "sample": ("pubpriv.cli.release:sample", "Draw synthetic rows from a released model."),
     "deploy": ("pubpriv.cli.operate:deploy", "Register deployments on the Prefect server."),
-    "serve": ("pubpriv.cli.operate:serve", "Server, worker and examples on this machine."),
-    "backfill": ("pubpriv.cli.operate:backfill", "Run the periods of a schedule that were missed."),
-    "fit": ("pubpriv.cli.fit:app", "Estimate: mean, gaussian, mixture."),
-    "plan": ("pubpriv.cli.plan:app", "Price and error of an estimate beforehand."),
-    "budget": ("pubpriv.cli.budget:app", "Budgets of datasets: set, show, history, report."),
-    "ledger": ("pubpriv.cli.ledger:app", "The ledger itself: verify, export, restore."),
-    "bench": ("pubpriv.cli.bench:app", "Figures that the documentation claims."),
+    "serve": ("pubpriv.cli.operate:serve", "Run server, worker and examples on this machine."),
+    "backfill": ("pubpriv.cli.operate:backfill", "Run the periods that a schedule missed."),
+    "fit": ("pubpriv.cli.fit:app", "Estimate from a private table, and write a model."),
+    "plan": ("pubpriv.cli.plan:app", "Predict the price and the error of an estimate."),
+    "budget": ("pubpriv.cli.budget:app", "Set, show and explain budgets of datasets."),
+    "ledger": ("pubpriv.cli.ledger:app", "Verify, export or restore the ledger."),
+    "bench": ("pubpriv.cli.bench:app", "Measure what the documentation claims."),
 }
-"""Where each command is, and its line in `pubpriv --help`; what it says of itself at length is there."""
+"""Where each command is, and its line in `pubpriv --help`."""
 
-LISTED = {name: line for name, (_, line) in COMMANDS.items() if name != "bench" or checkout()}
+_LISTED = {name: line for name, (_, line) in _COMMANDS.items() if name != "bench" or checkout()}
 """Lines of `pubpriv --help`: an installed package brings no benchmarks."""
 
 
-class Program(OnDemand):
+class _Loaded(Mapping[str, Any]):
+    """Commands by name; each is imported and built when it is looked up, so that none waits for another."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = _COMMANDS[name][0].partition(":")
+        found: Callable[..., Any] | typer.Typer = getattr(import_module(module), attribute)
+        holder = typer.Typer(**_OPTIONS)
+        holder.callback()(lambda: None)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name)
+        else:
+            holder.command(name=name)(found)
+        return get_group(holder).commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Program(TyperGroup):
     """The group of all commands."""
 
-    homes: ClassVar = {name: home for name, (home, _) in COMMANDS.items()}
-    about: ClassVar = LISTED
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands = _Loaded()  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the library's signature
+        """List names, in the order of `_COMMANDS`."""
+        return list(_COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the library's signature
+        """Write the list of `--help`."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_LISTED.items()))
 
 
-app = typer.Typer(name="pubpriv", cls=Program, no_args_is_help=True, **MANNERS)
+app = typer.Typer(name="pubpriv", cls=_Program, no_args_is_help=True, **_OPTIONS)
 
 
 @app.callback()
-def pubpriv() -> None:
+def _pubpriv() -> None:
     """Statistics of a private table, released under differential privacy with the help of public rows."""
 
 
 # old versions of Typer raise the classes of Click, new ones those of a copy they bring: found by name, it is either
-USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+_USAGE = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 def main() -> None:
-    """Run, and leave with the exit code that the kind of error has."""
+    """Run a command, and leave with the exit code that its error has."""
     warnings.showwarning = lambda message, *_: note(f"warning: {message}")
     manner.set("json" if os.environ.get("PUBPRIV_LOG", "").strip().lower() == "json" else "text")
     try:
@@ -70,7 +107,7 @@ def main() -> None:
 def _code(error: BaseException) -> int:
     if isinstance(error, typer.Abort):
         return fail(KeyboardInterrupt())
-    if isinstance(error, USAGE):
+    if isinstance(error, _USAGE):
         return _usage(error)
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
@@ -82,7 +119,7 @@ def _code(error: BaseException) -> int:
 
 
 def _usage(error: Any) -> int:
-    """A command line that cannot be understood: what is wrong, and where to look it up."""
+    """Say what is wrong with a command line, and where to look it up."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return int(error.exit_code)

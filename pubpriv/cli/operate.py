@@ -13,21 +13,23 @@ from pubpriv.cli.console import note, out, table
 from pubpriv.cli.extras import need
 from pubpriv.errors import BudgetExceeded, InvalidInput
 
-HOME = Path("pubpriv-home")
+_HOME = Path("pubpriv-home")
 
-Files = Annotated[
+_Files = Annotated[
     list[Path] | None,
-    typer.Argument(help="YAML files, or folders of them; default: the examples.", show_default=False),
+    typer.Argument(help="YAML files, or folders of them. Default: the examples.", show_default=False),
 ]
 
 
 def deploy(
-    files: Files = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what `prefect deploy` would read.")] = False,
+    files: _Files = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print a prefect.yaml for `prefect deploy`, and change nothing.")
+    ] = False,
     set_budget: Annotated[
         bool, typer.Option("--set-budget", help="Register datasets that the ledger does not know, with their caps.")
     ] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that the files name no more.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that no file names any more.")] = False,
 ) -> None:
     """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
 
@@ -47,9 +49,9 @@ def deploy(
         return
     from pubpriv.deployments.register import register, server
 
-    told = read_all(paths)
-    wanted = render(told)
-    _budgets(told, set_budget)
+    models = read_all(paths)
+    wanted = render(models)
+    _check_budgets(models, set_budget)
     with server() as client:
         outcomes = register(client, wanted, whole=any(path.is_dir() for path in paths), prune=prune)
     for outcome in outcomes:
@@ -58,33 +60,36 @@ def deploy(
         note("nothing to change")
 
 
-def _budgets(told: Any, set_budget: bool) -> None:
-    from pubpriv.deployments.budgets import standings
+def _check_budgets(models: Any, set_budget: bool) -> None:
+    from pubpriv.deployments.budgets import budget_checks
 
-    for standing in standings(told, set_budget):
-        (out if standing.right else note)(f"dataset {standing.dataset}: {standing.finding}")
-        for release, forecast in standing.forecasts.items():
+    for check in budget_checks(models, set_budget):
+        (out if check.right else note)(f"dataset {check.dataset}: {check.finding}")
+        for release, forecast in check.forecasts.items():
             out(f"  {release}: {forecast}")
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0: any that is free.", min=0, max=65535)] = 4200,
-    home: Annotated[Path, typer.Option(help="Folder of all files: databases, ledger, models, logs.")] = HOME,
+    port: Annotated[
+        int, typer.Option(help="Port of the server on 127.0.0.1; 0: any that is free.", min=0, max=65535)
+    ] = 4200,
+    home: Annotated[Path, typer.Option(help="Keep all files in this folder: databases, ledger, models, logs.")] = _HOME,
     datasets: Annotated[
-        Path | None, typer.Option(help="Folder of your own deployment files.", show_default=False)
+        Path | None, typer.Option(help="Serve the dataset files in this folder too.", show_default=False)
     ] = None,
-    no_examples: Annotated[bool, typer.Option("--no-examples", help="Without the example datasets.")] = False,
+    no_examples: Annotated[bool, typer.Option("--no-examples", help="Leave out the example datasets.")] = False,
     ready_file: Annotated[
-        Path | None, typer.Option(help="Written when everything is up: addresses and processes, as JSON.")
+        Path | None, typer.Option(help="Write addresses and processes to this file, as JSON, when everything is up.")
     ] = None,
 ) -> None:
-    """Everything on one machine, to look at: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
+    """Run everything on one machine, to try it out: server with UI, worker, slots, deployments. Ctrl-C ends all of it.
 
     Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
     folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
     """
     from pubpriv.deployments import serving
     from pubpriv.deployments.examples import EXAMPLES
+    from pubpriv.flows.runtime import environment as variables
 
     need("prefect")
     if no_examples and datasets is None:
@@ -99,11 +104,12 @@ def serve(
     files = [*([] if no_examples else [EXAMPLES]), *([datasets] if datasets else [])]
     environment = serving.settings(folder, port, ledger, output, files)
     everything = serving.clean(os.environ) | environment
-    os.environ.clear()  # before Prefect is imported, which reads it then
-    os.environ.update(everything)
     note(f"starting in {folder} ...")
     prepare = partial(_prepared, folder, datasets, examples=not no_examples, set_budget=own is None)
-    with serving.serving(folder, port, environment, prepare) as served:
+    with (
+        variables(everything, alone=True),  # before Prefect is imported, which reads them then
+        serving.serving(folder, port, environment, prepare) as (served, wait),
+    ):
         out(f"UI:     {served.ui}")
         out(f"API:    export PREFECT_API_URL={served.api}")
         out(f"ledger: export PUBPRIV_LEDGER={served.ledger}")
@@ -111,23 +117,23 @@ def serve(
         note("ready; Ctrl-C ends the server, the worker and their runs")
         if ready_file is not None:
             served.write(ready_file)
-        serving.wait_until_told(served.fault)
+        wait()
         note("ending ...")
 
 
 def _prepared(
     folder: Path, datasets: Path | None, *, examples: bool, set_budget: bool
 ) -> tuple[str, Callable[[], None]]:
-    """What is to be deployed: its work pool, and the function that registers and shows it."""
+    """Read what is to be deployed; give its work pool, and a function that registers and shows it."""
     from pubpriv.deployments.examples import EXAMPLES
     from pubpriv.deployments.files import read_all
     from pubpriv.deployments.render import render
 
-    told = read_all([*([EXAMPLES] if examples else []), *([datasets] if datasets else [])])
-    wanted = render(told)
+    models = read_all([*([EXAMPLES] if examples else []), *([datasets] if datasets else [])])
+    wanted = render(models)
     pools = sorted({each.pool for each in wanted})
     if len(pools) > 1:
-        raise InvalidInput(f"one worker serves one pool, and the files name {', '.join(pools)}: give all the same")
+        raise InvalidInput(f"one worker serves one pool, and the files name {', '.join(pools)}: give all the same pool")
     if examples:
         from pubpriv.deployments.examples import make
 
@@ -136,7 +142,7 @@ def _prepared(
     def register_all() -> None:
         from pubpriv.deployments.register import register, server
 
-        _budgets(told, set_budget)
+        _check_budgets(models, set_budget)
         with server() as client:
             for outcome in register(client, wanted):
                 if outcome.result != "unchanged":
@@ -147,7 +153,7 @@ def _prepared(
 
 
 def _prepare(folder: Path) -> None:
-    """A home folder that nobody else reads."""
+    """Make a home folder that nobody else reads."""
     refused = None
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
@@ -177,12 +183,12 @@ def _show_next(wanted: Any) -> None:
 
 
 def backfill(
-    name: Annotated[str, typer.Argument(help="Deployment, for example sensors-mean.")],
+    name: Annotated[str, typer.Argument(help="Name of the deployment, for example sensors-mean.")],
     from_: Annotated[str, typer.Option("--from", help="First day or time, for example 2026-11-01.")],
-    to: Annotated[str, typer.Option("--to", help="Last day or time.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    to: Annotated[str, typer.Option("--to", help="Last day or time; it counts.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Run without asking.")] = False,
 ) -> None:
-    """Run the periods of a schedule that have no release: each is a release of its own, and has its price.
+    """Run the periods of a schedule that have no release. Each is a release of its own, and has its price.
 
     Periods that have a release are left alone. The private table is read as it is today.
     """
@@ -193,7 +199,9 @@ def backfill(
     with server() as client:
         deployment = identity(client, name)
         if deployment is None:
-            raise InvalidInput(f"`pubpriv deploy` made no deployment {name} on this server: look at its deployments")
+            raise InvalidInput(
+                f"`pubpriv deploy` made no deployment {name} on this server: list them with `prefect deployment ls`"
+            )
         found = plan(deployment, from_, to)
         if not found.missing:
             note(f"nothing is missing: each of {found.present} periods has a release")
@@ -205,7 +213,7 @@ def backfill(
                 f"{found.fitting}: choose a shorter time, or raise the cap with `pubpriv budget set --raise`"
             )
         if not yes and not sys.stdin.isatty():
-            raise InvalidInput("nobody is there to ask: say --yes to run these releases")
+            raise InvalidInput("there is no terminal to ask at: give --yes to run these releases")
         if not yes and not typer.confirm(f"run {len(found.missing)} releases?", err=True):
             note("nothing was run")
             return
@@ -218,10 +226,10 @@ def _show_missing(found: Any) -> None:
         [
             each.release_id,
             f"{each.due:%Y-%m-%d %H:%M %Z}",
-            "paid already" if each.release_id in found.resumed else found.told(found.each),
+            "paid already" if each.release_id in found.resumed else found.price_text(found.each),
         ]
         for each in found.missing
     ]
     table(f"{found.deployment.name}: periods without a release", ["release id", "was due", "price"], rows)
-    total, left = found.told(found.each, found.paid), found.told(found.remaining)
+    total, left = found.price_text(found.each, found.paid), found.price_text(found.remaining)
     out(f"in sum {total} of the {left} that {found.dataset} has left")

@@ -15,15 +15,16 @@ LedgerOption = Annotated[
         show_default=False,
     ),
 ]
+BudgetOption = Annotated[str, typer.Option(help="Most that this run may spend: zcdp:RHO or approx:EPS,DELTA.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(help='Columns to use, for example age,cost,"log1p(visits)".', show_default=False),
+    typer.Option(help='Use these columns, for example age,cost,"log1p(visits)".', show_default=False),
 ]
 
 
 def ledger_url(option: str | None) -> str:
-    """The ledger that was named, one way or the other; its password stays behind (`ledger.urls` remembers it)."""
+    """Choose the ledger that was named, one way or the other; its password is left out (`ledger.urls` keeps it)."""
     from pubpriv.privacy.ledger.urls import without_password
 
     url = option or os.environ.get("PUBPRIV_LEDGER")

@@ -1,4 +1,7 @@
-"""`pubpriv plan`: what a run would cost and tell, before a row is read. Nothing is charged, no ledger is needed."""
+"""`pubpriv plan`: predict what a run would cost and how exact it would be, before a row is read.
+
+Nothing is charged, and no ledger is needed.
+"""
 
 import json
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.derived import by_column_options, settings_from, with_settings
-from pubpriv.cli.options import ColumnsOption, JsonOption
+from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -21,30 +24,30 @@ app = typer.Typer(
     help=f"Price and predicted error before a row is read: {', '.join(each.name for each in ESTIMATORS)}.",
 )
 
-Budget = Annotated[str, typer.Option(help="What the run may spend: zcdp:RHO or approx:EPS,DELTA.")]
-Rows = Annotated[int | None, typer.Option(min=2, help="Number of private rows.", show_default=False)]
-Private = Annotated[
-    str | None, typer.Option(help="Or the private table, whose rows are counted, not read.", show_default=False)
-]
-Public = Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)]
-PublicRows = Annotated[int | None, typer.Option(min=1, help="Or how many there will be ...", show_default=False)]
-Dims = Annotated[int | None, typer.Option(min=1, help="... and of how many columns.", show_default=False)]
-Error = Annotated[
-    float | None,
-    typer.Option(help="Wanted: the first error at most so; tells the rows or budget it takes.", show_default=False),
-]
-
 
 def _plan(estimator: Estimator) -> Callable[..., None]:
     def plan(
-        budget: Budget,
-        rows: Rows = None,
-        private: Private = None,
-        public: Public = None,
+        budget: BudgetOption,
+        rows: Annotated[int | None, typer.Option(min=2, help="Number of private rows.", show_default=False)] = None,
+        private: Annotated[
+            str | None,
+            typer.Option(help="Count the rows of this private table instead; none is read.", show_default=False),
+        ] = None,
+        public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
         columns: ColumnsOption = None,
-        public_rows: PublicRows = None,
-        dims: Dims = None,
-        error: Error = None,
+        public_rows: Annotated[
+            int | None,
+            typer.Option(min=1, help="Number of public rows, instead of --public; with --dims.", show_default=False),
+        ] = None,
+        dims: Annotated[
+            int | None, typer.Option(min=1, help="Number of columns, with --public-rows.", show_default=False)
+        ] = None,
+        error: Annotated[
+            float | None,
+            typer.Option(
+                help="Show the rows or the budget at which the first error is at most this.", show_default=False
+            ),
+        ] = None,
         as_json: JsonOption = False,
         **given: Any,
     ) -> None:
@@ -54,7 +57,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if by_column and public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
-        _tell(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
+        _show(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
 
     return plan
 
@@ -66,7 +69,7 @@ for each in ESTIMATORS:
 def _public(
     path: str | None, columns: str | None, rows: int | None, dims: int | None, private: str | None
 ) -> "PublicTable | Size":
-    """The public table, or how large it will be."""
+    """Open the public table, or say how large it will be."""
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
@@ -74,23 +77,23 @@ def _public(
 
     if path is None:
         if rows is None or dims is None:
-            raise InvalidInput("say what public rows there are: --public FILE, or --public-rows M --dims D")
+            raise InvalidInput("say what public rows there are: give --public FILE, or --public-rows M --dims D")
         if columns is not None:
             raise InvalidInput("--columns names columns of --public: without that file give --dims alone")
         return Size(rows, dims)
     if rows is not None or dims is not None:
-        raise InvalidInput("--public FILE tells rows and columns: leave --public-rows and --dims out")
+        raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
 
 
 def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:
-    """n, given or counted."""
+    """Give the number of private rows, or count them."""
     from pubpriv.data.tables import PrivateTable
     from pubpriv.estimators.planning import Size
 
     if (rows is None) == (private is None):
-        raise InvalidInput("say how many private rows there are: --rows N, or --private TABLE to count them")
+        raise InvalidInput("say how many private rows there are: give --rows N, or --private TABLE to count them")
     if private is None:
         return rows or 0
     if isinstance(public, Size):
@@ -98,7 +101,7 @@ def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", c
     return PrivateTable.open(private, public.columns, columns is None).n_rows
 
 
-def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
+def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
     from pubpriv.estimators.planning import make_plan
     from pubpriv.privacy.budgets import parse_budget
 
@@ -112,10 +115,10 @@ def _tell(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     table("questions", ["", "asks for", "share", "price"], steps)
     errors = [
         [
-            f"{told.of} ({told.unit})" if told.unit else told.of,
-            *map(_number, (told.error, told.sampling, told.privacy, told.non_private, told.public_only)),
+            f"{each.of} ({each.unit})" if each.unit else each.of,
+            *map(_number, (each.error, each.sampling, each.privacy, each.non_private, each.public_only)),
         ]
-        for told in plan.forecast.errors
+        for each in plan.forecast.errors
     ]
     heads = ["", "error", "of sampling", "of privacy", "without privacy", "public rows alone"]
     table("predicted root mean square errors", heads, errors)

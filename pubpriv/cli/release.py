@@ -1,4 +1,4 @@
-"""What is done with a release once it is there: look at it, report it, compare it, draw rows from it.
+"""Commands for a release that is there: show it, report it, compare it, draw rows from it.
 
 All of it is post-processing of released numbers, so none of it costs privacy, and none needs a ledger.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
     from pubpriv.released.report import History
 
-MOST_DIFFERENCES = 25
+_MOST_DIFFERENCES = 25
 """Of more numbers, `compare` lists those that differ most."""
 
-Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", show_default=False)]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
+_Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", show_default=False)]
+_Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
 
-def show(model: Model, as_json: JsonOption = False) -> None:
+def show(model: _Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
     from pubpriv.released.report.words import headline, is_simulation, opening
 
@@ -49,18 +49,19 @@ def show(model: Model, as_json: JsonOption = False) -> None:
 
 
 def report(
-    model: Model,
+    model: _Model,
     public: Annotated[
-        str | None, typer.Option(help="The public rows of the release, drawn beneath it.", show_default=False)
+        str | None, typer.Option(help="Draw these public rows beneath the release.", show_default=False)
     ] = None,
     ledger: Annotated[
         str | None,
-        typer.Option(help="Ledger URL, for the budget's history; or PUBPRIV_LEDGER.", show_default=False),
+        typer.Option(help="Add the budget's history, from this ledger URL; or set PUBPRIV_LEDGER.", show_default=False),
     ] = None,
     out_: Annotated[
-        Path | None, typer.Option("--out", help="The page; default: beside the model, .html.", show_default=False)
+        Path | None,
+        typer.Option("--out", help="Write the page here. Default: beside the model, .html.", show_default=False),
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: _Overwrite = False,
 ) -> None:
     """Write a release as one HTML page that needs no network: for a screen, a telephone, or paper."""
     from pubpriv.data.tables import PublicTable
@@ -80,7 +81,7 @@ def report(
 
 
 def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
-    """The budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
+    """Read the budget's history: of the ledger that is named, or of that of the environment if it knows the dataset."""
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
@@ -95,12 +96,12 @@ def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="Model file, the earlier.", show_default=False)],
-    second: Annotated[Path, typer.Argument(help="Model file, the later.", show_default=False)],
+    first: Annotated[Path, typer.Argument(help="Model file of the earlier release.", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="Model file of the later release.", show_default=False)],
     every: Annotated[bool, typer.Option("--all", help="List every number, not only those that differ most.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what changed from one release to another, and what of it noise alone explains.
+    """Show what changed from one release to another, and which changes noise alone explains.
 
     A number changed if its difference is beyond what privacy noise and sampling make of one unchanged law, at a
     level of 5% for all numbers together (Bonferroni).
@@ -128,19 +129,19 @@ def _show_drift(drift: "Drift", every: bool) -> None:
     for which, alone in (("first", drift.only_first), ("second", drift.only_second)):
         if alone:
             out(f"components of the {which} alone: {', '.join(map(str, alone))}")
-    ranked = sorted(drift.differences, key=lambda told: -abs(told.errors))
-    shown = drift.differences if every else ranked[:MOST_DIFFERENCES]
+    ranked = sorted(drift.differences, key=lambda each: -abs(each.errors))
+    shown = drift.differences if every else ranked[:_MOST_DIFFERENCES]
     rows = [
         [
-            _name(told),
-            f"{told.first:.5g}",
-            f"{told.second:.5g}",
-            f"{told.difference:+.3g}",
-            f"{told.noises:+.1f}",
-            f"{told.errors:+.1f}",
-            told.verdict,
+            _name(each),
+            f"{each.first:.5g}",
+            f"{each.second:.5g}",
+            f"{each.difference:+.3g}",
+            f"{each.noises:+.1f}",
+            f"{each.errors:+.1f}",
+            each.verdict,
         ]
-        for told in shown
+        for each in shown
     ]
     left_out = (
         "" if len(rows) == len(drift.differences) else f", the {len(rows)} of {len(drift.differences)} that differ most"
@@ -154,10 +155,10 @@ def _show_drift(drift: "Drift", every: bool) -> None:
     )
 
 
-def _name(told: "Difference") -> str:
-    of = " and ".join(name for name in (told.column, told.other_column) if name is not None)
-    where = "" if told.component is None else f"component {told.component}: "
-    return f"{where}{told.quantity}{f' of {of}' if of else ''}"
+def _name(difference: "Difference") -> str:
+    of = " and ".join(name for name in (difference.column, difference.other_column) if name is not None)
+    where = "" if difference.component is None else f"component {difference.component}: "
+    return f"{where}{difference.quantity}{f' of {of}' if of else ''}"
 
 
 def _named(estimate: "Estimate") -> dict[str, Any]:
@@ -165,7 +166,7 @@ def _named(estimate: "Estimate") -> dict[str, Any]:
 
 
 def _finite(data: Any) -> Any:
-    """The same data with null for infinities, which JSON has not."""
+    """Give the same data with null for infinities, which JSON has not."""
     if isinstance(data, dict):
         return {name: _finite(value) for name, value in data.items()}
     if isinstance(data, list):
@@ -174,14 +175,16 @@ def _finite(data: Any) -> Any:
 
 
 def sample(
-    model: Model,
-    rows: Annotated[int, typer.Option(min=1, help="How many rows.", show_default=False)],
-    out_: Annotated[Path, typer.Option("--out", help="Where to, .csv or .parquet.", show_default=False)],
-    seed: Annotated[int | None, typer.Option(min=0, help="For the same rows again.", show_default=False)] = None,
+    model: _Model,
+    rows: Annotated[int, typer.Option(min=1, help="Number of rows to draw.", show_default=False)],
+    out_: Annotated[Path, typer.Option("--out", help="File to write, .csv or .parquet.", show_default=False)],
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed; the same seed draws the same rows again.", show_default=False)
+    ] = None,
     original_units: Annotated[
-        bool, typer.Option("--original-units", help="Take log1p(x) and log(x) back, to columns called x.")
+        bool, typer.Option("--original-units", help="Undo log1p(x) and log(x): write columns called x.")
     ] = False,
-    overwrite: Overwrite = False,
+    overwrite: _Overwrite = False,
 ) -> None:
     """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
 
@@ -203,7 +206,7 @@ def sample(
 
 
 def _loaded(model: Path) -> "Estimate":
-    """The release in a model file, whole."""
+    """Load the release in a model file, and check that it is whole."""
     from pubpriv.released.kinds import load
     from pubpriv.released.report.inputs import check_whole
 
@@ -213,7 +216,7 @@ def _loaded(model: Path) -> "Estimate":
 
 
 def _check_target(path: Path, inputs: list[Path], overwrite: bool) -> None:
-    """A file may be written there."""
+    """Refuse a place where no file may be written."""
     if path.is_dir():
         raise InvalidInput(f"--out {path} is a folder: name a file")
     if path.resolve() in {file.expanduser().resolve() for file in inputs}:

@@ -1,4 +1,4 @@
-"""Periods that a schedule named and no run covered: found, priced, and run one by one."""
+"""Find the periods that a schedule named and no run covered, price them, and run them one by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from pubpriv.flows.periods import Period, release_id_for
 from pubpriv.privacy.budgets import Amount, Budget, amount_text, parse_budget
 from pubpriv.privacy.ledger import Ledger
 
-MOST = 1000
-"""Periods in one call: what Prefect's schedules tell at once."""
+_MOST = 1000
+"""Periods in one call: what Prefect's schedules give at once."""
 
 
 @dataclass(frozen=True)
-class Missing:
+class _Missing:
     """A period without a release: its release id, and when its run was due."""
 
     release_id: str
@@ -26,7 +26,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Plan:
+class _Plan:
     """What a backfill would do and cost, in the ledger's units.
 
     Attributes:
@@ -43,7 +43,7 @@ class Plan:
 
     deployment: Any
     dataset: str
-    missing: tuple[Missing, ...]
+    missing: tuple[_Missing, ...]
     resumed: tuple[str, ...]
     present: int
     budget: Budget
@@ -53,16 +53,16 @@ class Plan:
 
     @property
     def paid(self) -> int:
-        """How many of the missing releases would be paid for; those that are open have their money."""
+        """Count the missing releases that would be paid for; those that are open have their money."""
         return len(self.missing) - len(self.resumed)
 
-    def told(self, amount: Amount, times_: int = 1) -> str:
-        """An amount, several times, for a person."""
+    def price_text(self, amount: Amount, times_: int = 1) -> str:
+        """Write an amount, several times, for a person."""
         return amount_text(self.budget, Amount(amount.main * times_, amount.delta * times_))
 
 
 def moment(text: str, zone: str, end: bool = False) -> datetime:
-    """A day or a time, in the zone of the schedule if it names none.
+    """Read a day or a time, in the zone of the schedule if it names none.
 
     Args:
         text: `2026-11-21`, or `2026-11-21T02:15`, optionally with an offset.
@@ -83,8 +83,8 @@ def moment(text: str, zone: str, end: bool = False) -> datetime:
     return found if found.tzinfo else found.replace(tzinfo=ZoneInfo(zone))
 
 
-def plan(deployment: Any, begin: str, end: str) -> Plan:
-    """What a backfill from `begin` to `end` would do.
+def plan(deployment: Any, begin: str, end: str) -> _Plan:
+    """Find what a backfill from `begin` to `end` would do, and its price.
 
     Args:
         deployment: as `register.identity` finds it.
@@ -96,30 +96,32 @@ def plan(deployment: Any, begin: str, end: str) -> Plan:
     """
     form = dict(deployment.parameters.get("parameters", {}))
     if not deployment.schedules or not form.get("period") or "budget" not in form:
-        raise InvalidInput(f"{deployment.name} has no schedule whose periods could be missing")
+        raise InvalidInput(
+            f"{deployment.name} has no schedule whose periods could be missing: name a deployment with a schedule"
+        )
     rule = deployment.schedules[0].schedule
     zone = rule.timezone or "UTC"
     first, last = moment(begin, zone), min(moment(end, zone, end=True), datetime.now(UTC))
     if first > last:
         raise InvalidInput(f"from {begin} to {end} is no time that has passed: --from must lie before --to and now")
     due = times(rule, start=first.astimezone(UTC), end=last.astimezone(UTC))
-    if len(due) >= MOST:
-        raise InvalidInput(f"there are {MOST} periods or more from {begin} to {end}: backfill a part at a time")
+    if len(due) >= _MOST:
+        raise InvalidInput(f"there are {_MOST} periods or more from {begin} to {end}: backfill a part at a time")
     wanted: dict[str, datetime] = {}
     for at in due:
         wanted.setdefault(release_id_for(at, Period.parse(form["period"]), form.get("series")), at)
     return _priced(deployment, form, wanted)
 
 
-def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> Plan:
+def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> _Plan:
     from pubpriv.privacy.ledger.outlook import how_many
 
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
         balance = ledger.balance(dataset)
         states = {run.release_id: run.state.closed for run in ledger.history(dataset) if run.release_id in wanted}
-    missing = tuple(Missing(name, at) for name, at in wanted.items() if not states.get(name, False))
-    return Plan(
+    missing = tuple(_Missing(name, at) for name, at in wanted.items() if not states.get(name, False))
+    return _Plan(
         deployment=deployment,
         dataset=dataset,
         missing=missing,
@@ -132,8 +134,8 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
     )
 
 
-def trigger(client: Any, deployment: Any, missing: Sequence[Missing]) -> list[str]:
-    """One run for each period, all due now; their dataset's slot lets them take turns.
+def trigger(client: Any, deployment: Any, missing: Sequence[_Missing]) -> list[str]:
+    """Make one run for each period, all due now; their dataset's slot lets them take turns.
 
     Returns:
         Names of the runs.

@@ -1,4 +1,4 @@
-"""What deploying asks of the ledger: is each dataset registered with its cap and its table, and how long does it pay.
+"""Check in the ledger that datasets are registered with their caps and tables, and how long their budgets pay.
 
 A run on a worker binds no table, so that the first who starts one does not decide what is private: it is declared here.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PublicTable
-from pubpriv.deployments.model import Audit, Dataset, Release
+from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
@@ -21,13 +21,13 @@ from pubpriv.privacy.ledger.outlook import how_many
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
-MOST_TIMES = 1000
+_MOST_TIMES = 1000
 """So far ahead the end of a budget is looked for; Prefect's schedules give no more at once."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the ledger says of a dataset.
+class BudgetCheck:
+    """Hold what the ledger says of a dataset.
 
     Attributes:
         dataset: its name.
@@ -42,24 +42,24 @@ class Standing:
     forecasts: dict[str, str]
 
 
-def standings(told: Iterable[Dataset | Audit], set_budget: bool = False) -> list[Standing]:
-    """The ledger's word on every dataset.
+def budget_checks(models: Iterable[Dataset | Audit], set_budget: bool = False) -> list[BudgetCheck]:
+    """Look in the ledger for every dataset, its cap and its table.
 
     Args:
-        told: checked files.
+        models: checked files.
         set_budget: register those that are not, and declare their tables.
 
     Raises:
         InvalidInput: a public table that shares files with a private one.
         SpecMismatch: a private table of another dataset.
     """
-    return [_standing(each, set_budget) for each in told if isinstance(each, Dataset)]
+    return [_check(each, set_budget) for each in models if isinstance(each, Dataset)]
 
 
-def _standing(dataset: Dataset, set_budget: bool) -> Standing:
+def _check(dataset: Dataset, set_budget: bool) -> BudgetCheck:
     url, cap = os.environ.get(dataset.ledger), parse_budget(dataset.cap)
     if not url:
-        return Standing(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
+        return BudgetCheck(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
     shown = without_password(url)
     balance = _balance(dataset, url)
     if balance is None and set_budget:
@@ -68,19 +68,19 @@ def _standing(dataset: Dataset, set_budget: bool) -> Standing:
         balance = _balance(dataset, url)
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     if balance is None:
-        finding = f"not registered, so its runs would be refused; run `{line}`, or deploy with --set-budget"
-        return Standing(dataset.dataset, False, finding, {})
+        finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
+        return BudgetCheck(dataset.dataset, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
-        return Standing(dataset.dataset, False, finding, _forecasts(dataset, balance))
+        return BudgetCheck(dataset.dataset, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
-    return Standing(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
+    return BudgetCheck(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
-    """Why the private table is not declared, and what to do; nothing if it is."""
+    """Say why the private table is not declared, and what to do; nothing if it is."""
     private = canonical(dataset.private)
     check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)
@@ -100,7 +100,7 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 
 
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
-    """Columns of the file that runs read; none, and why, where only a public table that is not here would tell."""
+    """List the columns of the file that runs read; none, and why, where only a table that is not here has them."""
     names = dataset.columns
     if names is None:
         try:
@@ -111,7 +111,7 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
 
 
 def _balance(dataset: Dataset, url: str) -> Any:
-    """None where there is no ledger yet, or no such dataset in it."""
+    """Read the balance; None where there is no ledger yet, or no such dataset in it."""
     try:
         with Ledger.open(url, create=False) as ledger:
             return ledger.balance(dataset.dataset) if dataset.dataset in ledger.datasets() else None
@@ -124,11 +124,11 @@ def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
     return {release.name: f"{_until(release, balance)}{alone}" for release in dataset.releases}
 
 
-def _until(release: Release, balance: Any) -> str:
-    """For how many releases the budget pays, and until when that is."""
+def _until(release: Series, balance: Any) -> str:
+    """Say for how many releases the budget pays, and until when that is."""
     fits = how_many(parse_budget(release.allotment), balance.budget, balance.cap, balance.remaining)
-    told = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
-    if not fits or release.schedule is None or not release.schedule.active or fits > MOST_TIMES:
-        return told
+    text = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
+    if not fits or release.schedule is None or not release.schedule.active or fits > _MOST_TIMES:
+        return text
     due = times(release.schedule.prefect(), fits)
-    return f"{told}, until {due[-1]:%Y-%m-%d %H:%M}" if len(due) == fits else told
+    return f"{text}, until {due[-1]:%Y-%m-%d %H:%M}" if len(due) == fits else text

@@ -1,4 +1,4 @@
-"""Reading the files: YAML to a checked model, or a message that names file, line, field and what is allowed."""
+"""Read dataset files into checked models, or say which file, line and field is wrong and what is allowed."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -9,11 +9,11 @@ from pydantic import BaseModel, ValidationError
 
 from pubpriv.deployments.model import PATTERNS, Audit, Dataset
 from pubpriv.errors import InvalidInput
-from pubpriv.flows.allowed import filled
+from pubpriv.flows.dataset_files import files_in, filled, read_yaml
 
 
 def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit]:
-    """Every file, and of a folder every `*.yaml` in it.
+    """Read every file, and of a folder every `*.yaml` in it.
 
     Args:
         paths: files and folders.
@@ -22,56 +22,29 @@ def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit
     Raises:
         InvalidInput: a file that cannot be read or says something that is not allowed; a name that is there twice.
     """
-    files = [file for path in paths for file in _files(path)]
-    found = [(file, read(file, put_in)) for file in files]
+    for path in paths:
+        if not files_in(path):
+            raise InvalidInput(f"{path}: there is no .yaml file in this folder")
+    found = [(file, read(file, put_in)) for path in paths for file in files_in(path)]
     seen: dict[str, Path] = {}
-    for file, told in found:
-        name = f"dataset {told.dataset}" if isinstance(told, Dataset) else f"audit {told.audit}"
+    for file, model in found:
+        name = f"dataset {model.dataset}" if isinstance(model, Dataset) else f"audit {model.audit}"
         if name in seen:
             raise InvalidInput(f"{file}: {name} is in {seen[name]} too: put all its releases into one file")
         seen[name] = file
-    return [told for _, told in found]
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted(path.glob("*.yaml"))
-    if not files:
-        raise InvalidInput(f"{path}: there is no .yaml file in this folder")
-    return files
+    return [model for _, model in found]
 
 
 def read(file: Path, put_in: bool = True) -> Dataset | Audit:
-    """One file; see `read_all`."""
-    data = _loaded(file)
+    """Read one file; see `read_all`."""
+    data = read_yaml(file)
     model: type[Dataset] | type[Audit] = Audit if "audit" in data else Dataset
     plain = filled(data, lambda name: _value(file, name) if put_in else f"{{{{ ${name} }}}}")
     try:
         return model(**plain)
     except ValidationError as error:
-        told = [_told(file, data, model, each) for each in error.errors()]
-    raise InvalidInput("; ".join(told))
-
-
-def _loaded(file: Path) -> Any:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    problem, data = "", None
-    try:
-        data = YAML(typ="rt").load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        problem = f"line {mark.line + 1}: " if mark else ""
-        problem += f"{getattr(error, 'problem', None) or 'it is no YAML'}"
-    if problem:
-        raise InvalidInput(f"{file}: {problem}")
-    if not isinstance(data, dict):
-        raise InvalidInput(f"{file}: a file describes a dataset (dataset: NAME, ...) or an audit (audit: NAME, ...)")
-    return data
+        wrong = [_finding(file, data, model, each) for each in error.errors()]
+    raise InvalidInput("; ".join(wrong))
 
 
 def _value(file: Path, name: str) -> str:
@@ -80,8 +53,8 @@ def _value(file: Path, name: str) -> str:
     return os.environ[name]
 
 
-def _told(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
-    """One thing that is wrong: where, what, and what is allowed."""
+def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
+    """Say what is wrong, where, and what is allowed."""
     loc = [part for part in error["loc"] if isinstance(part, int | str)]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
     fields = _fields(model, loc[:-1])
@@ -97,7 +70,7 @@ def _told(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
 
 
 def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
-    """Names of the fields where `loc` leads to."""
+    """Name the fields where `loc` leads to."""
     for part in loc:
         if isinstance(part, str):
             model = next(_models(model.model_fields[part].annotation), model)
@@ -105,7 +78,7 @@ def _fields(model: Any, loc: Iterable[int | str]) -> list[str]:
 
 
 def _models(annotation: Any) -> Any:
-    """Models in an annotation such as `tuple[Release, ...]` or `Schedule | None`."""
+    """Give the models in an annotation such as `tuple[Series, ...]` or `Schedule | None`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in getattr(annotation, "__args__", ()):
@@ -113,7 +86,7 @@ def _models(annotation: Any) -> Any:
 
 
 def _line(data: Any, loc: Sequence[int | str]) -> int | None:
-    """Where the innermost part that is there stands, counted from 1."""
+    """Find where the innermost part that is there stands, counted from 1."""
     line = None
     for part in loc:
         try:

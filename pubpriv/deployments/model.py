@@ -23,16 +23,16 @@ _RULES = {
     "rrule": 'write an iCalendar rule, for example "FREQ=DAILY;BYHOUR=2;BYMINUTE=15;BYSECOND=0"',
 }
 
-SHORT_NAME, VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
+_SHORT_NAME, _VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
 PATTERNS = {
     NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
-    SHORT_NAME: "write up to 40 small letters, digits and dashes",
-    VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
+    _SHORT_NAME: "write up to 40 small letters, digits and dashes",
+    _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
 
-ShortName = Annotated[str, Field(pattern=SHORT_NAME)]
-Variable = Annotated[str, Field(pattern=VARIABLE)]
+_ShortName = Annotated[str, Field(pattern=_SHORT_NAME)]
+_Variable = Annotated[str, Field(pattern=_VARIABLE)]
 
 
 class _Part(BaseModel):
@@ -69,7 +69,7 @@ class Schedule(_Part):
         if len(given) != 1:
             raise ValueError(f"give exactly one of cron, interval and rrule, not {', '.join(given) or 'none'}")
         if self.anchor is not None and self.interval is None:
-            raise ValueError("an anchor goes with an interval only")
+            raise ValueError("give an anchor only with an interval")
         try:
             self.prefect()
         except (ValidationError, ValueError) as error:
@@ -79,7 +79,7 @@ class Schedule(_Part):
         raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
 
     def prefect(self) -> Any:
-        """As Prefect writes it."""
+        """Make the schedule of Prefect."""
         from prefect.client.schemas import schedules
 
         if self.cron is not None:
@@ -94,20 +94,15 @@ class Schedule(_Part):
             interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
 
-    def told(self) -> str:
-        """For a person."""
-        rule = self.cron or self.rrule or f"every {self.interval} s"
-        return f"{rule} {self.timezone}" + ("" if self.active else " (not active)")
 
-
-class Concurrency(_Part):
+class _Concurrency(_Part):
     """How many deployed runs may look at the dataset at once, and how long one waits for another."""
 
     runs: int = Field(default=1, ge=1, le=100)
     wait_seconds: float = Field(default=600, ge=1, le=86_400)
 
 
-class Release(_Part):
+class Series(_Part):
     """One series of releases: an estimator, what a run may spend, and when.
 
     Attributes:
@@ -121,7 +116,7 @@ class Release(_Part):
         description: for the UI.
     """
 
-    name: ShortName
+    name: _ShortName
     estimator: Literal[tuple(estimator.name for estimator in ESTIMATORS)]  # type: ignore[valid-type]
     allotment: str
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -170,15 +165,15 @@ class Dataset(_Part):
     dataset: str = Field(pattern=NAME)
     unit: str = Field(min_length=1)
     cap: str
-    ledger: Variable = "PUBPRIV_LEDGER"
+    ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
     public: str
     columns: tuple[str, ...] | None = None
     output: str | None = None
     dask: str | None = None
     pool: str = "pubpriv"
-    concurrency: Concurrency = Concurrency()
-    releases: tuple[Release, ...]
+    concurrency: _Concurrency = _Concurrency()
+    releases: tuple[Series, ...]
     description: str | None = None
 
     _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
@@ -192,7 +187,7 @@ class Dataset(_Part):
     @field_validator("private", "public", "output")
     @classmethod
     def _is_place(cls, place: str | None) -> str | None:
-        return None if place is None else refuse_relative(place)
+        return None if place is None else _refuse_relative(place)
 
     @model_validator(mode="after")
     def _releases_fit(self) -> Self:
@@ -210,7 +205,7 @@ class Dataset(_Part):
             self._forms[release.name] = self._form(release)
         return self
 
-    def _form(self, release: Release) -> Parameters:
+    def _form(self, release: Series) -> Parameters:
         try:
             return form_of(estimator_named(release.estimator))(
                 private=self.private,
@@ -230,7 +225,7 @@ class Dataset(_Part):
         raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
 
     def form(self, release: str) -> Parameters:
-        """Parameters of a release's flow, but for a period that follows from the schedule."""
+        """Give the parameters of a release's flow, but for a period that follows from the schedule."""
         return self._forms[release]
 
 
@@ -248,8 +243,8 @@ class Audit(_Part):
         description: for people.
     """
 
-    audit: ShortName
-    ledger: Variable = "PUBPRIV_LEDGER"
+    audit: _ShortName
+    ledger: _Variable = "PUBPRIV_LEDGER"
     datasets: tuple[str, ...] = ()
     newest: int = Field(default=20, ge=0, le=10_000)
     output: str | None = None
@@ -260,15 +255,15 @@ class Audit(_Part):
     @field_validator("output")
     @classmethod
     def _is_place(cls, place: str | None) -> str | None:
-        return None if place is None else refuse_relative(place)
+        return None if place is None else _refuse_relative(place)
 
     def form(self) -> AuditParameters:
-        """Parameters of the flow."""
+        """Give the parameters of the flow."""
         return AuditParameters(ledger=self.ledger, datasets=self.datasets, newest=self.newest)
 
 
-def refuse_relative(place: str) -> str:
-    """A path from the root, or a URL.
+def _refuse_relative(place: str) -> str:
+    """Give back a path from the root, or a URL.
 
     Raises:
         InvalidInput: a run is at work in a folder of its own, where a relative path leads nowhere.

@@ -1,18 +1,19 @@
-"""Deployments on a Prefect server: registered once, found again, changed only where a file changed."""
+"""Register deployments on a Prefect server: once, and change them only where a file changed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pubpriv.deployments.render import SLUG, TAG, Rendered
+from pubpriv.deployments.render import SLUG, Rendered
 from pubpriv.errors import Unavailable
+from pubpriv.flows.automations import TAG, ensure_automations
 from pubpriv.flows.deployed import slot_of
 
-MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
+_MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
 """Description of a work pool by which it is known for ours."""
 
-CREATED, CHANGED, UNCHANGED, REMOVED, LEFT = "created", "changed", "unchanged", "removed", "in no file"
+_CREATED, _CHANGED, _UNCHANGED, _REMOVED, _LEFT = "created", "changed", "unchanged", "removed", "in no file"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Outcome:
 
 @contextmanager
 def server() -> Iterator[Any]:
-    """A client of the Prefect server that `PREFECT_API_URL` or the profile names.
+    """Open a client of the Prefect server that `PREFECT_API_URL` or the profile names.
 
     Raises:
         Unavailable: none is named, or it does not answer.
@@ -61,8 +62,8 @@ def register(
         client: of the server.
         deployments: of the files.
         whole: the files are all there are; otherwise they have a say about their own datasets only.
-        prune: delete deployments that an earlier call made and no file names; otherwise they are told.
-        dry_run: tell, and change nothing.
+        prune: delete deployments that an earlier call made and no file names; otherwise they are listed.
+        dry_run: list what would change, and change nothing.
     """
     wanted = list(deployments)
     pools = {
@@ -80,13 +81,13 @@ def register(
 
 
 def identity(client: Any, name: str) -> Any:
-    """The deployment of this name (with or without its flow's); None if there is none."""
+    """Find the deployment of this name (with or without its flow's); None if there is none."""
     wanted = name.rpartition("/")[2]
     return next((each for each in _ours(client) if each.name == wanted), None)
 
 
 def _ours(client: Any) -> list[Any]:
-    """Every deployment with our tag."""
+    """List every deployment with our tag."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 
     mine = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
@@ -97,7 +98,7 @@ def _ours(client: Any) -> list[Any]:
 
 
 def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], whole: bool, dry_run: bool) -> Outcome:
-    """A pool whose runs cannot be given commands, or an environment that no file names; see `_template`."""
+    """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`."""
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
@@ -107,21 +108,21 @@ def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], who
         template = _template(environments, {})
         if not dry_run:
             with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
-                made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=MADE)
+                made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=_MADE)
                 client.create_work_pool(made)
-        return Outcome(f"work pool {name}", CREATED, f"start a worker: prefect worker start --pool {name}")
-    if known.description != MADE:
-        return Outcome(f"work pool {name}", UNCHANGED)
+        return Outcome(f"work pool {name}", _CREATED, f"start a worker: prefect worker start --pool {name}")
+    if known.description != _MADE:
+        return Outcome(f"work pool {name}", _UNCHANGED)
     template = _template(environments, {} if whole else known.base_job_template)
     if template == known.base_job_template:
-        return Outcome(f"work pool {name}", UNCHANGED)
+        return Outcome(f"work pool {name}", _UNCHANGED)
     if not dry_run:
-        client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=MADE))
-    return Outcome(f"work pool {name}", CHANGED, "changed: the environments that its runs may have")
+        client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=_MADE))
+    return Outcome(f"work pool {name}", _CHANGED, "changed: the environments that its runs may have")
 
 
 def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Job variables of a pool: an environment of the names and values that files have, or had, and nothing else.
+    """Make the job variables of a pool: an environment of the names and values that files have, or had, no others.
 
     Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
     environment, with it another ledger.
@@ -149,12 +150,12 @@ def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
     except ObjectNotFound:
         if not dry_run:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=limit, active=True))
-        return Outcome(f"slot {name}", CREATED)
+        return Outcome(f"slot {name}", _CREATED)
     if known.limit == limit and known.active:
-        return Outcome(f"slot {name}", UNCHANGED)
+        return Outcome(f"slot {name}", _UNCHANGED)
     if not dry_run:
         client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(limit=limit, active=True))
-    return Outcome(f"slot {name}", CHANGED, f"limit: {known.limit} then, {limit} now")
+    return Outcome(f"slot {name}", _CHANGED, f"limit: {known.limit} then, {limit} now")
 
 
 def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Outcome:
@@ -168,7 +169,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
     if wanted.schedule is not None:
         rule, active = wanted.schedule.prefect(), wanted.schedule.active
         schedules = [DeploymentScheduleCreate(schedule=rule, active=active, slug=SLUG)]
-    told = {
+    values = {
         "entrypoint": wanted.entrypoint,
         "description": wanted.description,
         "tags": sorted(wanted.tags),
@@ -178,11 +179,11 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
         "environment": {"env": wanted.env},
         "form": schema,
     }
-    before = None if known is None else _told(known)
-    differing = [name for name, value in told.items() if before is None or before[name] != value]
+    before = None if known is None else _known_values(known)
+    differing = [name for name, value in values.items() if before is None or before[name] != value]
     if not differing:
         paused = "; it is paused" if known.paused else ""
-        return Outcome(f"deployment {wanted.full_name}", UNCHANGED, paused.removeprefix("; "))
+        return Outcome(f"deployment {wanted.full_name}", _UNCHANGED, paused.removeprefix("; "))
     if not dry_run:
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
@@ -203,12 +204,12 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
             paused=None if known is None else known.paused,
         )
     if known is None:
-        return Outcome(f"deployment {wanted.full_name}", CREATED)
-    return Outcome(f"deployment {wanted.full_name}", CHANGED, f"changed: {', '.join(differing)}")
+        return Outcome(f"deployment {wanted.full_name}", _CREATED)
+    return Outcome(f"deployment {wanted.full_name}", _CHANGED, f"changed: {', '.join(differing)}")
 
 
-def _told(known: Any) -> dict[str, Any]:
-    """What the server has, in the words of `_deployment`."""
+def _known_values(known: Any) -> dict[str, Any]:
+    """Give what the server has, in the words of `_deployment`."""
     return {
         "entrypoint": known.entrypoint,
         "description": known.description,
@@ -222,7 +223,7 @@ def _told(known: Any) -> dict[str, Any]:
 
 
 def _plain(schedule: Any) -> Mapping[str, Any]:
-    """Rule and whether it is active, comparable."""
+    """Give rule and whether it is active, comparable."""
     rule: dict[str, Any] = schedule.schedule.model_dump(mode="json")
     if "anchor_date" in rule:
         rule["anchor_date"] = schedule.schedule.anchor_date.timestamp()
@@ -232,21 +233,19 @@ def _plain(schedule: Any) -> Mapping[str, Any]:
 def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> Outcome:
     what = f"deployment {known.name}"
     if not prune:
-        return Outcome(what, LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
+        return Outcome(what, _LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
     if not dry_run:
         client.delete_deployment(known.id)
-    return Outcome(what, REMOVED, "its releases and their charges stay in the ledger")
+    return Outcome(what, _REMOVED, "its releases and their charges stay in the ledger")
 
 
 def _automations(client: Any, wanted: list[Rendered]) -> list[Outcome]:
-    """The automation that pauses the deployments of a dataset whose budget is exhausted."""
-    from pubpriv.flows.automations import ensure_automations
-
+    """Make the automation that pauses the deployments of a dataset whose budget is exhausted."""
     identities = {each.name: each.id for each in _ours(client)}
     datasets = dict.fromkeys(each.dataset for each in wanted if each.dataset is not None)
     outcomes = []
     for dataset in datasets:
         mine = [identities[each.name] for each in wanted if each.dataset == dataset]
         changed = ensure_automations(dataset, mine)
-        outcomes += [Outcome(f"automation {name!r}", CHANGED) for name in changed]
+        outcomes += [Outcome(f"automation {name!r}", _CHANGED) for name in changed]
     return outcomes

@@ -1,18 +1,16 @@
-"""From checked files to deployments: what is registered, and what `prefect deploy` reads."""
+"""Make deployments of checked files: what is registered, and what `prefect deploy` reads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pubpriv.deployments.model import Audit, Dataset, Release, Schedule
+from pubpriv.deployments.model import Audit, Dataset, Schedule, Series
 from pubpriv.deployments.schedules import period_of
 from pubpriv.estimators import ESTIMATORS
-from pubpriv.flows.automations import HEARTBEAT_SECONDS, HEARTBEAT_VARIABLE
+from pubpriv.flows.automations import TAG
 from pubpriv.flows.deployed import WAIT_VARIABLE, slot_of
+from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.privacy.wording import declared
-
-TAG = "pubpriv"
-"""On every deployment that `pubpriv deploy` made: by it those are found that no file names any more."""
 
 SLUG = "period"
 """Name of a deployment's one schedule, by which it is found again when it changes."""
@@ -55,24 +53,24 @@ class Rendered:
 
     @property
     def flow_name(self) -> str:
-        """As Prefect shows it."""
+        """Name the flow as Prefect shows it."""
         return self.entrypoint.rpartition(".")[2].replace("_", "-")
 
     @property
     def full_name(self) -> str:
-        """FLOW/DEPLOYMENT, as Prefect's own commands take it."""
+        """Give FLOW/DEPLOYMENT, as Prefect's own commands take it."""
         return f"{self.flow_name}/{self.name}"
 
     def flow(self) -> Any:
-        """The flow itself."""
+        """Import the flow itself."""
         from importlib import import_module
 
         module, _, name = self.entrypoint.rpartition(".")
         return getattr(import_module(module), name)
 
     def to_yaml(self) -> dict[str, Any]:
-        """As an entry of `prefect.yaml`."""
-        told: dict[str, Any] = {
+        """Make an entry of `prefect.yaml`."""
+        entry: dict[str, Any] = {
             "name": self.name,
             "description": self.description,
             "entrypoint": self.entrypoint,
@@ -82,33 +80,33 @@ class Rendered:
             "concurrency_limit": {"limit": 1, "collision_strategy": "ENQUEUE"},
             "work_pool": {"name": self.pool, "job_variables": {"env": self.env}},
         }
-        return told | {"schedules": [_schedule(self.schedule)] if self.schedule else []}
+        return entry | {"schedules": [_schedule(self.schedule)] if self.schedule else []}
 
 
-def render(told: Iterable[Dataset | Audit]) -> list[Rendered]:
-    """All deployments of some files, in their order."""
+def render(models: Iterable[Dataset | Audit]) -> list[Rendered]:
+    """Make all deployments of some files, in their order."""
     found: list[Rendered] = []
-    for each in told:
+    for each in models:
         found += [_audit(each)] if isinstance(each, Audit) else [_release(each, release) for release in each.releases]
     return found
 
 
-def _release(dataset: Dataset, release: Release) -> Rendered:
+def _release(dataset: Dataset, release: Series) -> Rendered:
     schedule = release.schedule
     period = release.period or (str(period_of(schedule.prefect())) if schedule else None)
     form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
     parameters = form | {"period": period}
-    told = release.description or f"{release.estimator} of {dataset.dataset}"
+    what = release.description or f"{release.estimator} of {dataset.dataset}"
     return Rendered(
         name=f"{dataset.dataset}-{release.name}",
         entrypoint=FLOWS[release.estimator],
-        description=f"{told}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
+        description=f"{what}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
         tags=(TAG, dataset.dataset),
         parameters={"parameters": {name: value for name, value in parameters.items() if value is not None}},
         schedule=schedule,
         period=period,
         pool=dataset.pool,
-        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **_ALIVE, **_output(dataset.output)},
+        env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **HEARTBEAT, **_output(dataset.output)},
         dataset=dataset.dataset,
         slots=dataset.concurrency.runs,
     )
@@ -124,12 +122,8 @@ def _audit(audit: Audit) -> Rendered:
         schedule=audit.schedule,
         period=None,
         pool=audit.pool,
-        env={**_ALIVE, **_output(audit.output)},
+        env={**HEARTBEAT, **_output(audit.output)},
     )
-
-
-_ALIVE = {HEARTBEAT_VARIABLE: str(HEARTBEAT_SECONDS)}
-"""The automation that looks for dead runs counts on it."""
 
 
 def _output(folder: str | None) -> dict[str, str]:
@@ -138,13 +132,13 @@ def _output(folder: str | None) -> dict[str, str]:
 
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     rule = schedule.prefect()
-    told: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": SLUG}
+    common: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": SLUG}
     if schedule.interval is not None:
-        return {"interval": schedule.interval, "anchor_date": rule.anchor_date.isoformat()} | told
-    return ({"cron": schedule.cron} if schedule.cron else {"rrule": schedule.rrule}) | told
+        return {"interval": schedule.interval, "anchor_date": rule.anchor_date.isoformat()} | common
+    return ({"cron": schedule.cron} if schedule.cron else {"rrule": schedule.rrule}) | common
 
 
-HEAD = """\
+_HEAD = """\
 # Written by `pubpriv deploy --dry-run` from deployments/datasets/; a test holds the two together.
 # Slots, automations and budgets are not in here: `pubpriv deploy` makes the first two and checks the third.
 # Register with: prefect work-pool create pubpriv --type process
@@ -153,7 +147,7 @@ HEAD = """\
 
 
 def prefect_yaml(deployments: Iterable[Rendered]) -> str:
-    """The text of a `prefect.yaml` with these deployments."""
+    """Write a `prefect.yaml` with these deployments."""
     from io import StringIO
 
     from ruamel.yaml import YAML
@@ -170,4 +164,4 @@ def prefect_yaml(deployments: Iterable[Rendered]) -> str:
     yaml.indent(mapping=2, sequence=4, offset=2)
     # `pull: []`: the code is installed where the worker is
     yaml.dump({"name": "pubpriv", "pull": [], "deployments": [each.to_yaml() for each in found]}, text)
-    return HEAD.replace("{slots}", "".join(slots)) + text.getvalue()
+    return _HEAD.replace("{slots}", "".join(slots)) + text.getvalue()

@@ -7,7 +7,7 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.periods import CALENDAR, Period
 
-LOOKED_AT = 400
+_LOOKED_AT = 400
 """So many times of a schedule are looked at to find what its period is."""
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -15,7 +15,7 @@ _YEARS = timedelta(days=6 * 366)
 
 
 def times(schedule: Any, n: int | None = None, start: datetime | None = None, end: datetime | None = None) -> list[Any]:
-    """Times at which a Prefect schedule fires, as its scheduler finds them.
+    """List the times at which a Prefect schedule fires, as its scheduler finds them.
 
     Args:
         schedule: a `CronSchedule`, `IntervalSchedule` or `RRuleSchedule` of Prefect's client.
@@ -30,7 +30,7 @@ def times(schedule: Any, n: int | None = None, start: datetime | None = None, en
 
 
 def period_of(schedule: Any) -> Period:
-    """What one release of a schedule covers: the coarsest period in which it never fires twice.
+    """Find what one release of a schedule covers: the coarsest period in which it never fires twice.
 
     Raises:
         InvalidInput: the schedule never fires.
@@ -39,9 +39,9 @@ def period_of(schedule: Any) -> Period:
     if hasattr(schedule, "interval"):
         anchor = datetime.fromtimestamp(int(schedule.anchor_date.timestamp()), UTC)
         return Period("every", zone, int(schedule.interval.total_seconds()), anchor)
-    found = times(schedule, LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
     if not found:
-        raise InvalidInput("the schedule does not fire in six years")
+        raise InvalidInput("the schedule does not fire in six years: correct its rule")
     for unit in CALENDAR:
         period = Period(unit, zone if unit not in ("hour", "minute") else "UTC")
         if len({period.name(time) for time in found}) == len(found):

@@ -29,11 +29,6 @@ def _any_size(settings: Any, public: PublicTable, n_private: int, budget: Budget
     del settings, public, n_private, budget
 
 
-def _no_files(settings: Any) -> tuple[str, ...]:
-    del settings
-    return ()
-
-
 @dataclass(frozen=True)
 class Checks:
     """What is looked at before a run is opened. Each takes the settings first; all raise `InvalidInput`.
@@ -42,13 +37,11 @@ class Checks:
         public: gives the public rows that fit the settings.
         size: refuses a run that is known beforehand to be too small, with the n or the budget that would do.
         advice: says of public rows that will do, but not well, why.
-        files: names the files that the settings name.
     """
 
     public: Callable[[Any, PublicTable], PublicTable]
     size: Callable[[Any, PublicTable, int, Budget], None] = _any_size
     advice: Callable[[Any, PublicTable], tuple[str, ...]] = _no_advice
-    files: Callable[[Any], tuple[str, ...]] = _no_files
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
-from pubpriv.estimators.settings import Settings
+from pubpriv.estimators.settings import Settings, files_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
@@ -83,7 +83,7 @@ class Job:
 
     def public_files(self) -> tuple[str, ...]:
         """What is read as public: none of it may be private."""
-        return self.public, *self.estimator.checks.files(self.settings)
+        return self.public, *files_of(self.settings)
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""

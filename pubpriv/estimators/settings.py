@@ -27,6 +27,7 @@ class _About:
         planned: it changes what `pubpriv plan` tells.
         instead_of: a setting that cannot be given together with this one ...
         because: ... and why, with the options' names; a sentence.
+        file_or: words that the text may be instead of the name of a file of public numbers; None: it names no file.
     """
 
     help: str
@@ -38,6 +39,11 @@ class _About:
     planned: bool = False
     instead_of: str = ""
     because: str = ""
+    file_or: tuple[str, ...] | None = None
+
+    def is_file(self, value: Any) -> bool:
+        """Tell whether a value of the setting names a file."""
+        return self.file_or is not None and value is not None and value not in self.file_or
 
 
 def setting(default: Any = MISSING, *, default_factory: Any = MISSING, **about: Any) -> Any:
@@ -76,6 +82,12 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
         default = each.default if each.default_factory is MISSING else each.default_factory()
         found.append(Setting(each.name, about.name or each.name, types[each.name], default, about))
     return tuple(found)
+
+
+def files_of(settings: Settings) -> tuple[str, ...]:
+    """Name the files that settings name: they are read as public."""
+    values = chosen(settings)
+    return tuple(values[each.field] for each in settings_of(type(settings)) if each.about.is_file(values[each.field]))
 
 
 def chosen(settings: Settings) -> dict[str, Any]:

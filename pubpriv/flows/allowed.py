@@ -7,33 +7,31 @@ tables, at a shell of their own, is held by none of this.
 """
 
 import os
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pubpriv.data import cluster
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.jobs import Job
-from pubpriv.estimators.mean.settings import WORDS
+from pubpriv.estimators.settings import settings_of
+from pubpriv.flows.dataset_files import files_in, filled, read_yaml
 from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger
 
 VARIABLE = "PUBPRIV_ALLOW"
 """Names dataset files and folders of them, with `:` between them (`os.pathsep`)."""
 
-LEDGER = "PUBPRIV_LEDGER"
+_LEDGER = "PUBPRIV_LEDGER"
 
 _AT_WORK = "PREFECT__FLOW_RUN_ID"
 """Prefect's own mark of a process that was started to do one flow run."""
 
-_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-
 
 @dataclass(frozen=True)
-class Allowed:
-    """What the file of a dataset names.
+class _Allowed:
+    """Hold what the file of a dataset names.
 
     Attributes:
         ledger: environment variable that holds the ledger's URL.
@@ -46,20 +44,20 @@ class Allowed:
     dask: frozenset[str]
 
     @classmethod
-    def of(cls, data: dict[str, Any]) -> "Allowed":
+    def of(cls, data: dict[str, Any]) -> "_Allowed":
         """Read what a file names from its content."""
         releases = [release for release in data.get("releases") or () if isinstance(release, dict)]
-        files = [data.get("public"), *((release.get("settings") or {}).get("covariance") for release in releases)]
+        files = [data.get("public"), *(file for release in releases for file in _files_of(release))]
         dask = (data.get("dask"), os.environ.get(cluster.VARIABLE))
         return cls(
-            ledger=str(data.get("ledger", LEDGER)),
-            public=frozenset(canonical(str(file)) for file in files if file and file not in WORDS),
+            ledger=str(data.get("ledger", _LEDGER)),
+            public=frozenset(canonical(str(file)) for file in files if file),
             dask=frozenset(str(address) for address in dask if address),
         )
 
 
-def on_a_worker() -> bool:
-    """Whether somebody else than the user of this process started the flow run at work."""
+def _on_a_worker() -> bool:
+    """Tell whether somebody else than the user of this process started the flow run at work."""
     from prefect.runtime import deployment  # `serve` sets Prefect's environment before it loads Prefect
 
     return bool(os.environ.get(_AT_WORK)) or deployment.id is not None
@@ -75,7 +73,7 @@ def check_allowed(job: Job, ledger: str) -> None:
     Raises:
         InvalidInput: with the field, and what the operator would have to do.
     """
-    if not on_a_worker():
+    if not _on_a_worker():
         return
     allowed = _allowed().get(job.dataset)
     if allowed is None:
@@ -87,7 +85,7 @@ def check_allowed(job: Job, ledger: str) -> None:
         raise _refusal("ledger", ledger, job)
     for public in job.public_files():
         if canonical(public) not in allowed.public:
-            raise _refusal("public table or covariance", public, job)
+            raise _refusal("public table or file of settings", public, job)
     if job.dask is not None and job.dask not in allowed.dask:
         raise _refusal("Dask scheduler", job.dask, job)
     with Ledger.open(job.ledger, create=False) as books:
@@ -104,21 +102,12 @@ def check_audit_allowed(ledger: str, models: str | None) -> None:
     Raises:
         InvalidInput: with the field.
     """
-    if not on_a_worker():
+    if not _on_a_worker():
         return
     if models is not None:
         raise InvalidInput("an audit on a worker compares the models under PUBPRIV_OUTPUT: leave `models` empty")
-    if ledger != LEDGER and ledger not in {allowed.ledger for allowed in _allowed().values()}:
-        raise InvalidInput(f"an audit on a worker reads the ledger that the worker's {LEDGER} names, not {ledger}")
-
-
-def filled(data: Any, value: Callable[[str], str]) -> Any:
-    """Plain dictionaries and lists, with values for `${NAME}`."""
-    if isinstance(data, dict):
-        return {str(name): filled(part, value) for name, part in data.items()}
-    if isinstance(data, list):
-        return [filled(part, value) for part in data]
-    return _PLACEHOLDER.sub(lambda match: value(match[1]), data) if isinstance(data, str) else data
+    if ledger != _LEDGER and ledger not in {allowed.ledger for allowed in _allowed().values()}:
+        raise InvalidInput(f"an audit on a worker reads the ledger that the worker's {_LEDGER} names, not {ledger}")
 
 
 def _refusal(what: str, named: str, job: Job) -> InvalidInput:
@@ -128,33 +117,32 @@ def _refusal(what: str, named: str, job: Job) -> InvalidInput:
     )
 
 
-def _allowed() -> dict[str, Allowed]:
-    """What each dataset's file names."""
-    found: dict[str, Allowed] = {}
-    for file in _files():
-        data = filled(_loaded(file), lambda name: os.environ.get(name, ""))
+def _files_of(release: dict[str, Any]) -> list[str]:
+    """Name the files in the settings of a release."""
+    chosen = release.get("settings") or {}
+    kinds = {estimator.name: estimator.settings for estimator in ESTIMATORS}
+    known = settings_of(kinds[release["estimator"]]) if release.get("estimator") in kinds else ()
+    return [chosen[each.name] for each in known if each.about.is_file(chosen.get(each.name))]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return read_yaml(file)
+    except InvalidInput as error:
+        reason = str(error)
+    raise InvalidInput(f"{VARIABLE} names a dataset file that cannot be read here: {reason}")
+
+
+def _allowed() -> dict[str, _Allowed]:
+    """Read what each dataset's file names."""
+    found: dict[str, _Allowed] = {}
+    named = [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    for file in [file for path in named for file in files_in(path)]:
+        data = filled(_read(file), lambda name: os.environ.get(name, ""))
         dataset = data.get("dataset")
         if dataset is None:
             continue  # an audit's
         if dataset in found:
             raise InvalidInput(f"{VARIABLE}: dataset {dataset} is in two files; put all its releases into one")
-        found[str(dataset)] = Allowed.of(data)
+        found[str(dataset)] = _Allowed.of(data)
     return found
-
-
-def _files() -> list[Path]:
-    named = [Path(name).expanduser() for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
-    return [file for path in named for file in (sorted(path.glob("*.yaml")) if path.is_dir() else [path])]
-
-
-def _loaded(file: Path) -> dict[str, Any]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        data = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, YAMLError):
-        data = None
-    if not isinstance(data, dict):
-        raise InvalidInput(f"{VARIABLE} names {file}, which is no dataset file that can be read here")
-    return data

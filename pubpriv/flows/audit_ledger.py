@@ -1,4 +1,4 @@
-"""The flow `audit-ledger`: every record of the books replayed, every stored model held against them.
+"""The flow `audit-ledger`: replay every record of the ledger, and hold every stored model against them.
 
 It costs nothing and reads no private row, so it may run as often as one likes.
 """
@@ -18,8 +18,8 @@ from pubpriv.released.provenance import check_model
 from pubpriv.released.tree import LATEST, output_root, safe_name
 from pubpriv.tasks.boundary import private_task, safe_flow
 
-FINE = "every record follows from those before it"
-ACCOUNTED = "the ledger accounts for it"
+_FINE = "every record follows from those before it"
+_ACCOUNTED = "the ledger accounts for it"
 
 
 class AuditParameters(BaseModel):
@@ -48,15 +48,15 @@ class AuditParameters(BaseModel):
 
 
 @private_task(name="list datasets")
-def list_datasets(ledger: str) -> tuple[str, ...]:
-    """Names of all datasets of a ledger."""
+def _list_datasets(ledger: str) -> tuple[str, ...]:
+    """List the names of all datasets of a ledger."""
     with Ledger.open(ledger, create=False) as books:
         return tuple(books.datasets())
 
 
 @private_task(name="check that the ledger is whole")
-def check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
-    """Why it is open for reading only, if it is: texts in the order of `COLUMNS`."""
+def _check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
+    """Say why it is open for reading only, if it is: texts in the order of `_COLUMNS`."""
     with Ledger.open(ledger, create=False) as books:
         try:
             books.check_complete()
@@ -66,8 +66,8 @@ def check_whole(ledger: str) -> tuple[tuple[str, ...], ...]:
 
 
 @private_task(name="replay records")
-def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
-    """What the records of a dataset come to, or the first one that is wrong: texts in the order of `COLUMNS`."""
+def _replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
+    """Say what the records of a dataset come to, or the first one that is wrong: texts in the order of `_COLUMNS`."""
     with Ledger.open(ledger, create=False) as books:
         try:
             summary = books.verify(dataset)
@@ -75,13 +75,13 @@ def replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
             return f"dataset {dataset}", "wrong", str(wrong), "", "", "", ""
     state, currency = summary.state, summary.budget.currency
     amounts = [f"{to_text(getattr(state, part).main)} {currency}" for part in ("cap", "spent", "held")]
-    finding = f"{FINE}; {summary.unchecked}" if summary.unchecked else FINE
+    finding = f"{_FINE}; {summary.unchecked}" if summary.unchecked else _FINE
     return f"dataset {dataset}", "right", finding, str(summary.records), *amounts
 
 
 @private_task(name="compare models")
-def compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
-    """Whether the ledger accounts for the newest model files of a dataset: texts in the order of `COLUMNS`."""
+def _compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
+    """Say whether the ledger accounts for the newest model files of a dataset: texts in the order of `_COLUMNS`."""
     found = [path for path in Path(folder, safe_name(dataset)).glob("*.json") if path.stem != LATEST]
     files = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
     with Ledger.open(ledger, create=False) as books:
@@ -89,15 +89,15 @@ def compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple
 
 
 def _compared(books: Ledger, path: Path) -> tuple[str, ...]:
-    told = f"model {path.parent.name}/{path.name}"
+    what = f"model {path.parent.name}/{path.name}"
     try:
         check_model(books, path)
     except (LedgerViolation, InvalidInput) as wrong:
-        return told, "wrong", str(wrong), "", "", "", ""
-    return told, "right", ACCOUNTED, "", "", "", ""
+        return what, "wrong", str(wrong), "", "", "", ""
+    return what, "right", _ACCOUNTED, "", "", "", ""
 
 
-COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
+_COLUMNS = ("what", "result", "finding", "records", "cap", "spent", "held")
 
 
 @safe_flow(name="audit-ledger")
@@ -111,12 +111,12 @@ def audit_ledger(parameters: AuditParameters) -> int:
     """
     check_audit_allowed(parameters.ledger, parameters.models)
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)
-    rows: list[tuple[str, ...]] = list(check_whole(ledger))
-    for dataset in parameters.datasets or list_datasets(ledger):
-        rows.append(replay_records(ledger, dataset))
+    rows: list[tuple[str, ...]] = list(_check_whole(ledger))
+    for dataset in parameters.datasets or _list_datasets(ledger):
+        rows.append(_replay_records(ledger, dataset))
         if folder is not None and rows[-1][1] == "right":
-            rows += compare_models(ledger, dataset, folder, parameters.newest)
-    show(rows)
+            rows += _compare_models(ledger, dataset, folder, parameters.newest)
+    _show(rows)
     wrong = [f"{what}: {finding}" for what, result, finding, *_ in rows if result == "wrong"]
     if wrong:
         raise LedgerViolation(
@@ -126,12 +126,12 @@ def audit_ledger(parameters: AuditParameters) -> int:
     return len(rows)
 
 
-def show(rows: list[tuple[str, ...]]) -> Any:
-    """The table in Prefect's UI."""
+def _show(rows: list[tuple[str, ...]]) -> Any:
+    """Show the table in Prefect's UI."""
     return create_table_artifact(
         key="ledger-audit",
         description="Ledger and stored models: what was checked, and what was found",
-        table=[dict(zip(COLUMNS, row, strict=True)) for row in rows] or [dict.fromkeys(COLUMNS, "")],
+        table=[dict(zip(_COLUMNS, row, strict=True)) for row in rows] or [dict.fromkeys(_COLUMNS, "")],
     )
 
 

@@ -14,24 +14,21 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
+from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.tasks.events import EXHAUSTED, resource_id
 
 TAG = "pubpriv"
-"""Of our deployments, and so of the runs that they start."""
+"""On every deployment that `pubpriv deploy` made, and so on the runs that they start."""
 
-HEARTBEAT_VARIABLE = "PREFECT_FLOWS_HEARTBEAT_FREQUENCY"
-
-HEARTBEAT_SECONDS = 30
-"""How often runs of our deployments say that they are alive: the least that Prefect takes; its own default is 180."""
-
-MISSED_HEARTBEATS = 3
+_HEARTBEAT_SECONDS = int(*HEARTBEAT.values())
+_MISSED_HEARTBEATS = 3
 """A run that missed so many is dead."""
 
 _ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
 
 
 def ensure_automations(
-    dataset: str, deployment_ids: Sequence[UUID], heartbeat_seconds: int = HEARTBEAT_SECONDS
+    dataset: str, deployment_ids: Sequence[UUID], heartbeat_seconds: int = _HEARTBEAT_SECONDS
 ) -> list[str]:
     """Register what a dataset's deployments need on the server; calling it again changes nothing.
 
@@ -83,7 +80,7 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
             for_each={"prefect.resource.id"},
             posture=Posture.Proactive,
             threshold=1,
-            within=timedelta(seconds=MISSED_HEARTBEATS * heartbeat_seconds),
+            within=timedelta(seconds=_MISSED_HEARTBEATS * heartbeat_seconds),
         ),
         actions=[
             ChangeFlowRunState(
@@ -94,7 +91,7 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
 
 
 def _ensure(wanted: AutomationCore) -> bool:
-    """Make it, or make the one of this name like it; whether that changed anything."""
+    """Make it, or make the one of this name like it; tell whether that changed anything."""
     with get_client(sync_client=True) as client:
         known = client.read_automations_by_name(wanted.name)
         if not known:
@@ -103,17 +100,17 @@ def _ensure(wanted: AutomationCore) -> bool:
         first, *others = known
         for other in others:  # two that were made at the same moment
             client.delete_automation(other.id)
-        if _told(first) == _told(wanted):
+        if _content(first) == _content(wanted):
             return False
         client.update_automation(first.id, wanted.model_copy(update={"enabled": first.enabled}))
         return True
 
 
-def _told(automation: AutomationCore | Automation) -> object:
-    """What counts of an automation: not its identity, nor whether an operator switched it off."""
+def _content(automation: AutomationCore | Automation) -> object:
+    """Give what counts of an automation: not its identity, nor whether an operator switched it off."""
     fields = AutomationCore.model_fields.keys() - {"enabled"}
-    told: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
-    return _without_identities(told)
+    content: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
+    return _without_identities(content)
 
 
 def _without_identities(value: object) -> object:

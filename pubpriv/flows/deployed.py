@@ -20,17 +20,17 @@ from pubpriv.flows.allowed import check_allowed
 from pubpriv.flows.parameters import Parameters
 from pubpriv.flows.periods import Period, release_id_for
 
-LEASE_SECONDS = 60
+_LEASE_SECONDS = 60
 """How long a slot stays taken after its holder was killed."""
 
 WAIT_VARIABLE = "PUBPRIV_SLOT_SECONDS"
 """How long a deployed run waits for its dataset; set by `pubpriv deploy` from `concurrency.wait_seconds`."""
 
-WAIT_SECONDS = 600.0
+_WAIT_SECONDS = 600.0
 
 
-def release_id_of(parameters: Parameters) -> str:
-    """The release id of the flow run at work; the same whenever it is asked for, also in a retry."""
+def _release_id_of(parameters: Parameters) -> str:
+    """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
     scheduled = flow_run.scheduled_start_time
@@ -41,26 +41,26 @@ def release_id_of(parameters: Parameters) -> str:
 
 
 def run_name() -> str:
-    """Name of the flow run in the UI: dataset and release id."""
+    """Name the flow run in the UI: dataset and release id."""
     parameters: Any = flow_run.parameters["parameters"]
     if not isinstance(parameters, Parameters):  # not validated yet
         return str(flow_run.name)
-    return f"{parameters.dataset}-{release_id_of(parameters)}"
+    return f"{parameters.dataset}-{_release_id_of(parameters)}"
 
 
 def job_of(parameters: Parameters) -> Job:
-    """What the flow run at work has to do.
+    """Say what the flow run at work has to do.
 
     Raises:
         InvalidInput: a run on a worker names what the operator does not allow; see `pubpriv.flows.allowed`.
     """
-    job = parameters.job(release_id_of(parameters))
+    job = parameters.job(_release_id_of(parameters))
     check_allowed(job, parameters.ledger)
     return job
 
 
 def slot_of(dataset: str) -> str:
-    """Name of the global concurrency limit that serialises deployed runs of one dataset."""
+    """Name the global concurrency limit that serialises deployed runs of one dataset."""
     return f"private-{dataset}"
 
 
@@ -79,11 +79,11 @@ def alone_with(dataset: str) -> Iterator[None]:
         return
     from prefect.concurrency.sync import concurrency
 
-    seconds = float(os.environ.get(WAIT_VARIABLE, WAIT_SECONDS))
+    seconds = float(os.environ.get(WAIT_VARIABLE, _WAIT_SECONDS))
     slot = concurrency(
         slot_of(dataset),
         timeout_seconds=seconds,
-        lease_duration=LEASE_SECONDS,
+        lease_duration=_LEASE_SECONDS,
         strict=True,
         raise_on_lease_renewal_failure=False,
     )

@@ -13,18 +13,18 @@ from pubpriv.estimators.jobs import run_job
 from pubpriv.flows.deployed import alone_with, job_of, run_name
 from pubpriv.flows.parameters import Parameters, form_of
 from pubpriv.tasks.boundary import safe_flow
-from pubpriv.tasks.publish import publish_release, refusals_told
+from pubpriv.tasks.publish import publish_release, refusals_shown
 from pubpriv.tasks.runner import PrefectRunner
 from pubpriv.tasks.validate import VALIDATION
 
 
-def flow_of(estimator: Estimator) -> Flow[..., Any]:
-    """The flow of an estimator; its form is that of the estimator's settings."""
+def _flow_of(estimator: Estimator) -> Flow[..., Any]:
+    """Make the flow of an estimator; its form is that of the estimator's settings."""
 
     def estimate(parameters: Parameters) -> Any:
         job = job_of(parameters)
         folder = get_current_settings().home / "public-tables"
-        with refusals_told(job), alone_with(job.dataset):
+        with refusals_shown(job), alone_with(job.dataset):
             made = run_job(job, VALIDATION, PrefectRunner(folder))
         return publish_release(made, job, folder, parameters.warn_below)
 
@@ -35,7 +35,7 @@ def flow_of(estimator: Estimator) -> Flow[..., Any]:
     return flow
 
 
-FLOWS = {estimator.name: flow_of(estimator) for estimator in ESTIMATORS}
+FLOWS = {estimator.name: _flow_of(estimator) for estimator in ESTIMATORS}
 
 
 def __getattr__(name: str) -> Flow[..., Any]:

@@ -20,7 +20,7 @@ from pubpriv.privacy.ledger.urls import understand, without_password
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""
 
-COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estimator", "settings"))
+_COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estimator", "settings"))
 """Fields that forms and jobs have in common, whatever is estimated."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -89,7 +89,7 @@ class Parameters(BaseModel):
         return None if text is None else str(Period.parse(text))
 
     def job(self, release_id: str | None = None) -> Job:
-        """What to run, where these parameters are looked at.
+        """Say what to run, where these parameters are looked at.
 
         Args:
             release_id: of the run, if the form has none; see `pubpriv.flows.deployed`.
@@ -97,14 +97,14 @@ class Parameters(BaseModel):
         Raises:
             InvalidInput: the ledger is named by an environment variable that is not set here.
         """
-        values = {name: getattr(self, name) for name in COMMON}
+        values = {name: getattr(self, name) for name in _COMMON}
         values |= {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)}
         own = {each.field: getattr(self, each.name) for each in settings_of(self.estimator.settings)}
         return Job.of(self.estimator, **values, **own)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> dict[str, Any]:
-        """The form's schema, in which a bound of a field that may be empty stands beside its types, not inside.
+        """Give the form's schema, in which a bound of a field that may be empty stands beside its types, not inside.
 
         Prefect then answers "999 is greater than the maximum of 100" and not that 999 fits no schema.
         """
@@ -118,7 +118,7 @@ class Parameters(BaseModel):
 
 
 def refuse_password(url: str) -> str:
-    """A ledger's URL or the variable that holds it; Prefect keeps parameters and shows them to whoever sees the run.
+    """Give back a ledger's URL, or the variable that holds it: Prefect shows parameters to whoever sees the run.
 
     Raises:
         ValueError: the URL has a password in it, or is none.
@@ -129,7 +129,7 @@ def refuse_password(url: str) -> str:
 
 
 def ledger_at(name: str) -> str:
-    """The ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
+    """Give the ledger's URL without a password: `name` itself, or what the environment variable `name` holds.
 
     Raises:
         InvalidInput: there is no such variable here.
@@ -147,7 +147,7 @@ def ledger_at(name: str) -> str:
 
 @cache
 def form_of(estimator: Estimator) -> type[Parameters]:
-    """The form of an estimator: what all have, and a field for each of its settings."""
+    """Make the form of an estimator: what all have, and a field for each of its settings."""
     own: dict[str, Any] = {each.name: (_type_of(each), _field_of(each)) for each in settings_of(estimator.settings)}
     form: type[Parameters] = create_model(
         f"{estimator.name.capitalize()}Parameters", __base__=Parameters, __doc__=f"{estimator.title}.", **own
@@ -157,10 +157,10 @@ def form_of(estimator: Estimator) -> type[Parameters]:
 
 
 def parameters_of(job: Job) -> Parameters:
-    """The form that asks for a job."""
+    """Fill in the form that asks for a job."""
     names = {each.field: each.name for each in settings_of(job.estimator.settings)}
     own = {names[field]: value for field, value in chosen(job.settings).items()}
-    return form_of(job.estimator)(**{name: getattr(job, name) for name in COMMON}, **own)
+    return form_of(job.estimator)(**{name: getattr(job, name) for name in _COMMON}, **own)
 
 
 def _type_of(setting: Setting) -> Any:

@@ -21,7 +21,7 @@ from pubpriv.errors import InvalidInput
 CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
 """From the coarsest to the finest."""
 
-GRAMMAR = (
+_GRAMMAR = (
     "a period is year, quarter, month, week, day, hour or minute, or `every SECONDS s from TIME`, "
     "and after it a time zone such as Europe/Berlin if it is not UTC"
 )
@@ -48,7 +48,7 @@ class Period:
 
     @classmethod
     def parse(cls, text: str) -> "Period":
-        """The period that `text` writes.
+        """Read a period from `text`.
 
         Raises:
             InvalidInput: it writes none.
@@ -59,18 +59,18 @@ class Period:
             return cls("every", _zone(zone), int(match[1]), _moment(match[2]))
         unit, _, zone = text.partition(" ")
         if unit not in CALENDAR:
-            raise InvalidInput(f"{GRAMMAR}; not {text!r}")
+            raise InvalidInput(f"{_GRAMMAR}; not {text!r}")
         return cls(unit, _zone(zone or "UTC"))
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """Write it as `parse` reads it."""
         zone = "" if self.zone == "UTC" else f" {self.zone}"
         if self.anchor is None:
             return f"{self.unit}{zone}"
         return f"every {self.seconds} s from {self.anchor.isoformat()}{zone}"
 
     def name(self, at: datetime) -> str:
-        """Name of the period in which `at` (aware) lies: letters, digits and dashes, sorted as time is."""
+        """Name the period in which `at` (aware) lies: letters, digits and dashes, sorted as time is."""
         at = datetime.fromtimestamp(at.timestamp(), UTC)  # Prefect's own kind of datetime calculates otherwise
         if self.anchor is not None:
             return self._slot(at)
@@ -97,12 +97,12 @@ class Period:
         now += timedelta(hours=1) if whole_days else timedelta()
         start = first + (now - first) // timedelta(seconds=self.seconds) * timedelta(seconds=self.seconds)
         whole_minutes = self.seconds % 60 == 0 and first.second == 0
-        told = f"{start:%Y-%m-%dT%H%M}" if whole_minutes else f"{start:%Y-%m-%dT%H%M%S}"
-        return told if whole_days else f"{told}Z"
+        name = f"{start:%Y-%m-%dT%H%M}" if whole_minutes else f"{start:%Y-%m-%dT%H%M%S}"
+        return name if whole_days else f"{name}Z"
 
 
 def release_id_for(scheduled: datetime, period: Period, series: str | None = None) -> str:
-    """The release id of a run that was scheduled for `scheduled`.
+    """Give the release id of a run that was scheduled for `scheduled`.
 
     Args:
         scheduled: when the run was meant to start (aware), not when it did.
@@ -137,5 +137,5 @@ def _moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise InvalidInput(f"{GRAMMAR}; {text!r} is no time with a time zone, as 2026-01-01T00:00:00+00:00 is")
+        raise InvalidInput(f"{_GRAMMAR}; {text!r} is no time with a time zone, as 2026-01-01T00:00:00+00:00 is")
     return moment.astimezone(UTC).replace(microsecond=0)

@@ -18,26 +18,26 @@ from pubpriv.released.estimate import Estimate
 from pubpriv.released.report import History, picture
 from pubpriv.released.report.charts import burn_down
 from pubpriv.released.report.drawing import picture_text
-from pubpriv.tasks.events import Standing
+from pubpriv.tasks.events import BudgetOutlook
 
-NEWEST_RUNS = 100
+_NEWEST_RUNS = 100
 """So many rows the table of runs has, at most."""
 
-URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
+_URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
 """Where `PUBPRIV_OUTPUT` is served, if it is: links to report pages begin with it."""
 
 
 def artifact_key(*names: str) -> str:
-    """Names as Prefect wants keys: lowercase letters, digits and dashes."""
+    """Write names as Prefect wants keys: lowercase letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
 
 
 def shown(value: Any) -> Any:
-    """A cell of a table that people read: nine digits of a float, all of anything else."""
+    """Round a cell of a table that people read: nine digits of a float, all of anything else."""
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def show_budget(history: History, standing: Standing, release_id: str) -> tuple[UUID, UUID]:
+def show_budget(history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
     """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
 
     Returns:
@@ -47,7 +47,7 @@ def show_budget(history: History, standing: Standing, release_id: str) -> tuple[
     page = create_markdown_artifact(
         key=artifact_key(name, "budget"),
         description=f"Budget of {name} after release {release_id}",
-        markdown=f"## Budget of {name}\n\n{_in_words(standing)}\n\n"
+        markdown=f"## Budget of {name}\n\n{_in_words(outlook)}\n\n"
         f"{_embedded(picture_text(burn_down(history, release_id)), 'What is left after each release')}\n",
     )
     table = create_table_artifact(
@@ -71,15 +71,15 @@ def show_picture(estimate: Estimate, public: PublicTable | None) -> UUID:
     )
 
 
-def show_refusal(standing: Standing, release_id: str, refusal: str) -> UUID:
+def show_refusal(outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
     """Show why a run was refused, and what to do."""
-    name = standing.balance.dataset
+    name = outlook.balance.dataset
     return _identity(
         create_markdown_artifact(
             key=artifact_key(name, "refused"),
             description=f"Release {release_id} of {name} was refused: no budget",
             markdown=f"## Release {release_id} of {name} was refused\n\nNothing was read and nothing was spent.\n\n"
-            f"{_plain(refusal)}\n\n{_in_words(standing)}\n\n"
+            f"{_plain(refusal)}\n\n{_in_words(outlook)}\n\n"
             "What to do: ask for less, close runs that are done (`pubpriv budget recover`), or raise the cap "
             "(`pubpriv budget set --raise`); then switch the deployment on again if it was paused.\n",
         )
@@ -95,15 +95,15 @@ def show_report(dataset: str, release_id: str, page: str, root: str) -> UUID:
         page: path of the HTML file.
         root: the output folder that it is in.
     """
-    served = os.environ.get(URL_VARIABLE, "").rstrip("/")
-    told = f"Report page: `{page}`"
+    served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
+    where = f"Report page: `{page}`"
     if served:
-        told = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"
+        where = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"
     return _identity(
         create_markdown_artifact(
             key=artifact_key(dataset, "report"),
             description=f"Report page of {dataset}, release {release_id}",
-            markdown=f"{told}\n\nModel, table and page are in the same folder.\n",
+            markdown=f"{where}\n\nModel, table and page are in the same folder.\n",
         )
     )
 
@@ -112,17 +112,17 @@ def _below(page: str, root: str) -> str:
     return quote(os.path.relpath(page, root).replace(os.sep, "/"))
 
 
-def _in_words(standing: Standing) -> str:
-    told = standing.figures()
+def _in_words(outlook: BudgetOutlook) -> str:
+    figures = outlook.figures()
     return (
-        f"Of a budget of {told['budget']}, that is {told['cap']}: spent {told['spent']}, held by open runs "
-        f"{told['held']}, left {told['remaining']}. That is room for {told['runs_that_fit']} more "
-        f"run{'s' * (standing.fitting != 1)} of {told['allotment_of_a_run']} each."
+        f"Of a budget of {figures['budget']}, that is {figures['cap']}: spent {figures['spent']}, held by open runs "
+        f"{figures['held']}, left {figures['remaining']}. That is room for {figures['runs_that_fit']} more "
+        f"run{'s' * (outlook.fitting != 1)} of {figures['allotment_of_a_run']} each."
     )
 
 
 def _runs(history: History) -> list[dict[str, Any]]:
-    """Newest first; what was left is counted from the first run on, as charges only."""
+    """List runs, newest first; what was left is counted from the first run on, as charges only."""
     left, rows = history.cap, []
     for run in history.runs:
         left -= run.spent
@@ -136,17 +136,17 @@ def _runs(history: History) -> list[dict[str, Any]]:
                 "state": "open" if run.open else "closed",
             }
         )
-    return rows[: -NEWEST_RUNS - 1 : -1]
+    return rows[: -_NEWEST_RUNS - 1 : -1]
 
 
 def _embedded(svg: str, text: str) -> str:
-    """A picture inside Markdown, on white: the UI is dark for many."""
+    """Put a picture inside Markdown, on white: the UI is dark for many."""
     svg = svg.replace("<svg ", '<svg style="background:#ffffff" ', 1)
     return f"![{text}](data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()})"
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown takes as it is."""
+    """Escape text, so that Markdown takes it as it is."""
     return re.sub(r"([\\`*_{}\[\]()<>#!|~])", r"\\\1", text)
 
 

@@ -1,38 +1,29 @@
-"""What may cross a Prefect boundary, and the only way to declare tasks and flows.
+"""The boundary to Prefect: the only way to declare tasks and flows, and what they may keep and raise.
 
 Prefect keeps what it is shown: parameters and artifacts in its database, results in files, exceptions in
 state messages, logs and (pickled, whatever the settings) in files. So nothing private is shown to it:
 
-- Rows stay where they are. A `Curator` crosses as its handle, a `PublicTable` as a `PublicHandle`; inside the
-  task the step finds the curator and the table again. Anything but handles and public values is refused.
+- Rows stay where they are. Handles and public values cross, nothing else; see `pubpriv.tasks.crossing`.
 - Exceptions leave as fresh errors of our own, raised outside the `except` block: no cause, no context, no
   notes, no attributes.
 - Results of private tasks are neither kept nor cached: the ledger remembers them. Results of public tasks are
   kept as readable JSON and found again by content: source, inputs, and the code and libraries that count.
 
-A plain function is wrapped in two lines::
-
-    PCA = private_task(name="private PCA")(private_pca)
-    step = crossing(PCA, folder)
-
-For the steps of estimators `pubpriv.tasks.runner` does that, by what each declares of itself.
+`pubpriv.tasks.runner` declares the steps of estimators here, by what each says of itself.
 """
 
 import functools
 import hashlib
 import inspect
 import json
-import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
 from prefect import Flow, Task
 from prefect import flow as prefect_flow
 from prefect import task as prefect_task
@@ -40,13 +31,10 @@ from prefect.cache_policies import NO_CACHE, TASK_SOURCE, CachePolicy
 from prefect.exceptions import TerminationSignal
 from prefect.serializers import Serializer
 from prefect.settings import get_current_settings
-from prefect.utilities.annotations import quote
 from pydantic import Field
 
 import pubpriv
-from pubpriv.curator import Curator, RunHandle, SimulationHandle
-from pubpriv.data.codec import from_json, public_value, to_json
-from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import (
     BudgetExceeded,
     InvalidInput,
@@ -57,163 +45,15 @@ from pubpriv.errors import (
     SpecMismatch,
     Unavailable,
 )
-from pubpriv.released.estimate import replacing
+from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, unpacked
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Step = Callable[..., Any]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-FLOW_FAILED = (
+_FLOW_FAILED = (
     "the flow failed outside its private steps, which is a defect; what was paid is kept, and the same "
     "release id resumes at no further cost"
 )
-
-
-class CrossingError(PubPrivError, TypeError):
-    """A value that may not cross a task boundary; the text names its type and nothing else."""
-
-
-# --- what may cross ----------------------------------------------------------------------------------------
-
-
-@public_value
-@dataclass(frozen=True)
-class PublicHandle:
-    """A public table's rows in a file that is named by their hash.
-
-    Attributes:
-        path: the file.
-        sha256: of columns and rows, as `PublicTable` computes it.
-        columns: names, in order.
-        dropped: rows left out when the table was opened.
-        source: where they were read, for checks against private tables; see `PublicTable`.
-    """
-
-    path: str
-    sha256: str
-    columns: tuple[str, ...]
-    dropped: int
-    source: str | None = None
-
-    @classmethod
-    def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
-        """Write the rows under `folder` unless they are there; whoever reads sees a whole file or none.
-
-        They are for this user alone: public rows too are nobody's who has no business with the run.
-        """
-        path = Path(folder).resolve() / f"{table.sha256}.npy"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.parent.chmod(0o700)
-            with replacing(path, 0o600) as temporary, temporary.open("wb") as file:
-                np.save(file, table.rows, allow_pickle=False)
-        return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
-
-    def load(self) -> PublicTable:
-        """The table, after a check that the rows are those that were stored.
-
-        Raises:
-            InvalidInput: the file is missing, damaged, or holds other rows.
-        """
-        where = f"the stored public rows {self.path}"
-        try:
-            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped, self.source)
-        except (OSError, EOFError, ValueError) as error:
-            raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error
-        if table.sha256 != self.sha256:
-            raise InvalidInput(f"{where} are not those stored: delete the file and run the flow again")
-        return table
-
-
-def check_crossing(value: Any, admit_handles: bool = True) -> None:
-    """Refuse what may not cross a task boundary.
-
-    Admitted are public values of `pubpriv.data.codec` (with `PublicHandle`), text, numbers, booleans, None,
-    tuples of these and, for private tasks, handles of runs and of private tables.
-
-    Raises:
-        CrossingError: anything else; its text names the type only.
-    """
-    if isinstance(value, RunHandle | SimulationHandle | PrivateTable):
-        if not admit_handles:
-            raise CrossingError(f"{type(value).__name__} may not enter or leave a public task")
-    elif isinstance(value, tuple):
-        for item in value:
-            check_crossing(item, admit_handles)
-    elif isinstance(value, list):
-        raise CrossingError("list may not cross a task boundary: use a tuple")
-    else:
-        refusal = None
-        try:
-            to_json(value)
-        except TypeError as error:
-            refusal = str(error)
-        if refusal is not None:
-            raise CrossingError(f"may not cross a task boundary: {refusal}")
-
-
-def crossing(task: Task[P, R], folder: str | os.PathLike[str]) -> Callable[P, R]:
-    """`task` as a step that a driver calls with curators and public tables, as it calls the plain function.
-
-    Args:
-        task: made by `private_task` or `public_task`.
-        folder: where public rows are stored for the tasks that read them.
-    """
-
-    @functools.wraps(task.fn)
-    def step(*args: P.args, **kwargs: P.kwargs) -> R:
-        named = {name: for_prefect(packed(value, folder)) for name, value in kwargs.items()}
-        found: R = task(*(for_prefect(packed(value, folder)) for value in args), **named)
-        return found
-
-    return step
-
-
-def packed(value: Any, folder: str | os.PathLike[str]) -> Any:
-    """Curators and public tables as handles; all else as it is."""
-    if isinstance(value, Curator):
-        return value.handle
-    return PublicHandle.store(value, folder) if isinstance(value, PublicTable) else value
-
-
-def for_prefect(value: Any) -> Any:
-    """A packed value as an argument of a task: large ones are not searched."""
-    return quote(value) if _is_large(value) else value
-
-
-LARGE = 20_000
-"""Numbers in a value from which on Prefect does not look for earlier tasks' results in it: it takes 25
-microseconds for each. (`pubpriv.tasks.runner` tells by itself whose results an argument is made of.)"""
-
-
-def _is_large(value: Any) -> bool:
-    seen, rest = 0, [value]
-    while rest and seen < LARGE:
-        item = rest.pop()
-        if is_dataclass(item):
-            rest += [getattr(item, field.name) for field in fields(item)]
-        elif isinstance(item, tuple):
-            seen += len(item)
-            rest += item
-    return seen >= LARGE
-
-
-@contextmanager
-def _unpacked(values: tuple[Any, ...]) -> Iterator[list[Any]]:
-    """Curators and public tables in place of their handles; curators are let go of at the end."""
-    opened: list[Curator] = []
-    try:
-        found: list[Any] = []
-        for value in values:
-            if isinstance(value, RunHandle | SimulationHandle):
-                opened.append(value.open())
-                found.append(opened[-1])
-            else:
-                found.append(value.load() if isinstance(value, PublicHandle) else value)
-        yield found
-    finally:
-        for curator in opened:
-            curator.leave()
 
 
 # --- what may be raised ------------------------------------------------------------------------------------
@@ -221,8 +61,8 @@ def _unpacked(values: tuple[Any, ...]) -> Iterator[list[Any]]:
 _OURS = (CrossingError, SpecMismatch, RunClosed, InvalidInput, BudgetExceeded, Unavailable, LedgerViolation)
 
 
-def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> BaseException:
-    """What may leave in place of `error`: one of our errors with the same text, or a fixed one.
+def _fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> BaseException:
+    """Give what may leave in place of `error`: one of our errors with the same text, or a fixed one.
 
     The result is a new object of a class from a closed list, so nothing hangs on it: no attribute, note,
     cause or context. Errors of ours are written before rows are opened, or have one text: it may be shown.
@@ -239,12 +79,12 @@ def fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> 
     return kind(str(error)) if kind else otherwise()
 
 
-def _call(step: Callable[..., R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> R:
-    """`step`'s result; whatever it raises leaves as `fresh_error` makes it."""
+def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> _R:
+    """Give the result of `step`; whatever it raises leaves as `_fresh_error` makes it."""
     try:
         return step(*args, **kwargs)
     except BaseException as error:  # nothing that private code raises may pass as it is
-        fresh = fresh_error(error, otherwise)
+        fresh = _fresh_error(error, otherwise)
     # raised out here, where the original is no longer in flight
     raise fresh from None
 
@@ -252,19 +92,19 @@ def _call(step: Callable[..., R], args: Any, kwargs: Any, otherwise: Callable[[]
 # --- how public results are kept and found again -----------------------------------------------------------
 
 
-class ReadableSerializer(Serializer):
+class _ReadableSerializer(Serializer):
     """Public values as `pubpriv.data.codec` JSON: readable, exact, and nothing is executed on loading."""
 
     type: str = Field(default="pubpriv", frozen=True)
 
     def dumps(self, obj: Any) -> bytes:
-        """A public value, or the name and text of an exception, as JSON."""
+        """Write a public value, or the name and text of an exception, as JSON."""
         if isinstance(obj, BaseException):
             return json.dumps({"error": type(obj).__name__, "text": str(obj)}).encode()
         return json.dumps({"value": to_json(obj)}).encode()
 
     def loads(self, blob: bytes) -> Any:
-        """What `dumps` wrote, bit for bit; exceptions come back as ours, or as `PubPrivError`."""
+        """Read what `dumps` wrote, bit for bit; exceptions come back as ours, or as `PubPrivError`."""
         record = json.loads(blob)
         if "value" in record:
             return from_json(record["value"])
@@ -275,7 +115,7 @@ class ReadableSerializer(Serializer):
 
 
 @dataclass
-class ByContent(CachePolicy):
+class _ByContent(CachePolicy):
     """Cache key of a public task: its source, its inputs, and the code and libraries underneath.
 
     Prefect's own hash of inputs pickles dataclasses; this one is their canonical JSON, the same in every
@@ -285,14 +125,14 @@ class ByContent(CachePolicy):
     def compute_key(
         self, task_ctx: Any, inputs: dict[str, Any], flow_parameters: dict[str, Any], **kwargs: Any
     ) -> str | None:
-        """SHA-256 of all that decides the result."""
+        """Hash all that decides the result."""
         try:
-            told = {name: _identity(value) for name, value in inputs.items()}
+            given = {name: _identity(value) for name, value in inputs.items()}
         except TypeError:
             return None
         source = TASK_SOURCE.compute_key(task_ctx, inputs, flow_parameters, **kwargs)
         step = f"{task_ctx.task.fn.__module__}.{task_ctx.task.fn.__qualname__}"
-        content = json.dumps([step, source, code_fingerprint(), told], sort_keys=True)
+        content = json.dumps([step, source, _code_fingerprint(), given], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
@@ -301,8 +141,8 @@ def _identity(value: Any) -> Any:
 
 
 @cache
-def code_fingerprint() -> str:
-    """Hash of pubpriv's source files and of the numerical libraries' versions, once per process."""
+def _code_fingerprint() -> str:
+    """Hash pubpriv's source files and the numerical libraries' versions, once per process."""
     root = Path(pubpriv.__file__).parent
     digest = hashlib.sha256()
     for name in ("pubpriv", "numpy", "scipy", "scikit-learn"):
@@ -318,90 +158,55 @@ def code_fingerprint() -> str:
 # setting of Prefect that would undo it.
 
 
-def private_task(
-    *, name: str, description: str | None = None, retries: int = 0, retry_delay_seconds: float = 0
-) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Decorator: a step that asks a curator. Its result is not kept or cached, for the ledger replays it.
+def private_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
+    """Declare a step that asks a curator. Its result is not kept or cached, for the ledger replays it.
 
     Args:
-        name: as shown in the UI.
-        description: shown there too; default: the step's docstring.
-        retries: safe, because a charge has one answer however often the step runs.
-        retry_delay_seconds: between retries.
+        name: as shown in the UI, where the step's docstring is its description.
     """
-
-    def declare(step: Callable[P, R]) -> Task[P, R]:
-        return prefect_task(
-            name=name,
-            description=description,
-            retries=retries,
-            retry_delay_seconds=retry_delay_seconds,
-            tags=["private"],
-            persist_result=False,
-            cache_policy=NO_CACHE,
-            log_prints=False,
-        )(_guarded(step, private=True))
-
-    return declare
+    return _task(name, True, persist_result=False, cache_policy=NO_CACHE)
 
 
-def public_task(*, name: str, description: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Decorator: a step from public values to public values. Its result is kept, and found again by content.
+def public_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
+    """Declare a step from public values to public values. Its result is kept, and found again by content.
 
     Args:
-        name: as shown in the UI.
-        description: shown there too; default: the step's docstring.
+        name: as shown in the UI, where the step's docstring is its description.
     """
-
-    def declare(step: Callable[P, R]) -> Task[P, R]:
-        return prefect_task(
-            name=name,
-            description=description,
-            retries=0,
-            tags=["public"],
-            persist_result=True,
-            cache_policy=ByContent(),
-            refresh_cache=False,
-            result_serializer=ReadableSerializer(),
-            log_prints=False,
-        )(_guarded(step, private=False))
-
-    return declare
+    readable = _ReadableSerializer()
+    return _task(
+        name, False, persist_result=True, cache_policy=_ByContent(), refresh_cache=False, result_serializer=readable
+    )
 
 
-def publishing_task(*, name: str, description: str | None = None) -> Callable[[Callable[P, R]], Task[P, R]]:
-    """Decorator: a step that writes public values somewhere, each time that it is called: nothing is cached.
+def publishing_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
+    """Declare a step that writes public values somewhere, each time that it is called: nothing is cached.
 
     Args:
-        name: as shown in the UI.
-        description: shown there too; default: the step's docstring.
+        name: as shown in the UI, where the step's docstring is its description.
     """
-
-    def declare(step: Callable[P, R]) -> Task[P, R]:
-        return prefect_task(
-            name=name,
-            description=description,
-            retries=0,
-            tags=["public"],
-            persist_result=False,
-            cache_policy=NO_CACHE,
-            log_prints=False,
-        )(_guarded(step, private=False))
-
-    return declare
+    return _task(name, False, persist_result=False, cache_policy=NO_CACHE)
 
 
-def _guarded(step: Callable[P, R], private: bool) -> Callable[P, R]:
-    """`step` behind the boundary: checks, opens, calls, checks."""
+def _task(name: str, private: bool, **kept: Any) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
+    """Declare a task; `kept` says what Prefect does with its result."""
+    tags = ["private" if private else "public"]
+    return lambda step: prefect_task(name=name, tags=tags, retries=0, log_prints=False, **kept)(
+        _guarded(step, private=private)
+    )
+
+
+def _guarded(step: Callable[_P, _R], private: bool) -> Callable[_P, _R]:
+    """Put `step` behind the boundary: check, open, call, check."""
     signature = inspect.signature(step)
 
-    def opened(arguments: inspect.BoundArguments) -> R:
-        with _unpacked(tuple(arguments.arguments.values())) as values:
+    def opened(arguments: inspect.BoundArguments) -> _R:
+        with unpacked(tuple(arguments.arguments.values())) as values:
             arguments.arguments.update(zip(arguments.arguments, values, strict=True))
             return step(*arguments.args, **arguments.kwargs)
 
     @functools.wraps(step)
-    def inner(*args: P.args, **kwargs: P.kwargs) -> R:
+    def inner(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         arguments = signature.bind(*args, **kwargs)
         for value in arguments.arguments.values():
             check_crossing(value, admit_handles=private)
@@ -413,40 +218,32 @@ def _guarded(step: Callable[P, R], private: bool) -> Callable[P, R]:
 
 
 def safe_flow(
-    *,
-    name: str,
-    description: str | None = None,
-    flow_run_name: str | Callable[[], str] | None = None,
-    version: str | None = None,
-) -> Callable[[Callable[P, R]], Flow[P, R]]:
-    """Decorator: a flow out of which no exception carries anything; Prefect would pickle it to a file.
-
-    Args:
-        name: as shown in the UI.
-        description: shown there too; default: the docstring.
-        flow_run_name: template over the (public) parameters, or a function that makes it of what the run knows.
-        version: of the flow.
+    *, name: str, flow_run_name: str | Callable[[], str] | None = None
+) -> Callable[[Callable[_P, _R]], Flow[_P, _R]]:
+    """Declare a flow out of which no exception carries anything; Prefect would pickle it to a file.
 
     The flow refuses to start under `PREFECT_DEBUG_MODE`.
+
+    Args:
+        name: as shown in the UI, where the docstring is its description.
+        flow_run_name: template over the (public) parameters, or a function that makes it of what the run knows.
     """
 
-    def declare(body: Callable[P, R]) -> Flow[P, R]:
+    def declare(body: Callable[_P, _R]) -> Flow[_P, _R]:
         if inspect.iscoroutinefunction(body) or inspect.isgeneratorfunction(body):
             raise TypeError("safe_flow guards plain functions only")
 
         @functools.wraps(body)
-        def inner(*args: P.args, **kwargs: P.kwargs) -> R:
+        def inner(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             _refuse_debug_mode()
-            return _call(body, args, kwargs, lambda: PubPrivError(FLOW_FAILED))
+            return _call(body, args, kwargs, lambda: PubPrivError(_FLOW_FAILED))
 
         return prefect_flow(
             name=name,
-            description=description,
             flow_run_name=flow_run_name,
-            version=version,
             retries=0,
             persist_result=False,
-            result_serializer=ReadableSerializer(),
+            result_serializer=_ReadableSerializer(),
             validate_parameters=True,
             log_prints=False,
         )(inner)

@@ -12,23 +12,21 @@ from pubpriv.privacy.budgets import Budget, amount_text
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
-LOW = "pubpriv.budget.low"
+_LOW = "pubpriv.budget.low"
 """After a run: fewer such runs fit than its `warn_below`."""
 
 EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
 
-WARN_BELOW = 3
-
 
 def resource_id(dataset: str) -> str:
-    """How events name a dataset."""
+    """Name a dataset in events."""
     return f"pubpriv.dataset.{dataset}"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a dataset's budget stands, seen from a run with some allotment.
+class BudgetOutlook:
+    """Hold where a dataset's budget stands, seen from a run with some allotment.
 
     Attributes:
         balance: of the dataset.
@@ -41,12 +39,12 @@ class Standing:
     fitting: int
 
     @classmethod
-    def of(cls, ledger: Ledger, dataset: str, allotment: Budget) -> "Standing":
+    def of(cls, ledger: Ledger, dataset: str, allotment: Budget) -> "BudgetOutlook":
         """Read from the ledger."""
         return cls(ledger.balance(dataset), allotment, ledger.fitting(dataset, allotment))
 
     def figures(self) -> dict[str, Any]:
-        """As plain data: amounts in words, and how many runs fit."""
+        """Give it as plain data: amounts in words, and how many runs fit."""
         balance = self.balance
         amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": balance.remaining}
         return {
@@ -58,26 +56,26 @@ class Standing:
         }
 
 
-def tell_if_low(standing: Standing, release_id: str, warn_below: int = WARN_BELOW) -> bool:
-    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; whether it was emitted."""
-    if standing.fitting >= warn_below:
+def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int) -> bool:
+    """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
+    if outlook.fitting >= warn_below:
         return False
-    _emit(LOW, standing, release_id, warn_below=warn_below)
+    _emit(_LOW, outlook, release_id, warn_below=warn_below)
     return True
 
 
-def tell_if_exhausted(standing: Standing, release_id: str) -> bool:
-    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Whether it was emitted."""
-    if standing.fitting:
+def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
+    """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Tell whether it did."""
+    if outlook.fitting:
         return False
-    _emit(EXHAUSTED, standing, release_id)
+    _emit(EXHAUSTED, outlook, release_id)
     return True
 
 
-def _emit(event: str, standing: Standing, release_id: str, **more: Any) -> None:
-    name = standing.balance.dataset
+def _emit(event: str, outlook: BudgetOutlook, release_id: str, **more: Any) -> None:
+    name = outlook.balance.dataset
     emit_event(
         event,
         resource={"prefect.resource.id": resource_id(name), "prefect.resource.name": name},
-        payload=standing.figures() | {"release_id": release_id} | more,
+        payload=outlook.figures() | {"release_id": release_id} | more,
     )

@@ -1,6 +1,6 @@
 """What Prefect's UI shows of a run, and what its last task writes: all of it is public.
 
-`publish_release` is for a run that came to its end; `refusals_told` for one that the ledger refused.
+`publish_release` is for a run that came to its end; `refusals_shown` for one that the ledger refused.
 """
 
 import json
@@ -25,20 +25,21 @@ from pubpriv.released.report import history_of
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table, validate_estimates, validate_released
 from pubpriv.tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
-from pubpriv.tasks.boundary import crossing, publishing_task
-from pubpriv.tasks.events import WARN_BELOW, Standing, tell_if_exhausted, tell_if_low
+from pubpriv.tasks.boundary import publishing_task
+from pubpriv.tasks.crossing import crossing
+from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
 
-E = TypeVar("E", bound=Estimate)
+_E = TypeVar("_E", bound=Estimate)
 
-WHAT_IS_PUBLIC = (
+_WHAT_IS_PUBLIC = (
     "Public are the number of rows, the declared columns, the public table, the settings and every answer "
     "listed under `charges`; whatever was computed from these costs nothing more."
 )
 
-CHARGE = ("label", "question", "cost")
+_CHARGE = ("label", "question", "cost")
 
 
-def publish_release(estimate: E, job: Job, folder: str | os.PathLike[str], warn_below: int = WARN_BELOW) -> E:
+def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int) -> _E:
     """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
 
     Args:
@@ -51,23 +52,23 @@ def publish_release(estimate: E, job: Job, folder: str | os.PathLike[str], warn_
         The estimate.
     """
     dataset, release_id = job.dataset, job.release_id
-    publish_statement(estimate.privacy, dataset, release_id)
-    publish_numbers(estimate)
+    _publish_statement(estimate.privacy, dataset, release_id)
+    _publish_numbers(estimate)
     public = public_rows_of(estimate, job.public)
     show_picture(estimate, public)
     with Ledger.open(job.ledger, create=False) as ledger:
-        history, standing = history_of(ledger, dataset), _standing(ledger, job)
-    show_budget(history, standing, release_id)
-    tell_if_low(standing, release_id, warn_below)
+        history, outlook = history_of(ledger, dataset), _outlook(ledger, job)
+    show_budget(history, outlook, release_id)
+    tell_if_low(outlook, release_id, warn_below)
     root = output_root()
     if root is not None:
-        written = crossing(STORE, folder)(json.dumps(estimate.to_json()), job.ledger, public, str(root))
+        written = crossing(_store_release, folder)(json.dumps(estimate.to_json()), job.ledger, public, str(root))
         show_report(dataset, release_id, written, str(root))
     return estimate
 
 
 @contextmanager
-def refusals_told(job: Job) -> Iterator[None]:
+def refusals_shown(job: Job) -> Iterator[None]:
     """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
 
     A run whose files could not be kept afterwards does not begin.
@@ -81,20 +82,20 @@ def refusals_told(job: Job) -> Iterator[None]:
         yield
     except BudgetExceeded as refusal:
         with suppress(Exception):  # ledger or server went away meanwhile: it is the refusal that counts
-            _tell_refusal(job, str(refusal))
+            _show_refusal(job, str(refusal))
         raise
 
 
-def _tell_refusal(job: Job, refusal: str) -> None:
+def _show_refusal(job: Job, refusal: str) -> None:
     with Ledger.open(job.ledger, create=False) as ledger:
-        history, standing = history_of(ledger, job.dataset), _standing(ledger, job)
-    tell_if_exhausted(standing, job.release_id)
-    show_refusal(standing, job.release_id, refusal)
-    show_budget(history, standing, job.release_id)
+        history, outlook = history_of(ledger, job.dataset), _outlook(ledger, job)
+    tell_if_exhausted(outlook, job.release_id)
+    show_refusal(outlook, job.release_id, refusal)
+    show_budget(history, outlook, job.release_id)
 
 
 @publishing_task(name="store release")
-def STORE(model: str, ledger: str, public: PublicTable | None, root: str) -> str:  # noqa: N802 - a task, as a constant
+def _store_release(model: str, ledger: str, public: PublicTable | None, root: str) -> str:
     """Write model, table and report page into the output folder; what is there already is left as it is.
 
     Args:
@@ -110,11 +111,11 @@ def STORE(model: str, ledger: str, public: PublicTable | None, root: str) -> str
     return str(store_run(KINDS[data["kind"]].from_json(data), root, public, ledger).page)
 
 
-def _standing(ledger: Ledger, job: Job) -> Standing:
-    return Standing.of(ledger, job.dataset, parse_budget(job.budget))
+def _outlook(ledger: Ledger, job: Job) -> BudgetOutlook:
+    return BudgetOutlook.of(ledger, job.dataset, parse_budget(job.budget))
 
 
-def publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
+def _publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
     """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
 
     Args:
@@ -126,7 +127,7 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
         Identities of the page and the table. Both carry the dataset's name, so the UI shows their history.
     """
     name = dataset or "simulation"
-    parts = "\n".join(f"- {part}: {_told(value)}" for part, value in statement["guarantee"].items())
+    parts = "\n".join(f"- {part}: {_text_of(value)}" for part, value in statement["guarantee"].items())
     guarantee = statement["guarantee"].get("text", parts)
     unit = declared(statement["unit"]) if dataset else statement["unit"]
     page = create_markdown_artifact(
@@ -136,18 +137,18 @@ def publish_statement(statement: Mapping[str, Any], dataset: str | None, release
             f"## Privacy of {name}\n\n"
             f"One record is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
-            f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{WHAT_IS_PUBLIC}\n"
+            f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
         ),
     )
     charges = create_table_artifact(
         key=artifact_key(name, "charges"),
         description=f"What release {release_id or 'none'} of {name} asked, and what each answer cost",
-        table=[{part: _told(charge[part]) for part in CHARGE} for charge in statement["charges"]],
+        table=[{part: _text_of(charge[part]) for part in _CHARGE} for charge in statement["charges"]],
     )
     return _identity(page), _identity(charges)
 
 
-def publish_numbers(estimate: Estimate) -> UUID:
+def _publish_numbers(estimate: Estimate) -> UUID:
     """Show the released numbers: one row per component of a mixture, else one row per column, after a check.
 
     Raises:
@@ -169,12 +170,12 @@ def _cells(frame: Any) -> list[dict[str, Any]]:
     return [{name: shown(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _told(value: Any) -> str:
-    """Text of a number, a text, or several of them; anything else has no place in a statement."""
+def _text_of(value: Any) -> str:
+    """Write a number, a text, or several of them; anything else has no place in a statement."""
     if isinstance(value, tuple | list):
-        return ", ".join(map(_told, value))
+        return ", ".join(map(_text_of, value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_told(part)}" for name, part in value.items())
+        return ", ".join(f"{name} {_text_of(part)}" for name, part in value.items())
     if value is None or isinstance(value, str | int | float):
         return str(value)
     raise TypeError(f"a privacy statement holds no {type(value).__name__}")

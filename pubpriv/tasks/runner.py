@@ -1,20 +1,34 @@
-"""How Prefect runs steps: each as a named, guarded task, cached if it is public, with arrows that follow the data."""
+"""How Prefect runs steps: each as a named, guarded task, cached if it is public, with arrows that follow the data.
+
+The UI shows a progress bar where a scan takes long, and a line in the log when a step is done: names, seconds, the
+fraction of blocks read, and what was charged. These are public facts, none of which depends on a value. (How long a
+step takes may depend on values; Prefect keeps that of every task anyway, see `docs/privacy.md`.)
+"""
 
 import functools
 import os
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from prefect import State, Task
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.context import TaskRunContext
+from prefect.logging import get_run_logger
 
+from pubpriv.curator import Curator
+from pubpriv.data import progress
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Place, Step
-from pubpriv.tasks.boundary import PublicHandle, for_prefect, packed, private_task, public_task
-from pubpriv.tasks.follow import followed
+from pubpriv.tasks.artifacts import artifact_key
+from pubpriv.tasks.boundary import private_task, public_task
+from pubpriv.tasks.crossing import PublicHandle, for_prefect, packed
 
-MOST_PARTS = 1000
+_MOST_PARTS = 1000
 """So many parts of a value are looked at for what earlier steps made."""
 
 
@@ -34,8 +48,8 @@ class PrefectRunner:
         self._made: dict[Any, State[Any]] = {}
 
     def __call__(self, step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-        """What the step makes, as a task run with arrows from the runs that made its arguments."""
-        task = task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: step.at(place))
+        """Run the step as a task, with arrows from the runs that made its arguments; give what it makes."""
+        task = _task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: step.at(place))
         values = [packed(value, self._folder) for value in args]
         named = {name: packed(value, self._folder) for name, value in kwargs.items()}
         before = self._upstream((*values, *named.values(), *place.sources))
@@ -52,16 +66,16 @@ class PrefectRunner:
         return result.load() if isinstance(result, PublicHandle) else result
 
     def _upstream(self, values: tuple[Any, ...]) -> list[State[Any]]:
-        """How the task runs ended that made these values, or parts of them."""
+        """Give the final states of the task runs that made these values, or parts of them."""
         states = [self._made[part] for part in _parts(values) if part in self._made]
         return list({state.state_details.task_run_id: state for state in states}.values())
 
 
 @functools.cache
-def task_of(step: Step[..., Any], folder: str) -> Task[..., Any]:
-    """The task of a step; public tables that it returns are kept under `folder`."""
+def _task_of(step: Step[..., Any], folder: str) -> Task[..., Any]:
+    """Make the task of a step; public tables that it returns are kept under `folder`."""
     declare = private_task if step.private else public_task
-    task: Task[..., Any] = declare(name=step.title)(_keeping(followed(step), folder))
+    task: Task[..., Any] = declare(name=step.title)(_keeping(_followed(step), folder))
     return task
 
 
@@ -74,13 +88,74 @@ def _keeping(step: Callable[..., Any], folder: str) -> Callable[..., Any]:
     return kept
 
 
+def _followed(step: Step[..., Any]) -> Callable[..., Any]:
+    """Show the scans of `step`, and log what it took; outside a task run it is itself only."""
+
+    @functools.wraps(step.function)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        task = TaskRunContext.get()
+        if task is None:
+            return step(*args, **kwargs)
+        name = task.task_run.name
+        curator = next((value for value in (*args, *kwargs.values()) if isinstance(value, Curator)), None)
+        before, started = _costs(curator), time.monotonic()
+        token = progress.watcher.set(None if curator is None else _Bar(name, curator))
+        try:
+            result = step(*args, **kwargs)
+        finally:
+            progress.watcher.reset(token)
+        paid = _costs(curator)[len(before) :]
+        get_run_logger().info("%s: %.1f s, %s", name, time.monotonic() - started, _cost_text(curator, paid))
+        return result
+
+    return inner
+
+
+class _Bar:
+    """A progress artifact for each scan of a step that takes long."""
+
+    def __init__(self, name: str, curator: Curator) -> None:
+        self._name = name
+        self._dataset = getattr(curator.handle, "dataset", "simulation")
+        self._artifact: UUID | None = None
+
+    def __call__(self, fraction: float, ended: bool) -> None:
+        """Show it, in percent; after the end of a scan the next one gets a bar of its own."""
+        percent = round(100.0 * fraction, 1)
+        if self._artifact is None:
+            made: Any = create_progress_artifact(
+                progress=percent,
+                key=artifact_key(self._dataset, "progress"),
+                description=f"{self._name}: blocks of the private table read",
+            )
+            self._artifact = made
+        else:
+            update_progress_artifact(self._artifact, progress=percent)
+        if ended:
+            self._artifact = None
+
+
+def _costs(curator: Curator | None) -> list[str]:
+    """List the cost of each charge so far, in the run's currency: `0.02 rho`."""
+    return [] if curator is None else [line.cost for line in curator.statement().charges]
+
+
+def _cost_text(curator: Curator | None, paid: list[str]) -> str:
+    if curator is None:
+        return "looked at no private row"
+    if not paid:
+        return "charged nothing new"
+    total = sum((Decimal(cost.split()[0]) for cost in paid), Decimal(0))
+    return f"charged {total.normalize():f} {paid[0].split()[1]} for {len(paid)} answer{'s' * (len(paid) > 1)}"
+
+
 def _parts(value: Any) -> Iterator[Any]:
-    """The dataclasses in a value, itself included: those are equal where a step was given what another one made.
+    """Give the dataclasses in a value, itself included: those are equal where a step was given what another one made.
 
     Not by identity: a run settles what a step made, and its driver goes on with what was settled.
     """
     rest, seen = [value], 0
-    while rest and seen < MOST_PARTS:
+    while rest and seen < _MOST_PARTS:
         item = rest.pop()
         seen += 1
         if isinstance(item, Ask):  # what a step may ask, not what it is made of

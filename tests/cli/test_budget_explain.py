@@ -104,7 +104,7 @@ def test_history_has_a_total_per_run(program, runs):
 def test_history_draws_an_svg(program, runs):
     """The picture has a title and a description; its words are those of the ledger; --json stays JSON."""
     told = program("budget", "history", "visits", "--ledger", URL, "--plot", "burn.SVG", "--json")
-    assert (told.code, told.err) == (0, "drawn: burn.SVG\n")
+    assert (told.code, told.err) == (0, "plot written to burn.SVG\n")
     assert len(json.loads(told.out)) == 4
     picture = ElementTree.parse(runs / "burn.SVG").getroot()
     assert picture.tag.endswith("svg")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pubpriv.cli import extras, main, on_demand
+from pubpriv.cli import extras, main
 from pubpriv.errors import InvalidInput
 
 
@@ -33,10 +33,10 @@ def test_an_import_that_fails_by_itself_stays_a_defect(without_prefect, capsys):
 
 def test_a_folder_of_installed_packages_is_no_checkout(tmp_path, monkeypatch):
     """Not even where somebody else's package is called benchmarks."""
-    assert on_demand.checkout() == Path(__file__).parents[2]
-    monkeypatch.setattr(on_demand, "__file__", str(tmp_path / "pubpriv" / "cli" / "on_demand.py"))
+    assert extras.checkout() == Path(__file__).parents[2]
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "pubpriv" / "cli" / "extras.py"))
     (tmp_path / "benchmarks").mkdir()
-    assert on_demand.checkout() is None
+    assert extras.checkout() is None
 
 
 def test_benchmarks_run_from_any_folder(tmp_path):

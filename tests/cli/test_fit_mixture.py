@@ -7,7 +7,7 @@ import pytest
 from helpers.cli_world import fit_arguments, two_groups
 
 from pubpriv import load
-from pubpriv.cli.fit_common import through_prefect
+from pubpriv.cli.fit import _through_prefect
 
 PLAN = ["plan", "mixture", "--rows", 2000, "--public-rows", 30, "--dims", 3, "--budget", "zcdp:0.5"]
 
@@ -50,7 +50,7 @@ def test_a_fit_is_a_flow_where_somebody_asked_for_prefect(monkeypatch, plain, pr
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     if server:
         monkeypatch.setenv("PREFECT_API_URL", server)
-    assert through_prefect(plain, prefect) is flown
+    assert _through_prefect(plain, prefect) is flown
 
 
 def test_a_fit_starts_no_server_of_its_own_accord(program, folder, monkeypatch):

@@ -446,8 +446,8 @@ def test_a_voice_has_to_be_chosen(program, folder, monkeypatch, flags, variable,
 
 def test_the_vocabulary_is_closed():
     """An unknown event, a fact too many or too few is a mistake that a test sees."""
-    from pubpriv.cli.logs import tell
+    from pubpriv.cli.logs import log_event
 
     for event, facts in (("ended", {}), ("step_started", {"step": "x"}), ("step_started", {"rows": 3})):
         with pytest.raises(TypeError):
-            tell(event, **facts)
+            log_event(event, **facts)

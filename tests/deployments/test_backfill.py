@@ -42,8 +42,8 @@ def test_missing_periods_are_found_and_priced(daily):
     found = plan(daily, "2026-03-01", "2026-03-05")
     assert [each.release_id for each in found.missing] == [f"mean-2026-03-0{day}" for day in (1, 3, 4, 5)]
     assert (found.present, found.resumed, found.paid, found.fitting) == (1, ("mean-2026-03-03",), 3, 9)
-    assert found.told(found.each, found.paid) == "0.3 rho"
-    assert found.told(found.remaining) == "0.9 rho"
+    assert found.price_text(found.each, found.paid) == "0.3 rho"
+    assert found.price_text(found.remaining) == "0.9 rho"
     assert found.missing[0].due.astimezone(UTC) == datetime(2026, 3, 1, 1, 15, tzinfo=UTC)
 
 

@@ -5,7 +5,7 @@ from dataclasses import astuple
 import pytest
 from helpers.cli_world import run_program
 
-from pubpriv.deployments.budgets import standings
+from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.files import read
 from pubpriv.deployments.model import Dataset
 from pubpriv.errors import InvalidInput
@@ -35,7 +35,7 @@ def told(tmp_path, monkeypatch):
 
 def test_a_dataset_that_is_not_registered_is_told_with_the_line_that_does_it(told, tmp_path):
     """Deploying gives nothing away: the line to run is printed, and no ledger is made."""
-    (standing,) = standings([told])
+    (standing,) = budget_checks([told])
     assert not standing.right
     assert f"pubpriv budget set visits zcdp:1 --unit 'one patient' --ledger sqlite:///{tmp_path}/ledger.db" in (
         standing.finding
@@ -45,30 +45,30 @@ def test_a_dataset_that_is_not_registered_is_told_with_the_line_that_does_it(tol
 
 def test_set_budget_registers_and_says_for_how_many_releases_it_pays(told, tmp_path):
     """With --set-budget the cap stands in the ledger; doing it again changes nothing."""
-    (first,) = standings([told], set_budget=True)
-    (again,) = standings([told], set_budget=True)
+    (first,) = budget_checks([told], set_budget=True)
+    (again,) = budget_checks([told], set_budget=True)
     assert (first.right, first.forecasts) == (again.right, again.forecasts)
     assert first.forecasts["mean"].startswith("the budget pays for 4 more releases, until 20")
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         assert ledger.balance("visits").unit == "one patient"
         ledger.run("visits", "mean-2026-11").open(parse_budget("zcdp:0.25"))
-    assert standings([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
+    assert budget_checks([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
 
 
 def test_set_budget_declares_the_table_and_its_columns(told, tmp_path):
     """Columns of the file, or of the public table if that is here; without either the line to run is told."""
-    (standing,) = standings([told], set_budget=True)
+    (standing,) = budget_checks([told], set_budget=True)
     assert not standing.right
     assert "/data/private.parquet is not declared" in standing.finding
     assert "budget set visits zcdp:1 --private /data/private.parquet --columns NAMES" in standing.finding
     named = told.model_copy(update={"columns": ("log1p(b)", "a")})
-    assert not standings([named])[0].right
-    assert standings([named], set_budget=True)[0].right
-    assert standings([named])[0].right
+    assert not budget_checks([named])[0].right
+    assert budget_checks([named], set_budget=True)[0].right
+    assert budget_checks([named])[0].right
     (tmp_path / "public.csv").write_text("a,c\n1,2\n")
     found = told.model_copy(update={"public": f"{tmp_path}/public.csv"})
-    assert not standings([found])[0].right
-    assert standings([found], set_budget=True)[0].right
+    assert not budget_checks([found])[0].right
+    assert budget_checks([found], set_budget=True)[0].right
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         assert ledger.balance("visits").tables == ({"uri": "/data/private.parquet", "columns": ["a", "b", "c"]},)
 
@@ -77,7 +77,7 @@ def test_a_file_that_publishes_a_private_table_is_refused(told, tmp_path):
     """Its own, or another dataset's: nothing is declared."""
     for public in ("/data", "/data/*.parquet"):
         with pytest.raises(InvalidInput, match="rows cannot be both"):
-            standings([told.model_copy(update={"public": public, "columns": ("a",)})], set_budget=True)
+            budget_checks([told.model_copy(update={"public": public, "columns": ("a",)})], set_budget=True)
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         assert ledger.balance("visits").tables == ()
 
@@ -86,7 +86,7 @@ def test_a_cap_that_differs_is_never_changed(told, tmp_path):
     """Neither lowered nor raised, not with --set-budget either: that takes a reason."""
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:2"), unit="one patient")
-    (standing,) = standings([told], set_budget=True)
+    (standing,) = budget_checks([told], set_budget=True)
     assert not standing.right
     assert "the ledger's cap is 2-zCDP, the file's 1-zCDP" in standing.finding
     assert "--raise --reason" in standing.finding
@@ -97,7 +97,7 @@ def test_a_cap_that_differs_is_never_changed(told, tmp_path):
 def test_a_ledger_that_is_not_known_here_is_told(told, monkeypatch):
     """The machine that deploys need not reach the ledger."""
     monkeypatch.delenv("PUBPRIV_LEDGER")
-    (standing,) = standings([told], set_budget=True)
+    (standing,) = budget_checks([told], set_budget=True)
     assert (standing.right, standing.finding) == (False, "not checked: PUBPRIV_LEDGER is not set here")
 
 

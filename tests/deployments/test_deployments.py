@@ -9,7 +9,7 @@ import pytest
 from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
-from pubpriv.deployments.register import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, register, server
+from pubpriv.deployments.register import register, server
 from pubpriv.deployments.render import FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
@@ -181,29 +181,29 @@ def test_registering_is_idempotent_and_tells_what_changes(prefect_server, file):
 
     deployment, slot = "deployment estimate-mixture/visits-groups", "slot private-visits"
     text = GOOD.replace("s3://bucket", "/data")
-    assert registered(text, dry_run=True)[deployment][0] == CREATED
+    assert registered(text, dry_run=True)[deployment][0] == "created"
     first = registered(text)
-    assert (first[deployment][0], first[slot][0]) == (CREATED, CREATED)
+    assert (first[deployment][0], first[slot][0]) == ("created", "created")
     again = registered(text)
     mine = {name: result for name, (result, _) in again.items() if "visits" in name or "pool" in name}
-    assert set(mine.values()) == {UNCHANGED}
+    assert set(mine.values()) == {"unchanged"}
     with server() as client:
         known = client.read_deployment_by_name("estimate-mixture/visits-groups")
         client.pause_deployment(known.id)
     changed = registered(text.replace("components: 3", "components: 4").replace("15 2", "30 2"))
-    assert changed[deployment] == (CHANGED, "changed: parameters, schedule")
+    assert changed[deployment] == ("changed", "changed: parameters, schedule")
     with server() as client:
         after = client.read_deployment_by_name("estimate-mixture/visits-groups")
     assert (after.id, after.paused) == (known.id, True)
     assert after.parameters["parameters"]["components"] == 4
     assert [each.schedule.cron for each in after.schedules] == ["30 2 * * *"]
-    assert registered(text + "concurrency: {runs: 2}\n")[slot] == (CHANGED, "limit: 1 then, 2 now")
+    assert registered(text + "concurrency: {runs: 2}\n")[slot] == ("changed", "limit: 1 then, 2 now")
     renamed = text.replace("name: groups", "name: clusters")
     other = text.replace("dataset: visits", "dataset: others")
     assert "deployment visits-groups" not in registered(other)  # a file of another dataset has no say
-    assert registered(other, whole=True, dry_run=True)["deployment visits-groups"][0] == LEFT
-    assert registered(renamed)["deployment visits-groups"][0] == LEFT
-    assert registered(renamed, prune=True)["deployment visits-groups"][0] == REMOVED
+    assert registered(other, whole=True, dry_run=True)["deployment visits-groups"][0] == "in no file"
+    assert registered(renamed)["deployment visits-groups"][0] == "in no file"
+    assert registered(renamed, prune=True)["deployment visits-groups"][0] == "removed"
     assert "deployment visits-groups" not in registered(renamed)
 
 
@@ -255,7 +255,7 @@ def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
                 assert refused.value.response.status_code == 422
         pool = client.read_work_pool("closed")
         template = pool.base_job_template
-        assert register(client, render([read(file(other, "others.yaml"))]))[0].result == UNCHANGED
+        assert register(client, render([read(file(other, "others.yaml"))]))[0].result == "unchanged"
     import asyncio
 
     made = ProcessJobConfiguration.from_template_and_values(template, hostile[0] | known.job_variables)

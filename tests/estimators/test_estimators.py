@@ -7,7 +7,7 @@ import pytest
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, MIXTURE, estimator_named
-from pubpriv.estimators.settings import setting, settings_of
+from pubpriv.estimators.settings import files_of, setting, settings_of
 
 EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.name)
 
@@ -66,6 +66,17 @@ def test_a_new_setting_is_a_field_and_nothing_else(monkeypatch):
     assert form_of(WITH_ONE_MORE)(**given, most_patience=4).most_patience == 4
     with pytest.raises(ValidationError, match="most_patience"):
         form_of(WITH_ONE_MORE)(**given, most_patience=10)
+
+
+def test_a_setting_that_names_a_file_says_so():
+    """It is read as public, so a run must not be refused or allowed by another list."""
+
+    @dataclass(frozen=True)
+    class WithFile(MIXTURE.settings):
+        start: str = setting("nowhere", file_or=("nowhere",), help="Where to begin")
+
+    assert files_of(WithFile()) == ()
+    assert files_of(WithFile(start="start.csv", max_components=3)) == ("start.csv",)
 
 
 def test_options_that_exclude_each_other_are_refused():

@@ -143,7 +143,7 @@ def test_a_run_on_a_worker_binds_nothing(worker):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [("visits: [", "can be read"), ("- a\n", "can be read"), (FILE, "in two files")]
+    ("content", "said"), [("visits: [", "cannot be read"), ("- a\n", "cannot be read"), (FILE, "in two files")]
 )
 def test_a_list_that_cannot_be_read_allows_nothing(content, said, worker):
     """A broken file is told, and not passed over."""

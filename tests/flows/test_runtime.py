@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from pubpriv.flows.runtime import prefect_home, running
+from pubpriv.flows.runtime import _prefect_home, running
 
 
 def test_prefect_lives_beside_the_ledger(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     home = Path(".pubpriv") / "prefect"
-    assert prefect_home("sqlite:///ledger.db") == tmp_path / home
-    assert prefect_home("sqlite:///books/ledger.db?timeout=5") == tmp_path / "books" / home
-    assert prefect_home(f"sqlite+pysqlite:///{tmp_path}/elsewhere/ledger.db") == tmp_path / "elsewhere" / home
-    assert prefect_home("sqlite://") == prefect_home("sqlite:///:memory:") == tmp_path / home
-    assert prefect_home("postgresql+psycopg://user@host/ledger") == tmp_path / home
+    assert _prefect_home("sqlite:///ledger.db") == tmp_path / home
+    assert _prefect_home("sqlite:///books/ledger.db?timeout=5") == tmp_path / "books" / home
+    assert _prefect_home(f"sqlite+pysqlite:///{tmp_path}/elsewhere/ledger.db") == tmp_path / "elsewhere" / home
+    assert _prefect_home("sqlite://") == _prefect_home("sqlite:///:memory:") == tmp_path / home
+    assert _prefect_home("postgresql+psycopg://user@host/ledger") == tmp_path / home
 
 
 def test_a_given_api_is_left_alone(tmp_path, monkeypatch):

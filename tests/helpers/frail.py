@@ -6,18 +6,18 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
-from pubpriv.deployments.processes import descendants
 from pubpriv.privacy.ledger import Ledger
 
 ROWS = 400_000
@@ -127,10 +127,11 @@ class Worker:
 
     def kill(self) -> None:
         """kill -9: the worker first, so that it tells nobody, and then the runs that it started."""
-        family = descendants(self._process.pid)
+        family = psutil.Process(self._process.pid).children(recursive=True)
         os.kill(self._process.pid, signal.SIGKILL)
         for child in family:
-            child.send(signal.SIGKILL)
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         self._process.wait()
 
     def stop(self) -> None:
@@ -164,7 +165,7 @@ def prefect(served: Served, *words: object) -> str:
 def flow_processes(worker: int, run: UUID) -> list[int]:
     """Processes under a worker that are at work on a flow run."""
     found = []
-    for child in descendants(worker):
+    for child in psutil.Process(worker).children(recursive=True):
         try:
             environment = Path(f"/proc/{child.pid}/environ").read_bytes()
         except OSError:

@@ -10,11 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import pytest
 from helpers.served import PATIENCE, PUBPRIV, Served, clean_environment, serving
 from helpers.stores import PASSWORD
 
-from pubpriv.deployments import processes
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -96,20 +96,28 @@ def test_prefect_deploy_registers_what_pubpriv_deploy_does(served: Served):
     assert {name: results[f"deployment {name}"] for name in THEIRS} == dict.fromkeys(THEIRS, "unchanged")
 
 
+def alive(process: psutil.Process) -> bool:
+    """It is there, and not only waited for."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_its_end_is_the_end_of_everything_it_started(tmp_path, number):
     """After Ctrl-C, and even after kill -9, no server, worker or run of it is alive."""
     (tmp_path / "audit.yaml").write_text("audit: books\n")
     with serving(tmp_path / "home", "--no-examples", "--datasets", tmp_path / "audit.yaml") as running:
-        family = processes.descendants(running.process.pid)
+        family = psutil.Process(running.process.pid).children(recursive=True)
         assert {running.server, running.worker} <= {child.pid for child in family}
-        assert all(child.alive() for child in family)
+        assert all(alive(child) for child in family)
         running.process.send_signal(number)
         code = running.process.wait(60)
         deadline = time.monotonic() + 40
-        while any(child.alive() for child in family) and time.monotonic() < deadline:
+        while any(alive(child) for child in family) and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert [child for child in family if child.alive()] == []
+        assert [child for child in family if alive(child)] == []
         if number == signal.SIGINT:
             assert code == 0
             assert running.said().splitlines()[-1] == "ending ..."

@@ -81,7 +81,7 @@ def test_missed_periods_are_priced_and_run_once(served: Served):
     words = ("backfill", "missed-mean", "--from", "2024-01-01", "--to", "2025-12-31")
     asked = served.run(*words)
     assert asked.returncode == 2
-    assert "nobody is there to ask" in asked.stderr
+    assert "there is no terminal to ask at" in asked.stderr
     for text in ("mean-2024", "mean-2025", "0.1 rho", "in sum 0.2 rho of the 0.45 rho that missed has left"):
         assert text in asked.stdout, asked.stdout
     told = served.run(*words, "--yes")

@@ -24,20 +24,17 @@ from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.law import Mixture
 from pubpriv.tasks.boundary import (
-    FLOW_FAILED,
-    ByContent,
-    CrossingError,
-    PublicHandle,
-    ReadableSerializer,
-    check_crossing,
-    code_fingerprint,
-    crossing,
-    fresh_error,
+    _FLOW_FAILED,
+    _ByContent,
+    _code_fingerprint,
+    _fresh_error,
+    _ReadableSerializer,
     private_task,
     public_task,
     publishing_task,
     safe_flow,
 )
+from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, crossing
 
 MIXTURE = Mixture.of(np.array([0.25, 0.75]), [np.zeros(2), np.array([1 / 3, 1e-300])], [np.eye(2), 2 * np.eye(2)])
 ROWS = np.random.default_rng(0).normal(size=(20, 2))
@@ -125,7 +122,7 @@ class Hoarder(InvalidInput):
 
 
 def test_our_errors_leave_fresh():
-    fresh = fresh_error(Hoarder("no such column", ROWS), PrivateStepFailed)
+    fresh = _fresh_error(Hoarder("no such column", ROWS), PrivateStepFailed)
     assert type(fresh) is InvalidInput
     assert str(fresh) == "no such column"
     assert vars(fresh) == {}
@@ -134,7 +131,7 @@ def test_our_errors_leave_fresh():
 
 @pytest.mark.parametrize("kind", [SpecMismatch, BudgetExceeded, CrossingError])
 def test_the_class_is_kept(kind):
-    assert type(fresh_error(kind("text"), PrivateStepFailed)) is kind
+    assert type(_fresh_error(kind("text"), PrivateStepFailed)) is kind
 
 
 class Dead(BaseException):
@@ -153,7 +150,7 @@ class Dead(BaseException):
     ],
 )
 def test_everything_else_leaves_with_a_fixed_text(error, kind, text):
-    fresh = fresh_error(error, PrivateStepFailed)
+    fresh = _fresh_error(error, PrivateStepFailed)
     assert type(fresh) is kind
     assert str(fresh) == text
 
@@ -195,6 +192,7 @@ def test_a_private_step_may_not_return_rows():
         "log_prints",
         "task_run_name",
         "timeout_seconds",
+        "retries",
         "on_failure",
     ],
 )
@@ -209,12 +207,12 @@ def test_names_tags_and_descriptions_show():
         """What it does."""
         return x
 
-    private, public = private_task(name="private PCA", retries=2)(step), public_task(name="seeding")(step)
+    private, public = private_task(name="private PCA")(step), public_task(name="seeding")(step)
     assert (private.name, private.tags, private.description, private.retries) == (
         "private PCA",
         {"private"},
         "What it does.",
-        2,
+        0,
     )
     assert (public.name, public.tags, public.description) == ("seeding", {"public"}, "What it does.")
 
@@ -243,7 +241,7 @@ def test_global_settings_do_not_undo_it(in_new_process, monkeypatch):
 
 @pytest.mark.parametrize("value", [None, 0.1, 1e-300, float("inf"), -0.0, "text", (1, (2.5, "a")), MIXTURE])
 def test_results_are_kept_exactly_and_readably(value):
-    serializer = ReadableSerializer()
+    serializer = _ReadableSerializer()
     stored = serializer.dumps(value)
     assert json.loads(stored)["value"] is not None or value is None
     assert serializer.loads(stored) == value
@@ -252,13 +250,13 @@ def test_results_are_kept_exactly_and_readably(value):
 
 @pytest.mark.parametrize("error", [InvalidInput("text"), PrivateStepFailed(), PubPrivError("text")])
 def test_errors_of_ours_are_kept_without_pickle(error):
-    again = ReadableSerializer().loads(ReadableSerializer().dumps(error))
+    again = _ReadableSerializer().loads(_ReadableSerializer().dumps(error))
     assert (type(again), str(again)) == (type(error), str(error))
 
 
 def key(**inputs):
     """Cache key of a public step for these inputs."""
-    return ByContent().compute_key(SimpleNamespace(task=public_task(name="step")(same_place)), inputs, {})
+    return _ByContent().compute_key(SimpleNamespace(task=public_task(name="step")(same_place)), inputs, {})
 
 
 def same_place(**inputs):
@@ -294,9 +292,9 @@ def test_keys_tell_values_types_and_names_apart():
 
 def test_the_code_counts(monkeypatch):
     before = key(a=1)
-    monkeypatch.setattr("pubpriv.tasks.boundary.code_fingerprint", lambda: "other code")
+    monkeypatch.setattr("pubpriv.tasks.boundary._code_fingerprint", lambda: "other code")
     assert key(a=1) != before
-    assert len(code_fingerprint()) == 64
+    assert len(_code_fingerprint()) == 64
 
 
 def test_what_is_refused_has_no_key():
@@ -466,7 +464,7 @@ def test_a_flow_raises_nothing_but_ours(prefect_server):
 
     with pytest.raises(PubPrivError) as raised:
         careless(1)
-    assert str(raised.value) == FLOW_FAILED
+    assert str(raised.value) == _FLOW_FAILED
     with pytest.raises(InvalidInput, match="no such column"):
         mistaken(1)
     prefect_server.settle()

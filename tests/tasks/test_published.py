@@ -135,7 +135,7 @@ def test_the_last_task_keeps_the_release(world):
 
 def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
     """The release that a flow kept, replayed without Prefect into an empty folder: same files, same content."""
-    from pubpriv.cli.fit_common import run
+    from pubpriv.cli.fit import run
 
     folder, _ = world
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path))
@@ -159,12 +159,12 @@ def test_a_plain_run_keeps_the_same_tree(world, tmp_path, monkeypatch):
 def test_a_run_whose_files_could_not_be_kept_does_not_begin(tmp_path, monkeypatch, root, release_id):
     """A name that makes no file, a folder that cannot be made: refused before the ledger is opened."""
     from pubpriv.errors import InvalidInput
-    from pubpriv.tasks.publish import refusals_told
+    from pubpriv.tasks.publish import refusals_shown
 
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / root))
     job = Job.of(MEAN, "private.parquet", "public.parquet", None, "zcdp:1", "ward.7", "sqlite:///none.db", release_id)
-    with pytest.raises(InvalidInput, match=r"is no name for a file|cannot be written"), refusals_told(job):
+    with pytest.raises(InvalidInput, match=r"is no name for a file|cannot be written"), refusals_shown(job):
         pytest.fail("the run began")
 
 

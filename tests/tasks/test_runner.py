@@ -14,8 +14,8 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.jobs import _ingest_private, _ingest_public
 from pubpriv.estimators.steps import Place, Step, step
-from pubpriv.tasks.boundary import ByContent, safe_flow
-from pubpriv.tasks.runner import PrefectRunner, task_of
+from pubpriv.tasks.boundary import _ByContent, safe_flow
+from pubpriv.tasks.runner import PrefectRunner, _task_of
 from pubpriv.tasks.validate import VALIDATION
 
 
@@ -31,7 +31,7 @@ def declared() -> set[Step]:
 @pytest.mark.parametrize("each", sorted(declared(), key=lambda each: (each.__module__, each.name)), ids=str)
 def test_a_declaration_decides_what_prefect_may_keep(each):
     """A step that takes a curator, or opens a private table, is private: guarded, never kept, never cached."""
-    task = task_of(each, "unused")
+    task = _task_of(each, "unused")
     first = next(iter(inspect.signature(each.function).parameters.values()))
     opens = each in (_ingest_private, VALIDATION.private)
     assert each.private == (first.annotation is Curator or opens)
@@ -40,7 +40,7 @@ def test_a_declaration_decides_what_prefect_may_keep(each):
     assert task.tags == ({"private"} if each.private else {"public"})
     assert task.persist_result is not each.private
     assert (task.cache_policy is NO_CACHE) == each.private
-    assert isinstance(task.cache_policy, ByContent) != each.private
+    assert isinstance(task.cache_policy, _ByContent) != each.private
     assert (task.retries, task.log_prints) == (0, False)
 
 

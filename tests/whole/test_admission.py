@@ -128,15 +128,15 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
 @pytest.mark.parametrize("out", ["visits/new.parquet", "visits/deeper/new.json", "link/new.parquet"])
 def test_no_model_is_written_among_private_files(out, world):
     """It would be read as rows; also by way of a link, and for the output tree."""
-    from pubpriv.cli.fit_common import check_outside
+    from pubpriv.cli.fit import _check_outside
 
     if not (world / "link").exists():
         (world / "link").symlink_to(world / "visits")
     with pytest.raises(InvalidInput, match="among the files of the private table"):
-        check_outside(world / out, job_of(MEAN, world, "public.parquet", private="visits"))
+        _check_outside(world / out, job_of(MEAN, world, "public.parquet", private="visits"))
     with pytest.raises(InvalidInput, match="among the files of the private table"):
-        check_outside(world / out, job_of(MEAN, world, "public.parquet", private="v*"))
-    check_outside(world / "new.parquet", job_of(MEAN, world, "public.parquet", private="visits"))
+        _check_outside(world / out, job_of(MEAN, world, "public.parquet", private="v*"))
+    _check_outside(world / "new.parquet", job_of(MEAN, world, "public.parquet", private="visits"))
 
 
 ESTIMATORS = {

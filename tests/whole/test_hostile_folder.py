@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pubpriv.deployments import processes
-from pubpriv.flows import periods
-from pubpriv.flows.runtime import python_environment
+from pubpriv.flows import periods, processes
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -99,5 +97,5 @@ def test_absolute_entries_of_the_search_path_are_kept():
     """An operator's drivers are found; what means the current folder is left out."""
     given = {"PYTHONPATH": os.pathsep.join(["/opt/drivers", "", "here", "/opt/more"]), "HOME": "/root"}
     path = os.pathsep.join(["/opt/drivers", "/opt/more"])
-    assert python_environment(given) == {"PYTHONPATH": path, "HOME": "/root", "PYTHONSAFEPATH": "1"}
-    assert python_environment({"PYTHONPATH": ""}) == {"PYTHONSAFEPATH": "1"}
+    assert processes._python_environment(given) == {"PYTHONPATH": path, "HOME": "/root", "PYTHONSAFEPATH": "1"}
+    assert processes._python_environment({"PYTHONPATH": ""}) == {"PYTHONSAFEPATH": "1"}

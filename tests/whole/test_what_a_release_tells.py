@@ -183,9 +183,9 @@ def test_the_id_of_a_deployed_run_without_a_period_hides_its_time(monkeypatch):
     run = SimpleNamespace(scheduled_start_time=due, id="019aa6f2-17c8-7bbb-8a5e-0d7a3c1f2e4b")
     monkeypatch.setattr(deployed, "flow_run", run)
     wanted = SimpleNamespace(release_id=None, period=None, series="mean")
-    told = deployed.release_id_of(wanted)
+    told = deployed._release_id_of(wanted)
     assert re.fullmatch(r"mean-20261121-[0-9a-f]{16}", told)
     assert "019aa6f2" not in told
-    assert deployed.release_id_of(wanted) == told
+    assert deployed._release_id_of(wanted) == told
     run.id = "019aa6f2-17c8-7bbb-8a5e-0d7a3c1f2e4c"
-    assert deployed.release_id_of(wanted) != told
+    assert deployed._release_id_of(wanted) != told

@@ -59,10 +59,6 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
         check_feasible(n_private, d, m, purse_of(budget))
 
 
-def _files(settings: MeanSettings) -> tuple[str, ...]:
-    return () if settings.covariance in WORDS else (settings.covariance,)
-
-
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
     from pubpriv.estimators.mean.known_covariance import read_covariance
 
@@ -88,6 +84,6 @@ MEAN = Estimator(
     settings=MeanSettings,
     driver=_driver,
     case=_case,
-    checks=Checks(_checked, _check_size, files=_files),
+    checks=Checks(_checked, _check_size),
     makes="mean",
 )

@@ -15,7 +15,9 @@ MOST_ROUNDS = 50
 class MeanSettings:
     """Settings of `estimate_mean`, in names and numbers; see there."""
 
-    covariance: str = setting("identity", help="Of a row: identity, a CSV file with the known matrix, or unknown")
+    covariance: str = setting(
+        "identity", file_or=WORDS, help="Of a row: identity, a CSV file with the known matrix, or unknown"
+    )
     method: str = setting(
         "two-step", choices=MEAN_METHODS, help="two-step; or, to compare with, clip-and-noise or coinpress"
     )

@@ -1,0 +1,169 @@
+"""What may cross the boundary of a task: handles in place of curators and tables, and public values.
+
+A curator crosses as its handle, a `PublicTable` as a `PublicHandle`; inside the task the step finds both again.
+Anything but handles and public values is refused, by a text that names its type and nothing else.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from prefect import Task
+from prefect.utilities.annotations import quote
+
+from pubpriv.curator import Curator, RunHandle, SimulationHandle
+from pubpriv.data.codec import public_value, to_json
+from pubpriv.data.tables import PrivateTable, PublicTable
+from pubpriv.errors import InvalidInput, PubPrivError
+from pubpriv.released.estimate import replacing
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_LARGE = 20_000
+"""Numbers in a value from which on Prefect does not look for earlier tasks' results in it: it takes 25
+microseconds for each. (`pubpriv.tasks.runner` finds by itself whose results an argument is made of.)"""
+
+
+class CrossingError(PubPrivError, TypeError):
+    """A value that may not cross a task boundary; the text names its type and nothing else."""
+
+
+@public_value
+@dataclass(frozen=True)
+class PublicHandle:
+    """A public table's rows in a file that is named by their hash.
+
+    Attributes:
+        path: the file.
+        sha256: of columns and rows, as `PublicTable` computes it.
+        columns: names, in order.
+        dropped: rows left out when the table was opened.
+        source: where they were read, for checks against private tables; see `PublicTable`.
+    """
+
+    path: str
+    sha256: str
+    columns: tuple[str, ...]
+    dropped: int
+    source: str | None = None
+
+    @classmethod
+    def store(cls, table: PublicTable, folder: str | os.PathLike[str]) -> "PublicHandle":
+        """Write the rows under `folder` unless they are there; whoever reads sees a whole file or none.
+
+        They are for this user alone: public rows too are nobody's who has no business with the run.
+        """
+        path = Path(folder).resolve() / f"{table.sha256}.npy"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.chmod(0o700)
+            with replacing(path, 0o600) as temporary, temporary.open("wb") as file:
+                np.save(file, table.rows, allow_pickle=False)
+        return cls(str(path), table.sha256, tuple(table.columns), table.dropped, table.source)
+
+    def load(self) -> PublicTable:
+        """Load the table, after a check that the rows are those that were stored.
+
+        Raises:
+            InvalidInput: the file is missing, damaged, or holds other rows.
+        """
+        where = f"the stored public rows {self.path}"
+        try:
+            table = PublicTable(self.columns, np.load(self.path, allow_pickle=False), self.dropped, self.source)
+        except (OSError, EOFError, ValueError) as error:
+            raise InvalidInput(f"{where} cannot be read: delete the file and run the flow again") from error
+        if table.sha256 != self.sha256:
+            raise InvalidInput(f"{where} are not those stored: delete the file and run the flow again")
+        return table
+
+
+def check_crossing(value: Any, admit_handles: bool = True) -> None:
+    """Refuse what may not cross a task boundary.
+
+    Admitted are public values of `pubpriv.data.codec` (with `PublicHandle`), text, numbers, booleans, None,
+    tuples of these and, for private tasks, handles of runs and of private tables.
+
+    Raises:
+        CrossingError: anything else; its text names the type only.
+    """
+    if isinstance(value, RunHandle | SimulationHandle | PrivateTable):
+        if not admit_handles:
+            raise CrossingError(f"{type(value).__name__} may not enter or leave a public task")
+    elif isinstance(value, tuple):
+        for item in value:
+            check_crossing(item, admit_handles)
+    elif isinstance(value, list):
+        raise CrossingError("list may not cross a task boundary: use a tuple")
+    else:
+        refusal = None
+        try:
+            to_json(value)
+        except TypeError as error:
+            refusal = str(error)
+        if refusal is not None:
+            raise CrossingError(f"may not cross a task boundary: {refusal}")
+
+
+def crossing(task: Task[_P, _R], folder: str | os.PathLike[str]) -> Callable[_P, _R]:
+    """Make of `task` a step that is called with curators and public tables, as the plain function is.
+
+    Args:
+        task: made by `private_task` or `public_task`.
+        folder: where public rows are stored for the tasks that read them.
+    """
+
+    @functools.wraps(task.fn)
+    def step(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        named = {name: for_prefect(packed(value, folder)) for name, value in kwargs.items()}
+        found: _R = task(*(for_prefect(packed(value, folder)) for value in args), **named)
+        return found
+
+    return step
+
+
+def packed(value: Any, folder: str | os.PathLike[str]) -> Any:
+    """Give handles for curators and public tables, and all else as it is."""
+    if isinstance(value, Curator):
+        return value.handle
+    return PublicHandle.store(value, folder) if isinstance(value, PublicTable) else value
+
+
+def for_prefect(value: Any) -> Any:
+    """Give a packed value as an argument of a task: Prefect does not search large ones."""
+    return quote(value) if _is_large(value) else value
+
+
+def _is_large(value: Any) -> bool:
+    seen, rest = 0, [value]
+    while rest and seen < _LARGE:
+        item = rest.pop()
+        if is_dataclass(item):
+            rest += [getattr(item, field.name) for field in fields(item)]
+        elif isinstance(item, tuple):
+            seen += len(item)
+            rest += item
+    return seen >= _LARGE
+
+
+@contextmanager
+def unpacked(values: tuple[Any, ...]) -> Iterator[list[Any]]:
+    """Open curators and public tables in place of their handles; curators are let go of at the end."""
+    opened: list[Curator] = []
+    try:
+        found: list[Any] = []
+        for value in values:
+            if isinstance(value, RunHandle | SimulationHandle):
+                opened.append(value.open())
+                found.append(opened[-1])
+            else:
+                found.append(value.load() if isinstance(value, PublicHandle) else value)
+        yield found
+    finally:
+        for curator in opened:
+            curator.leave()
