@@ -63,7 +63,7 @@ def test_a_plan_below_feasibility_says_what_would_do(program):
     ("arguments", "why"),
     [(["mean", "--rows", 100], "--public FILE, or --public-rows M --dims D"),
      (["mean", "--rows", 100, "--public-rows", 3], "--public FILE, or --public-rows M --dims D"),
-     (["mean", "--rows", 100, "--public", "public.parquet", "--dims", 2], "leave --public-rows and --dims out"),
+     (["mean", "--rows", 100, "--public", "public.parquet", "--dims", 2], "leave out --public-rows and --dims"),
      (["mean", "--public", "public.parquet"], "--rows N, or --private TABLE"),
      (["mean", "--rows", 100, "--private", "private.parquet", "--public", "public.parquet"], "--rows N, or --private"),
      (["mean", "--private", "private.parquet", "--public-rows", 3, "--dims", 2], "--private is counted for"),

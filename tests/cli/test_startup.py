@@ -74,7 +74,7 @@ def test_help_loads_no_command():
     assert "typer" in found
     assert not found & (HEAVY | {"pydantic"})
     ours = {name.removeprefix("pubpriv.cli.") for name in found if name.startswith("pubpriv.cli.")}
-    assert ours == {"main", "console"}
+    assert ours == {"main", "console", "extras"}
 
 
 def test_a_command_loads_no_other(folder):
