@@ -30,7 +30,7 @@ from pubpriv.privacy.units import UNIT
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Replay every driver on other tables, measure it against neighbours, and have a real ledger repeat it."""
-    known = _drivers(seed)
+    known = drivers(seed)
     for driver in known:
         yield from _tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
     for driver in known[:1] if fast else known:
@@ -150,7 +150,7 @@ def _neighbours_of(rows: np.ndarray, count: int, seed: int) -> Iterator[np.ndarr
         yield changed
 
 
-def _drivers(seed: int) -> list[Driver]:
+def drivers(seed: int) -> list[Driver]:
     """Make a driver of every trial that an estimator declares, the longest runs first."""
     return [_driver(each, trial, seed) for each in reversed(ESTIMATORS) for trial in each.trials]
 

@@ -47,7 +47,7 @@ def promises():
 
 def replayed():
     """What a replay of the default driver finds: {check: detail}."""
-    driver = recording._drivers(0)[0]
+    driver = recording.drivers(0)[0]
     found = recording._tried(driver, 0, replays=0, neighbours=2)
     return {finding.mechanism.partition(": ")[2]: finding.detail for finding in found if not finding.holds}
 

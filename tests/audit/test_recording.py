@@ -47,7 +47,7 @@ def found():
 
 def test_the_drivers_hold(found):
     """Three findings for each driver and one from a ledger, and no violation."""
-    assert len(found) == 3 * len(recording._drivers(0)) + 1
+    assert len(found) == 3 * len(recording.drivers(0)) + 1
     assert [finding for finding in found if not finding.holds] == []
 
 
@@ -63,7 +63,7 @@ def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
     monkeypatch.setattr(
         recording, "ESTIMATORS", (replace(forgetful, name="peeking", driver=peeks), thorough, forgetful)
     )
-    named = {driver.name: driver for driver in recording._drivers(0)}
+    named = {driver.name: driver for driver in recording.drivers(0)}
     assert list(named) == [
         "estimate_forgetful",
         "estimate_thorough, wide",
@@ -81,14 +81,14 @@ def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
 def test_neighbours_come_near_what_was_charged(found):
     """A measure that never sees a neighbour move would hold too."""
     measured = [finding for finding in found if finding.claimed is not None]
-    assert len(measured) == len(recording._drivers(0))
+    assert len(measured) == len(recording.drivers(0))
     for finding in measured:
         assert 0.3 * finding.claimed < finding.found <= finding.claimed
 
 
 def test_both_regimes_are_driven():
     """The default driver takes the route that its name says, and its private model is the one returned."""
-    for driver in recording._drivers(0)[:2]:
+    for driver in recording.drivers(0)[:2]:
         diagnostics = json.loads(record(driver, driver.rows, 0).result)["diagnostics"]
         assert driver.name.endswith(diagnostics["regime"])
         assert diagnostics["private_model_chosen"]

@@ -15,7 +15,7 @@ EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.na
 @EACH
 def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     """Commands, a flow and a form by its name, a model class by what it makes, and a driver that audits replay."""
-    from pubpriv.audit.recording import _drivers
+    from pubpriv.audit.recording import drivers
     from pubpriv.cli import fit, plan
     from pubpriv.deployments import render
     from pubpriv.flows import estimate
@@ -29,7 +29,7 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     assert getattr(estimate, render._FLOWS[estimator.name].rpartition(".")[2]) is flow
     assert {each.name for each in settings_of(estimator.settings)} <= set(form_of(estimator).model_fields)
     assert KINDS[estimator.makes].kind == estimator.makes
-    assert any(driver.name.startswith(f"estimate_{estimator.name}") for driver in _drivers(0))
+    assert any(driver.name.startswith(f"estimate_{estimator.name}") for driver in drivers(0))
     assert estimator_named(estimator.name) is estimator
 
 
