@@ -41,11 +41,11 @@ _POWER = 0.7
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Attack every kind of question, then the whole curator with its ledger."""
     for attack in attacks():
-        yield attacked(attack, 5_000 if fast else 30_000, seed)
-    yield through_the_door(5, 1_000, seed) if fast else through_the_door(20, 1_500, seed)
+        yield _attacked(attack, 5_000 if fast else 30_000, seed)
+    yield _through_the_door(5, 1_000, seed) if fast else _through_the_door(20, 1_500, seed)
 
 
-def attacked(attack: Attack, runs: int, seed: int) -> Finding:
+def _attacked(attack: Attack, runs: int, seed: int) -> Finding:
     """Attack answers of the product itself, over exact totals of the real scan, with real noise.
 
     Args:
@@ -61,7 +61,7 @@ def attacked(attack: Attack, runs: int, seed: int) -> Finding:
     return _judged(attack.name, _charged_mu(question), scores, f"{runs:,} answers on each of two neighbours")
 
 
-def through_the_door(releases: int, pairs: int, seed: int) -> Finding:
+def _through_the_door(releases: int, pairs: int, seed: int) -> Finding:
     """Attack counts through `Curator.release` with a ledger on disk; claimed: what the ledger was charged an answer.
 
     A release costs some milliseconds and counts many regions, so it is attacked in many places at once. In D a record
@@ -175,13 +175,13 @@ def _scores(question: Question, totals: Totals, score: Any, stock: _Stock, runs:
 
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
     under, over = scores
-    found = mu_bound(under, over)
+    found = _mu_bound(under, over)
     holds, weak = found <= claimed, found <= _POWER * claimed
     why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
     return Finding("canary", name, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
 
 
-def mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _BOUNDS) -> float:
+def _mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _BOUNDS) -> float:
     """Bound mu from below by independent scores on D (`under`) and on D' (`over`), (runs,) each.
 
     Args:

@@ -71,7 +71,7 @@ class Example:
     attainable: float
 
 
-def framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]:
+def _framed(name: str) -> tuple[Partition, tuple[Frame, ...], tuple[float, ...]]:
     """Give a kind of partition, with a frame about a point deep in each region, and a radius for each.
 
     The radii are small enough for both ends of a diameter to lie in the region.
@@ -90,7 +90,7 @@ def at(center: _Point, direction: _Point, length: float = _FAR) -> _Point:
 
 def _by_region(name: str) -> dict[str, Question]:
     """Every question that asks by region, over one kind of partition."""
-    partition, frames, radii = framed(name)
+    partition, frames, radii = _framed(name)
     without_count = LiftedGram.priced(partition, frames, radii, PRICE, _SHARES).noise_scales
     return {
         f"counts-{name}": Counts.priced(partition, PRICE),
@@ -125,7 +125,7 @@ def _at_the_edge() -> dict[str, Question]:
     steep = (Frame.of(np.array(WEST), np.array([[4.0, 1.0], [-3.0, 8.0]])),)
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
-    _, frames, _ = framed("everything")
+    _, frames, _ = _framed("everything")
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
@@ -146,7 +146,7 @@ def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
 
 def unsound() -> dict[str, Callable[[], Question]]:
     """List makers of questions whose proof does not hold: each must refuse with a ValueError."""
-    one, frames, radii = framed("everything")
+    one, frames, radii = _framed("everything")
     shares, scales = (Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)), _unbalanced_scales((10, 80, 10))
     return {
         "Moments, noise that breaks 2 wN wQ >= wS^2": lambda: Moments(one, frames, radii, scales),
@@ -158,7 +158,7 @@ def unsound() -> dict[str, Callable[[], Question]]:
 def examples() -> list[Example]:
     """Make all examples, with what an attack can hope for."""
     return [
-        Example(name, _describe(name, question), question, attainable(question))
+        Example(name, _describe(name, question), question, _attainable(question))
         for name, question in (questions() | _at_the_edge()).items()
     ]
 
@@ -174,7 +174,7 @@ def _describe(name: str, question: Question) -> str:
     return f"{type(question).__name__}{over}" + (f" ({rest})" if rest else "")
 
 
-def attainable(question: Question) -> float:
+def _attainable(question: Question) -> float:
     """Work out the largest share of the declared squared distance that real vectors in the ball reach.
 
     Two regions always reach it: one record in each, on the spheres. In a single region, with K the kernel of the

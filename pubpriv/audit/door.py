@@ -34,11 +34,11 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     rows = np.vstack([np.random.default_rng(seed).normal(0.0, 3.0, (40, 2)), (_MARK, 1.0)])
     with world(rows) as place:
         for question in questions:
-            for name, story in PROMISES.items():
-                yield tried(name, story, place, question)
+            for name, story in _PROMISES.items():
+                yield _tried(name, story, place, question)
 
 
-def tried(name: str, story: "_Story", place: World, question: Question) -> Finding:
+def _tried(name: str, story: "_Story", place: World, question: Question) -> Finding:
     """Try one promise in a run of its own; the ledger must verify, and must not have shrunk, after it."""
 
     def claims() -> Claims:
@@ -232,7 +232,7 @@ def _a_refusal_looks_at_nothing(place: World, question: Question, release_id: st
 
 
 _Story = Callable[[World, Question, str], Claims]
-PROMISES: dict[str, _Story] = {
+_PROMISES: dict[str, _Story] = {
     "paid before the look": _paid_before_the_look,
     "what leaves is what is stored": _what_leaves_is_what_is_stored,
     "a crash is resumed, with one charge and one answer": _a_crash_is_resumed,

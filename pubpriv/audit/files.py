@@ -78,7 +78,7 @@ class _Layout:
         return found
 
 
-LAYOUTS = (
+_LAYOUTS = (
     # rows of more than one batch; none; whole blocks; whole blocks but for a row; a row alone
     _Layout("a file of uneven row groups", {"table.parquet": (70_000, 0, 8_192, 8_191, 1)}),
     _Layout(
@@ -90,8 +90,8 @@ LAYOUTS = (
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Try each layout, with one finding on each kind of question."""
-    for layout in LAYOUTS:
-        yield from tried(layout, examples(), seed, _FAST_SHARE if fast else 1)
+    for layout in _LAYOUTS:
+        yield from _tried(layout, examples(), seed, _FAST_SHARE if fast else 1)
 
 
 @dataclass
@@ -103,7 +103,7 @@ class _Seen:
     faults: list[str] = field(default_factory=list)
 
 
-def tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
+def _tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1) -> Iterator[Finding]:
     """Ask of the table as it is, then with one record after another replaced.
 
     Args:

@@ -38,7 +38,7 @@ _BUDGET = ZeroConcentratedDP(1000)
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit asks all of them
     """Try each way to go wrong, with one finding each."""
     with world(np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))) as place:
-        for name, story in PROMISES.items():
+        for name, story in _PROMISES.items():
             yield promised("malformed", name, story(place))
 
 
@@ -308,7 +308,7 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
 }
 """Makers of malformed questions about two columns, by what is wrong with them."""
 
-PROMISES: dict[str, Callable[[World], Claims]] = {
+_PROMISES: dict[str, Callable[[World], Claims]] = {
     "well-formed questions are answered": _answered,
     **{f"{name}: refused before the charge": partial(_refused, asked) for name, asked in _MALFORMED.items()},
     "fewer draws of noise than totals: no answer": _too_few_draws,

@@ -30,7 +30,7 @@ _REFUSALS = InvalidInput, SpecMismatch, Unavailable
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit tries all of them
     """Try each promise in a folder of its own, in which links to its private file are made."""
     rows = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-    for name, story in PROMISES.items():
+    for name, story in _PROMISES.items():
         with world(rows, _ONE) as place:
             yield promised("names", name, story(place))
 
@@ -171,7 +171,7 @@ def _counted_twice(place: World) -> Claims:
         yield f"a file and {what} to it: rows count once", rows == place.table.n_rows
 
 
-PROMISES: dict[str, Callable[[World], Claims]] = {
+_PROMISES: dict[str, Callable[[World], Claims]] = {
     "other names of a table get no second budget": _second_budgets,
     "tables made by hand get no second budget": _by_hand,
     "no private table is read as public": _published,

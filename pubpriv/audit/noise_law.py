@@ -28,15 +28,15 @@ _FALSE_ALARM, _TESTS = 1e-6, 160
 
 _LEVEL = _FALSE_ALARM / _TESTS
 
-DRAWS, _OFF = 180_000, 1.02
+_DRAWS, _OFF = 180_000, 1.02
 """So many draws tell a scale from one that is off by this factor, both ways, but for once in ten million times."""
 
-_ANSWER_DRAWS = {True: DRAWS // 3, False: 2 * DRAWS}
+_ANSWER_DRAWS = {True: _DRAWS // 3, False: 2 * _DRAWS}
 """Draws for each part of an answer, in a fast audit and in a full one."""
 
 _SCALES = {
-    True: {20: 10_000, 30: DRAWS, 40: 10_000, 50: 10_000},
-    False: dict.fromkeys(range(20, 54, 3), 2 * DRAWS),
+    True: {20: 10_000, 30: _DRAWS, 40: 10_000, 50: 10_000},
+    False: dict.fromkeys(range(20, 54, 3), 2 * _DRAWS),
 }
 """Exponents of the sds at which the sources themselves are tried, and with how many draws."""
 
@@ -46,7 +46,7 @@ _REGIONS = 300
 
 
 @dataclass
-class Batches:
+class _Batches:
     """Noise of a source by sd, drawn in one piece when it is first asked for and handed out in slices.
 
     Whoever asks for more than `size` gets the first ones again; only the first `size` values of a part are tested.
@@ -65,16 +65,16 @@ class Batches:
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Measure every kind of question, then the sources at many scales; a fast audit shares draws between kinds."""
-    batches = Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
-    for name, question in questions().items():
-        yield answered(name, question, batches)
+    batches = _Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
+    for name, question in _questions().items():
+        yield _answered(name, question, batches)
         if not fast:
-            batches = Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
-    yield at_scales("the system's noise", OperatingSystemNoise(), _SCALES[fast])
-    yield at_scales("simulated noise (not private)", SimulatedNoise(seed), _SCALES[fast])
+            batches = _Batches(OperatingSystemNoise(), _ANSWER_DRAWS[fast])
+    yield _at_scales("the system's noise", OperatingSystemNoise(), _SCALES[fast])
+    yield _at_scales("simulated noise (not private)", SimulatedNoise(seed), _SCALES[fast])
 
 
-def questions() -> dict[str, Question]:
+def _questions() -> dict[str, Question]:
     """Make every kind of question, with many regions and with sds that share draws between kinds."""
     points = tuple((float(i), 0.0) for i in range(_REGIONS))
     partition = NearestPoint(Frame((0.0, 0.0)), points, tuple(range(_REGIONS)))
@@ -91,7 +91,7 @@ def questions() -> dict[str, Question]:
     }
 
 
-def answered(name: str, question: Question, batches: Batches) -> Finding:
+def _answered(name: str, question: Question, batches: _Batches) -> Finding:
     """Measure what a question adds to nothing, by its own `answer`."""
     empty, declared = _nobody(question), [(part, p.noise_scale, p.size) for part, p in question.parts.items()]
     asked: list[tuple[str, int, int]] = []
@@ -115,7 +115,7 @@ def answered(name: str, question: Question, batches: Batches) -> Finding:
         for part, p in question.parts.items()
     }
     lags = {part: (1, p.size) for part, p in question.parts.items()}
-    faults = [f"{part}: {fault}" for part, z in streams.items() for fault in faults_of(z, lags[part])]
+    faults = [f"{part}: {fault}" for part, z in streams.items() for fault in _faults_of(z, lags[part])]
     pairs = ((one, two, streams[one], streams[two]) for one, two in combinations(streams, 2))
     faults += [f"{one} and {two} are correlated" for one, two, z, y in pairs if _correlated(z, y)]
     return _finding(f"{name}: {', '.join(streams)}", streams.values(), faults)
@@ -128,20 +128,20 @@ def _nobody(question: Question) -> Totals:
     return {name: np.zeros(part.size, dtype=np.int64) for name, part in question.parts.items()}
 
 
-def at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Finding:
+def _at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Finding:
     """Measure one source at several sds; the first of them drawn in small pieces, as small questions do.
 
     Args:
         name: of the source.
         source: the source.
-        scales: draws by the exponent of two of their sd; the law is told from one off by 2% where they are `DRAWS`.
+        scales: draws by the exponent of two of their sd; the law is told from one off by 2% where they are `_DRAWS`.
     """
     draws: dict[int, np.ndarray] = {}
     for exponent, size in scales.items():
         pieces = 50 if not draws else 1
         drawn = [source.draw(f"audit/{exponent}/{i}", "law", 1 << exponent, size // pieces) for i in range(pieces)]
         draws[exponent] = np.concatenate(drawn) / (1 << exponent)
-    faults = [f"sd 2^{e}: {fault}" for e, z in draws.items() for fault in faults_of(z, (1, len(z) // 2))]
+    faults = [f"sd 2^{e}: {fault}" for e, z in draws.items() for fault in _faults_of(z, (1, len(z) // 2))]
     return _finding(f"{name}, sd 2^{min(scales)} to 2^{max(scales)}", draws.values(), faults)
 
 
@@ -154,7 +154,7 @@ def _finding(mechanism: str, streams: Collection[np.ndarray], faults: list[str])
     return judged("noise_law", mechanism, faults, how, 1.0, max(map(_least_factor, streams)))
 
 
-def faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
+def _faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
     """Say what is wrong with standardised noise, if anything.
 
     Args:
@@ -165,21 +165,21 @@ def faults_of(z: np.ndarray, lags: Iterable[int]) -> list[str]:
 
     off = _off_for(len(z))
     tests = {
-        f"its sd is {np.sqrt(np.mean(z * z)):.4f} of the declared one": scale_p(z) < _LEVEL,
+        f"its sd is {np.sqrt(np.mean(z * z)):.4f} of the declared one": _scale_p(z) < _LEVEL,
         "its shape is not Gaussian": stats.kstest(z, "norm").pvalue < _LEVEL,
-        f"no power: {off:.3g} times too much would pass": scale_p(z * off) >= _LEVEL,
-        f"no power: {off:.3g} times too little would pass": scale_p(z / off) >= _LEVEL,
+        f"no power: {off:.3g} times too much would pass": _scale_p(z * off) >= _LEVEL,
+        f"no power: {off:.3g} times too little would pass": _scale_p(z / off) >= _LEVEL,
     }
     tests |= {f"correlated with itself at distance {lag}": _correlated(z[lag:], z[:-lag]) for lag in lags}
     return [text for text, found in tests.items() if found]
 
 
 def _off_for(draws: int) -> float:
-    """The factor that so many draws tell from 1: 1.02 at `DRAWS`, and more for fewer."""
-    return 1 + (_OFF - 1) * float(np.sqrt(DRAWS / draws))
+    """The factor that so many draws tell from 1: 1.02 at `_DRAWS`, and more for fewer."""
+    return 1 + (_OFF - 1) * float(np.sqrt(_DRAWS / draws))
 
 
-def scale_p(z: np.ndarray) -> float:
+def _scale_p(z: np.ndarray) -> float:
     """Two-sided chi-square p-value of the second moment of standardised draws."""
     from scipy import stats
 

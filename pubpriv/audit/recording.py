@@ -32,12 +32,12 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Replay every driver on other tables, measure it against neighbours, and have a real ledger repeat it."""
     known = drivers(seed)
     for driver in known:
-        yield from tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
+        yield from _tried(driver, seed, replays=1 if fast else 12, neighbours=10 if fast else 300)
     for driver in known[:1] if fast else known:
-        yield repeated(driver)
+        yield _repeated(driver)
 
 
-def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
+def _tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[Finding]:
     """Record one driver, and make three findings on it.
 
     Args:
@@ -57,7 +57,7 @@ def tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator[
     yield _measured(driver, tape, near)
 
 
-def repeated(driver: Driver) -> Finding:
+def _repeated(driver: Driver) -> Finding:
     """Try a real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
     with world(driver.rows) as place:
         first, paid = canonical(driver.run(place.enter("a", driver.budget))), place.spent

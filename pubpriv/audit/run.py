@@ -8,7 +8,7 @@ from pubpriv.audit.finding import Finding
 
 
 @dataclass(frozen=True)
-class Check:
+class _Check:
     """A kind of promise, and what tries it.
 
     Attributes:
@@ -22,17 +22,17 @@ class Check:
     findings: Callable[[bool, int], Iterator[Finding]]
 
 
-CHECKS = (
-    Check("sensitivity", "looking for neighbours further apart than declared", sensitivity.findings),
-    Check("files", "replacing records at the edges of files, row groups and blocks", files.findings),
-    Check("malformed", "asking malformed questions", malformed.findings),
-    Check("prices", "recomputing prices", prices.findings),
-    Check("noise_law", "measuring noise", noise_law.findings),
-    Check("canary", "attacking each mechanism end to end", canary.findings),
-    Check("recording", "replaying whole drivers on other tables", recording.findings),
-    Check("door", "breaking into the door: one charge, one answer, never a refund", door.findings),
-    Check("tampering", "writing into the ledger past the door", tampering.findings),
-    Check("names", "calling one table by other names", names.findings),
+_CHECKS = (
+    _Check("sensitivity", "looking for neighbours further apart than declared", sensitivity.findings),
+    _Check("files", "replacing records at the edges of files, row groups and blocks", files.findings),
+    _Check("malformed", "asking malformed questions", malformed.findings),
+    _Check("prices", "recomputing prices", prices.findings),
+    _Check("noise_law", "measuring noise", noise_law.findings),
+    _Check("canary", "attacking each mechanism end to end", canary.findings),
+    _Check("recording", "replaying whole drivers on other tables", recording.findings),
+    _Check("door", "breaking into the door: one charge, one answer, never a refund", door.findings),
+    _Check("tampering", "writing into the ledger past the door", tampering.findings),
+    _Check("names", "calling one table by other names", names.findings),
 )
 
 
@@ -54,7 +54,7 @@ def audit(
         All findings. Some may fail with a probability of one in a million each audit, by the law of the noise.
     """
     found = []
-    for check in CHECKS:
+    for check in _CHECKS:
         if begin:
             begin(check.doing)
         for finding in check.findings(fast, seed):

@@ -50,12 +50,12 @@ class _Broken(Exception):
 def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Search for each example of the catalogue, then try each question that must not exist."""
     for example in examples():
-        yield searched(example, *(_FAST if fast else _FULL), seed)
+        yield _searched(example, *(_FAST if fast else _FULL), seed)
     for name, make in unsound().items():
         yield _refused(name, make, seed)
 
 
-def searched(example: Example, climb: int, tables: int, seed: int) -> Finding:
+def _searched(example: Example, climb: int, tables: int, seed: int) -> Finding:
     """Search for the furthest neighbours of one example.
 
     Args:
@@ -86,7 +86,7 @@ def _refused(name: str, make: Callable[[], Question], seed: int) -> Finding:
         question = make()
     except ValueError:
         return Finding("sensitivity", name, None, None, True, "refused when it is built")
-    found = searched(Example(name, name, question, 0.0), *_FAST, seed)
+    found = _searched(Example(name, name, question, 0.0), *_FAST, seed)
     detail = f"built although its proof does not hold; {found.detail}"
     return Finding("sensitivity", name, found.claimed, found.found, False, detail)
 

@@ -51,7 +51,7 @@ _SURPLUS = forged(
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit tries all of them
     """Try each promise in a world of its own, for a story leaves a broken ledger behind."""
     rows = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-    for name, story in PROMISES.items():
+    for name, story in _PROMISES.items():
         with world(rows, _ONE) as place:
             yield promised("tampering", name, story(place))
 
@@ -166,7 +166,7 @@ def _file_of(place: World) -> Path:
     return Path(place.url.removeprefix("sqlite:///"))
 
 
-PROMISES: dict[str, Callable[[World], Claims]] = {
+_PROMISES: dict[str, Callable[[World], Claims]] = {
     "a charge that is not its question's is not answered": _planted,
     "an answer to such a charge is not handed out": _answered,
     "a planted question that does not fit is not asked": _malformed,

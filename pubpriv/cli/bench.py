@@ -1,27 +1,53 @@
 """`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
 
+import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli.bench_mixture import mixture
-from pubpriv.cli.bench_output import cell, tell
-from pubpriv.cli.console import table
+from pubpriv.cli.console import out, table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
-MOST_DRAWS = 20
+_MOST_DRAWS = 20
 """Of the public rows of a real table."""
+
+_PARTS = {
+    "grid": "median errors over those of the estimate that knows every row's component, and their bounds",
+    "dp": "the same at (1, 1e-6)-DP",
+    "unknown-k": "runs that are not told the number of components, rho 0.5",
+    "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
+    "real": "mean held-out log-likelihood per row, medians over draws",
+    "coverage": "share of 95% intervals that hold the truth",
+}
+_COLUMNS = {
+    "grid": (
+        *("setting", "budget", "runs", "success", "success_bound", "mean_ratio", "mean_bound", "covariance_ratio"),
+        *("covariance_bound", "weight_ratio", "weight_bound", "redrawn", "met"),
+    ),
+    "unknown-k": ("setting", "runs", "right", "bound", "found", "met"),
+    "bks": (
+        *("method", "constants", "k", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
+        *("covariance_ratio", "theorem_separation", "theorem_m", "theorem_n", "met"),
+    ),
+    "real": (
+        *("table", "budget", "draws", "public_only", "released", "non_private", "gap_closed", "bound", "worst"),
+        *("worst_bound", "kept_public", "met"),
+    ),
+    "coverage": ("setting", "budget", "runs", "weights", "means", "covariances", "met"),
+}
+_COLUMNS["dp"] = _COLUMNS["grid"]
+_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20}
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 
 
 @app.callback()
-def bench() -> None:
+def _bench() -> None:
     """Find the folder `benchmarks`, for this process and those that it starts.
 
     Raises:
@@ -35,66 +61,66 @@ def bench() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
-@app.command()
-def scan(
+@app.command("scan")
+def _scan(
     rows: Annotated[int, typer.Option(min=1, help="Rows of the table.")] = 1_000_000,
     dims: Annotated[int, typer.Option(min=1, help="Columns of the table.")] = 50,
     as_json: JsonOption = False,
 ) -> None:
-    """What exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
+    """Measure what exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
     from benchmarks.scan import bench
 
-    tell(bench(rows, dims), as_json)
+    _tell(bench(rows, dims), as_json)
 
 
-@app.command()
-def memory(
+@app.command("memory")
+def _memory(
     rows: Annotated[int, typer.Option(min=10, help="Rows of the larger table.")] = 10_000_000,
     dims: Annotated[int, typer.Option(min=1, help="Columns of both tables.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """What a scan holds: peak memory over many rows, over the peak over a tenth of them. Needs disk for both."""
+    """Measure what a scan holds: peak memory over many rows, over that over a tenth of them. Needs disk for both."""
     from benchmarks.memory import bench
 
-    tell(bench(rows, dims), as_json)
+    _tell(bench(rows, dims), as_json)
 
 
-@app.command()
-def ledger(
+@app.command("ledger")
+def _ledger(
     charges: Annotated[int, typer.Option(min=1, help="Charges in the ledger, each with its answer.")] = 100_000,
     runs: Annotated[int, typer.Option(min=1, help="Runs among which they are shared.")] = 1_000,
     as_json: JsonOption = False,
 ) -> None:
-    """What a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
+    """Measure what a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
     from benchmarks.ledger import bench
 
-    tell(bench(charges, runs), as_json)
+    _tell(bench(charges, runs), as_json)
 
 
-@app.command()
-def startup(
+@app.command("startup")
+def _startup(
     repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each command, in turns with imports.")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """How long commands take to start, over the imports that they cannot do without, beside their bounds."""
+    """Measure how long commands take to start, over the imports that they cannot do without, beside their bounds."""
     from benchmarks.startup import bench
 
     found = bench(repeats)
     if not as_json:
         names = ("seconds", "seconds_beside", "ratio", "processor_ratio", "bound", "seconds_bound", "met")
-        rows = [[row["of"], row["beside"], *(cell(row[name]) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["beside"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"fresh processes, medians of {found['repeats']}"
         table(title, ["of", "beside", *(name.replace("_", " ") for name in names)], rows)
-    tell(found, as_json)
+    _tell(found, as_json)
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def _demo(
     unit: Annotated[str, typer.Option(help="person or person-year.")] = "person",
     splits: Annotated[int, typer.Option(min=1, help="Splits, seeds 0, 1, ...")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Share of the gap between public-only and non-private models that the private one closes."""
+    """Measure the share of the gap between public-only and non-private models that the private one closes."""
     from benchmarks.demo import bench
 
     found = bench(unit, splits)
@@ -114,14 +140,42 @@ def demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    tell(found, as_json)
+    _tell(found, as_json)
 
 
-app.command()(mixture)
+@app.command("mixture")
+def _mixture(
+    setting: Annotated[str | None, typer.Option(help="S1, S2, S4, S5, S6 or S8; without --part: S2.")] = None,
+    part: Annotated[str | None, typer.Option(help=f"A whole table: {', '.join(_PARTS)}.")] = None,
+    budget: Annotated[str, typer.Option(help="Budget of each run of a setting.")] = "zcdp:0.5",
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each row; default by part.")] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    clock: Annotated[bool, typer.Option(help="Also time a real private fit against scikit-learn's EM.")] = True,
+    workers: Annotated[int, typer.Option(min=1, help="Processes of simulated runs.")] = 2,
+    adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --part real.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare mixtures with the true-label oracle and scikit-learn's EM: one setting, or --part for a whole table."""
+    if part is None:
+        from benchmarks.mixture import bench
+
+        _tell(bench(setting or "S2", budget, runs or _RUNS["setting"], clock, first_seed, workers), as_json)
+        return
+    if part not in _PARTS:
+        raise InvalidInput(f"part must be one of {', '.join(_PARTS)}, not {part!r}")
+    found = _mixture_part(part, setting, runs or _RUNS[part], first_seed, workers, adult)
+    if not as_json:
+        names = _COLUMNS[part]
+        table(
+            f"{part}: {_PARTS[part]}",
+            [name.replace("_", " ") for name in names],
+            [[_cell(row.get(name)) for name in names] for row in found["rows"]],
+        )
+    _tell(found, as_json)
 
 
-@app.command()
-def gaussian(
+@app.command("gaussian")
+def _gaussian(
     part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
     budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
@@ -133,28 +187,28 @@ def gaussian(
     adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --table adult.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Errors of one Gaussian over the non-private estimate's on the same rows, beside what they must reach."""
+    """Measure errors of one Gaussian over the non-private estimate's on the same rows, beside what they must reach."""
     if real_table is not None:
-        _tables(real_table, min(runs, MOST_DRAWS), adult, as_json)
+        _real_table(real_table, min(runs, _MOST_DRAWS), adult, as_json)
         return
     from benchmarks.gaussian import bench
 
     found = bench(part, budget, runs, method, real)
     if not as_json:
         names = ("runs", "ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
-        rows = [[row["of"], row["setting"], *(cell(row.get(name)) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(_cell(row.get(name)) for name in names)] for row in found["rows"]]
         title = f"error over the non-private one, {found['budget']}, 10% trimmed means"
         table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
-    tell(found, as_json)
+    _tell(found, as_json)
 
 
-@app.command()
-def figure1(
+@app.command("figure1")
+def _figure1(
     runs: Annotated[int, typer.Option(min=4, help="Trials of each point.")] = 100,
     plot: Annotated[Path, typer.Option(help="Where the picture goes: an .svg file.")] = Path("figure1.svg"),
     as_json: JsonOption = False,
 ) -> None:
-    """Figure 1 of the paper (Appendix D), repeated: CoinPress, the paper's estimator and ours, and small n."""
+    """Repeat figure 1 of the paper (Appendix D): CoinPress, the paper's estimator and ours, and small n."""
     from benchmarks.figure1 import CURVES, bench
     from pubpriv.released.report.spending import check_plot
 
@@ -164,16 +218,69 @@ def figure1(
         for title, panel in found["panels"].items():
             rows = [[str(at["n"]), *(f"{at[name][0]:.4f}" for name in CURVES), str(at["best_t"])] for at in panel]
             table(title, ["n", *(label for label, _, _ in CURVES.values()), "best t"], rows)
-    tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
+    _tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
 
 
-def _tables(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
+def _real_table(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
     from benchmarks.tables import bench
 
     found = bench(name, runs, adult=adult)
     if not as_json:
         names = ("error", "target", "worst", "mean_error", "public_only", "moments", "flagged")
-        rows = [[row["of"], row["setting"], *(cell(row[name]) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"errors to the table's own mean and covariance, median of {found['runs']} draws of 60 public rows"
         table(title, ["columns", "setting", *(name.replace("_", " ") for name in names)], rows)
-    tell(found, as_json)
+    _tell(found, as_json)
+
+
+def _mixture_part(
+    part: str, setting: str | None, runs: int, first_seed: int, workers: int, adult: Path | None
+) -> dict[str, Any]:
+    if setting is not None and part not in ("grid", "dp"):
+        raise InvalidInput(f"--part {part} has settings of its own: leave --setting out")
+    if part in ("grid", "dp"):
+        from benchmarks import grid
+
+        return grid.bench(grid.names_of(part == "dp", setting), part == "dp", runs, first_seed, workers)
+    if part == "real":
+        from benchmarks import real
+
+        return real.bench(adult, runs, first_seed, workers)
+    if part == "coverage":
+        from benchmarks import coverage
+
+        return coverage.bench(runs, first_seed, workers)
+    if part == "unknown-k":
+        from benchmarks import unknown_k
+
+        return unknown_k.bench(runs, first_seed, workers)
+    from benchmarks import bks
+
+    rows = bks.table(runs, first_seed, workers)
+    return {
+        "bench": "mixture",
+        "part": part,
+        "runs": runs,
+        "first_seed": first_seed,
+        "ratio": min(row["clean"] / row["clean_bound"] for row in rows if row["clean_bound"]),
+        "ratio_of": "share of runs whose groups are the components, over what it must be, least",
+        "met": all(row["met"] for row in rows),
+        "rows": rows,
+    }
+
+
+def _tell(found: dict[str, Any], as_json: bool) -> None:
+    """Print one JSON object, or the single numbers line by line; lists are for tables."""
+    if as_json:
+        out(json.dumps(found))
+        return
+    for name, value in found.items():
+        if not isinstance(value, list):
+            out(f"{name.replace('_', ' ')}: {f'{value:.4g}' if isinstance(value, float) else _cell(value)}")
+
+
+def _cell(value: Any) -> str:
+    """Write a value in a table: nothing for None, three digits of a float, yes or NO."""
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,11 +1,8 @@
-"""How the command line speaks: results on standard output, progress and errors on standard error."""
+"""How the command line speaks: results on standard output, notes and errors on standard error."""
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any
 
 from pubpriv.errors import PubPrivError
 
@@ -51,36 +48,6 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
         grid.add_row(*map(Text, row))
     width = None if sys.stdout.isatty() else 160
     Console(file=sys.stdout, width=width, highlight=False).print(grid)
-
-
-@contextmanager
-def progress() -> Iterator[None]:
-    """Show a spinner that names the step at work; a line per step where there is no terminal.
-
-    It shows names, never durations: how long a private step takes may depend on rows.
-    """
-    from rich.console import Console
-
-    from pubpriv.estimators.steps import Place, Runner, Step, watcher
-
-    console = Console(stderr=True, highlight=False)
-
-    def around(runner: Runner) -> Runner:
-        def shown(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
-            if spinner is not None:
-                spinner.update(f"{step.at(place)} ...")
-            else:
-                note(f"  {step.at(place)}")
-            return runner(step, place, *args, **kwargs)
-
-        return shown
-
-    token = watcher.set(around)
-    try:
-        with console.status("starting ...") if console.is_terminal else nullcontext() as spinner:
-            yield
-    finally:
-        watcher.reset(token)
 
 
 def fail(error: BaseException) -> int:

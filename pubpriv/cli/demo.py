@@ -13,13 +13,13 @@ from pubpriv.cli.extras import need
 from pubpriv.cli.fit import run
 from pubpriv.errors import InvalidInput
 
-OUTPUT = Path("demo-output")
-RELEASE_ID = "demo"
-SEED = 0
+_OUTPUT = Path("demo-output")
+_RELEASE_ID = "demo"
+_SEED = 0
 
 
 @dataclass(frozen=True)
-class Example:
+class _Example:
     """What a demo releases.
 
     Attributes:
@@ -72,8 +72,8 @@ def demo(
     if separated and unit != "person":
         raise InvalidInput("--unit is of the people of the RAND experiment: leave it out with --separated")
     example = _machines() if separated else _people(unit)
-    check_tree(example.dataset, RELEASE_ID)
-    folder = OUTPUT.resolve()
+    check_tree(example.dataset, _RELEASE_ID)
+    folder = _OUTPUT.resolve()
     folder.mkdir(exist_ok=True)
     private, public = folder / f"private-{example.title}.parquet", folder / f"public-{example.title}.parquet"
     example.private.to_parquet(private)
@@ -84,13 +84,13 @@ def demo(
         ledger.register(example.dataset, budget=parse_budget(example.budget), table=table, unit=example.unit)
         before = ledger.balance(example.dataset).state.spent.main
     note(f"{table.n_rows} private rows, {len(example.public)} public ones; unit: {example.unit}")
-    common = str(private), str(public), example.columns, example.budget, example.dataset, url, RELEASE_ID
+    common = str(private), str(public), example.columns, example.budget, example.dataset, url, _RELEASE_ID
     estimate = run(Job.of(MIXTURE, *common, n_components=example.components), flown=not plain)
     assert isinstance(estimate, MixtureEstimate)
     model = folder / f"model-{example.title}.json"
     estimate.save(model)
     show(estimate)
-    found = compare(estimate, example.public, example.private, example.held_out, SEED)
+    found = compare(estimate, example.public, example.private, example.held_out, _SEED)
     out(f"mean held-out log-likelihood per row, in nats (shown because {example.open}):")
     out(f"  public sample alone     {found.public_only:8.3f}")
     out(f"  released, private       {found.released:8.3f}")
@@ -103,20 +103,23 @@ def demo(
     spent = balance.state.spent.main - before
     currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
     note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
-    note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{OUTPUT / 'ledger.db'}")
+    note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
 
 
-def _people(unit: str) -> Example:
+def _people(unit: str) -> _Example:
     from pubpriv.deployments.randhie import BUDGET, COLUMNS, COMPONENTS, UNITS, split
 
-    parts = split(SEED, unit)
+    parts = split(_SEED, unit)
     tables = parts.private, parts.public, parts.held_out
-    return Example(f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
+    return _Example(
+        f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open"
+    )
 
 
-def _machines() -> Example:
-    from pubpriv.deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
+def _machines() -> _Example:
+    from pubpriv.deployments.examples import STATES, machines
 
-    tables = machine_minutes(MINUTES, 1), machine_minutes(BENCH_MINUTES, 2), machine_minutes(MINUTES, 3)
+    parts = machines()
+    columns, tables = tuple(parts.private.columns), (parts.private, parts.public, parts.held_out)
     unit, budget = "one minute of one machine", "zcdp:0.5"
-    return Example("machines", "machines", unit, MACHINES, budget, len(STATES), *tables, "this data set is made up")
+    return _Example("machines", "machines", unit, columns, budget, len(STATES), *tables, "this data set is made up")

@@ -22,10 +22,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
 
-from pubpriv.cli.console import manner, progress
+from pubpriv.cli.console import manner, note
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _LOGGER = logging.getLogger("pubpriv")
 _LOGGER.addHandler(logging.NullHandler())
 
 _RUN = ("dataset", "release_id")
-EVENTS: Mapping[str, tuple[str, ...]] = {
+_EVENTS: Mapping[str, tuple[str, ...]] = {
     "run_started": (*_RUN, "estimate", "budget"),
     "step_started": (*_RUN, "step", "title"),
     "charge": (*_RUN, "step", "label", "question", "cost"),
@@ -50,9 +50,9 @@ def log_event(event: str, **facts: Any) -> None:
     Raises:
         TypeError: an event or a fact that is not in the vocabulary.
     """
-    if set(facts) != set(EVENTS.get(event, ())) or event not in EVENTS:
-        raise TypeError(f"{event} takes {', '.join(EVENTS.get(event, ()))}, not {', '.join(facts)}")
-    _LOGGER.info(event, extra={"facts": {name: facts[name] for name in EVENTS[event]}})
+    if set(facts) != set(_EVENTS.get(event, ())) or event not in _EVENTS:
+        raise TypeError(f"{event} takes {', '.join(_EVENTS.get(event, ()))}, not {', '.join(facts)}")
+    _LOGGER.info(event, extra={"facts": {name: facts[name] for name in _EVENTS[event]}})
 
 
 class _JsonLines(logging.Formatter):
@@ -120,7 +120,7 @@ def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
     if verbosity == "quiet":
         yield
     elif verbosity == "steps":
-        with progress():
+        with _progress():
             yield
     else:
         from pubpriv.estimators.steps import watcher
@@ -131,6 +131,36 @@ def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
                 yield
             finally:
                 watcher.reset(token)
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Show a spinner that names the step at work; a line per step where there is no terminal.
+
+    It shows names, never durations: how long a private step takes may depend on rows.
+    """
+    from rich.console import Console
+
+    from pubpriv.estimators.steps import Place, Runner, Step, watcher
+
+    console = Console(stderr=True, highlight=False)
+
+    def around(runner: Runner) -> Runner:
+        def shown(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+            if spinner is not None:
+                spinner.update(f"{step.at(place)} ...")
+            else:
+                note(f"  {step.at(place)}")
+            return runner(step, place, *args, **kwargs)
+
+        return shown
+
+    token = watcher.set(around)
+    try:
+        with console.status("starting ...") if console.is_terminal else nullcontext() as spinner:
+            yield
+    finally:
+        watcher.reset(token)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ class _Plan:
         return amount_text(self.budget, Amount(amount.main * times_, amount.delta * times_))
 
 
-def moment(text: str, zone: str, end: bool = False) -> datetime:
+def _moment(text: str, zone: str, end: bool = False) -> datetime:
     """Read a day or a time, in the zone of the schedule if it names none.
 
     Args:
@@ -88,7 +88,7 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
 
     Args:
         deployment: as `register.identity` finds it.
-        begin: of the time that is looked at; see `moment`.
+        begin: of the time that is looked at; see `_moment`.
         end: of it; it counts.
 
     Raises:
@@ -101,7 +101,7 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
         )
     rule = deployment.schedules[0].schedule
     zone = rule.timezone or "UTC"
-    first, last = moment(begin, zone), min(moment(end, zone, end=True), datetime.now(UTC))
+    first, last = _moment(begin, zone), min(_moment(end, zone, end=True), datetime.now(UTC))
     if first > last:
         raise InvalidInput(f"from {begin} to {end} is no time that has passed: --from must lie before --to and now")
     due = times(rule, start=first.astimezone(UTC), end=last.astimezone(UTC))

@@ -26,7 +26,7 @@ _MOST_TIMES = 1000
 
 
 @dataclass(frozen=True)
-class BudgetCheck:
+class _BudgetCheck:
     """Hold what the ledger says of a dataset.
 
     Attributes:
@@ -42,7 +42,7 @@ class BudgetCheck:
     forecasts: dict[str, str]
 
 
-def budget_checks(models: Iterable[Dataset | Audit], set_budget: bool = False) -> list[BudgetCheck]:
+def budget_checks(models: Iterable[Dataset | Audit], set_budget: bool = False) -> list[_BudgetCheck]:
     """Look in the ledger for every dataset, its cap and its table.
 
     Args:
@@ -56,10 +56,10 @@ def budget_checks(models: Iterable[Dataset | Audit], set_budget: bool = False) -
     return [_check(each, set_budget) for each in models if isinstance(each, Dataset)]
 
 
-def _check(dataset: Dataset, set_budget: bool) -> BudgetCheck:
+def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     url, cap = os.environ.get(dataset.ledger), parse_budget(dataset.cap)
     if not url:
-        return BudgetCheck(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
+        return _BudgetCheck(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
     shown = without_password(url)
     balance = _balance(dataset, url)
     if balance is None and set_budget:
@@ -69,14 +69,14 @@ def _check(dataset: Dataset, set_budget: bool) -> BudgetCheck:
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     if balance is None:
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
-        return BudgetCheck(dataset.dataset, False, finding, {})
+        return _BudgetCheck(dataset.dataset, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
-        return BudgetCheck(dataset.dataset, False, finding, _forecasts(dataset, balance))
+        return _BudgetCheck(dataset.dataset, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
-    return BudgetCheck(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
+    return _BudgetCheck(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pubpriv.deployments.randhie import Split, split
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parent / "datasets"
 """What `serve` and `deploy` take where no files are named."""
 
-ROWS, PUBLIC_ROWS = 4000, 20
+_ROWS, _PUBLIC_ROWS = 4000, 20
 
-MACHINES = ("temperature", "current", "noise", "vibration_x", "vibration_y", "vibration_z")
+_MACHINES = ("temperature", "current", "noise", "vibration_x", "vibration_y", "vibration_z")
 STATES = {
     # share of the minutes, and means of the columns
     "idle": (0.5, (30.0, 1.0, 45.0, 0.2, 0.2, 0.3)),
     "under load": (0.3, (55.0, 9.0, 70.0, 1.5, 1.2, 0.9)),
     "worn": (0.2, (75.0, 11.0, 82.0, 1.6, 3.4, 2.8)),
 }
-SPREAD = (2.0, 0.6, 2.5, 0.1, 0.15, 0.15)
-MINUTES, BENCH_MINUTES = 12_000, 30
+_SPREAD = (2.0, 0.6, 2.5, 0.1, 0.15, 0.15)
+_MINUTES, _BENCH_MINUTES = 12_000, 30
 """Private rows, and public ones of a test bench: enough to tell the states apart, too few to do so in every column, so
 that a run looks for private principal components."""
 
@@ -42,8 +43,6 @@ def make(folder: Path) -> None:
 
 
 def _rand_people(folder: Path) -> None:
-    from pubpriv.deployments.randhie import split
-
     try:
         parts = split(seed=0, unit="person")
     except InvalidInput as error:
@@ -59,22 +58,32 @@ def _sensors(folder: Path) -> None:
     import pandas as pd
 
     generator = np.random.default_rng(20_260_101)
-    for name, n in (("private", ROWS), ("public", PUBLIC_ROWS)):
+    for name, n in (("private", _ROWS), ("public", _PUBLIC_ROWS)):
         rows = generator.standard_normal((n, 3)) + np.array([20.0, 5.0, 0.0])
         pd.DataFrame(rows, columns=["temperature", "wind", "drift"]).to_parquet(folder / f"{name}.parquet")
 
 
-def machine_minutes(n: int, seed: int) -> "pd.DataFrame":
-    """n made-up minutes of machines in three states that lie far apart, each state's share of them in turn."""
+def _machine_minutes(n: int, seed: int) -> "pd.DataFrame":
+    """Make up n minutes of machines in three states that lie far apart, each state's share of them in turn."""
     import pandas as pd
 
     shares, means = zip(*STATES.values(), strict=True)
     generator = np.random.default_rng(seed)
     states = generator.permutation(np.repeat(np.arange(len(shares)), np.round(n * np.array(shares)).astype(int)))
-    rows = np.array(means)[states] + np.array(SPREAD) * generator.standard_normal((len(states), len(MACHINES)))
-    return pd.DataFrame(rows, columns=list(MACHINES))
+    rows = np.array(means)[states] + np.array(_SPREAD) * generator.standard_normal((len(states), len(_MACHINES)))
+    return pd.DataFrame(rows, columns=list(_MACHINES))
+
+
+def machines() -> Split:
+    """Make up minutes of machines in the three `STATES`: many private ones, a few public ones, and others to score."""
+    return Split(
+        public=_machine_minutes(_BENCH_MINUTES, 2),
+        private=_machine_minutes(_MINUTES, 1),
+        held_out=_machine_minutes(_MINUTES, 3),
+    )
 
 
 def _machines(folder: Path) -> None:
-    for name, n, seed in (("private", MINUTES, 1), ("public", BENCH_MINUTES, 2)):
-        machine_minutes(n, seed).to_parquet(folder / f"{name}.parquet")
+    parts = machines()
+    parts.private.to_parquet(folder / "private.parquet")
+    parts.public.to_parquet(folder / "public.parquet")

@@ -12,12 +12,12 @@ UNITS = {"person": "one person", "person-year": "one person-year"}
 BUDGET, COMPONENTS = "approx:4,1e-6", 4
 """Of the demo's release."""
 
-N_PUBLIC = 100
+_N_PUBLIC = 100
 
 
 @dataclass(frozen=True)
 class Split:
-    """Public, private and held-out rows that share no person: DataFrames with the table's own columns."""
+    """Hold public, private and held-out rows, of which no two share a person: DataFrames with the table's columns."""
 
     public: Any
     private: Any
@@ -36,8 +36,8 @@ def split(seed: int, unit: str = "person") -> Split:
     """
     table, person = rows_of(unit)
     people = np.random.default_rng(seed).permutation(person.max() + 1)
-    held_out = N_PUBLIC + len(people) // 4
-    parts = people[:N_PUBLIC], people[held_out:], people[N_PUBLIC:held_out]
+    held_out = _N_PUBLIC + len(people) // 4
+    parts = people[:_N_PUBLIC], people[held_out:], people[_N_PUBLIC:held_out]
     return Split(*(table[person.isin(part)].reset_index(drop=True) for part in parts))
 
 

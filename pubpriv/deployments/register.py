@@ -17,7 +17,7 @@ _CREATED, _CHANGED, _UNCHANGED, _REMOVED, _LEFT = "created", "changed", "unchang
 
 
 @dataclass(frozen=True)
-class Outcome:
+class _Outcome:
     """What became of one thing on the server.
 
     Attributes:
@@ -55,7 +55,7 @@ def server() -> Iterator[Any]:
 
 def register(
     client: Any, deployments: Iterable[Rendered], whole: bool = False, prune: bool = False, dry_run: bool = False
-) -> list[Outcome]:
+) -> list[_Outcome]:
     """Bring a server to what the files say; the same files again change nothing.
 
     Args:
@@ -97,7 +97,7 @@ def _ours(client: Any) -> list[Any]:
     return found
 
 
-def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], whole: bool, dry_run: bool) -> Outcome:
+def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], whole: bool, dry_run: bool) -> _Outcome:
     """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`."""
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -110,15 +110,15 @@ def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], who
             with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
                 made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=_MADE)
                 client.create_work_pool(made)
-        return Outcome(f"work pool {name}", _CREATED, f"start a worker: prefect worker start --pool {name}")
+        return _Outcome(f"work pool {name}", _CREATED, f"start a worker: prefect worker start --pool {name}")
     if known.description != _MADE:
-        return Outcome(f"work pool {name}", _UNCHANGED)
+        return _Outcome(f"work pool {name}", _UNCHANGED)
     template = _template(environments, {} if whole else known.base_job_template)
     if template == known.base_job_template:
-        return Outcome(f"work pool {name}", _UNCHANGED)
+        return _Outcome(f"work pool {name}", _UNCHANGED)
     if not dry_run:
         client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=_MADE))
-    return Outcome(f"work pool {name}", _CHANGED, "changed: the environments that its runs may have")
+    return _Outcome(f"work pool {name}", _CHANGED, "changed: the environments that its runs may have")
 
 
 def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any
     }
 
 
-def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
+def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> _Outcome:
     from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
     from prefect.exceptions import ObjectNotFound
 
@@ -150,15 +150,15 @@ def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
     except ObjectNotFound:
         if not dry_run:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=limit, active=True))
-        return Outcome(f"slot {name}", _CREATED)
+        return _Outcome(f"slot {name}", _CREATED)
     if known.limit == limit and known.active:
-        return Outcome(f"slot {name}", _UNCHANGED)
+        return _Outcome(f"slot {name}", _UNCHANGED)
     if not dry_run:
         client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(limit=limit, active=True))
-    return Outcome(f"slot {name}", _CHANGED, f"limit: {known.limit} then, {limit} now")
+    return _Outcome(f"slot {name}", _CHANGED, f"limit: {known.limit} then, {limit} now")
 
 
-def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Outcome:
+def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> _Outcome:
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
     from prefect.utilities.callables import parameter_schema
@@ -183,7 +183,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
     differing = [name for name, value in values.items() if before is None or before[name] != value]
     if not differing:
         paused = "; it is paused" if known.paused else ""
-        return Outcome(f"deployment {wanted.full_name}", _UNCHANGED, paused.removeprefix("; "))
+        return _Outcome(f"deployment {wanted.full_name}", _UNCHANGED, paused.removeprefix("; "))
     if not dry_run:
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
@@ -204,8 +204,8 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> Out
             paused=None if known is None else known.paused,
         )
     if known is None:
-        return Outcome(f"deployment {wanted.full_name}", _CREATED)
-    return Outcome(f"deployment {wanted.full_name}", _CHANGED, f"changed: {', '.join(differing)}")
+        return _Outcome(f"deployment {wanted.full_name}", _CREATED)
+    return _Outcome(f"deployment {wanted.full_name}", _CHANGED, f"changed: {', '.join(differing)}")
 
 
 def _known_values(known: Any) -> dict[str, Any]:
@@ -230,16 +230,16 @@ def _plain(schedule: Any) -> Mapping[str, Any]:
     return rule | {"active": schedule.active}
 
 
-def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> Outcome:
+def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> _Outcome:
     what = f"deployment {known.name}"
     if not prune:
-        return Outcome(what, _LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
+        return _Outcome(what, _LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
     if not dry_run:
         client.delete_deployment(known.id)
-    return Outcome(what, _REMOVED, "its releases and their charges stay in the ledger")
+    return _Outcome(what, _REMOVED, "its releases and their charges stay in the ledger")
 
 
-def _automations(client: Any, wanted: list[Rendered]) -> list[Outcome]:
+def _automations(client: Any, wanted: list[Rendered]) -> list[_Outcome]:
     """Make the automation that pauses the deployments of a dataset whose budget is exhausted."""
     identities = {each.name: each.id for each in _ours(client)}
     datasets = dict.fromkeys(each.dataset for each in wanted if each.dataset is not None)
@@ -247,5 +247,5 @@ def _automations(client: Any, wanted: list[Rendered]) -> list[Outcome]:
     for dataset in datasets:
         mine = [identities[each.name] for each in wanted if each.dataset == dataset]
         changed = ensure_automations(dataset, mine)
-        outcomes += [Outcome(f"automation {name!r}", _CHANGED) for name in changed]
+        outcomes += [_Outcome(f"automation {name!r}", _CHANGED) for name in changed]
     return outcomes

@@ -15,7 +15,7 @@ from pubpriv.privacy.wording import declared
 SLUG = "period"
 """Name of a deployment's one schedule, by which it is found again when it changes."""
 
-FLOWS = {
+_FLOWS = {
     **{estimator.name: f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS},
     "audit": "pubpriv.flows.audit_ledger.audit_ledger",
 }
@@ -99,7 +99,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
     what = release.description or f"{release.estimator} of {dataset.dataset}"
     return Rendered(
         name=f"{dataset.dataset}-{release.name}",
-        entrypoint=FLOWS[release.estimator],
+        entrypoint=_FLOWS[release.estimator],
         description=f"{what}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
         tags=(TAG, dataset.dataset),
         parameters={"parameters": {name: value for name, value in parameters.items() if value is not None}},
@@ -115,7 +115,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
 def _audit(audit: Audit) -> Rendered:
     return Rendered(
         name=audit.audit,
-        entrypoint=FLOWS["audit"],
+        entrypoint=_FLOWS["audit"],
         description=f"{audit.description or 'Audit of the ledger'}. Costs nothing.",
         tags=(TAG, "audit"),
         parameters={"parameters": audit.form().model_dump(mode="json", exclude_defaults=True)},

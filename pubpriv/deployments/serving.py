@@ -26,7 +26,7 @@ _RUNS_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
-class Served:
+class _Served:
     """Hold where everything is; written to a ready file as JSON.
 
     Attributes:
@@ -130,7 +130,7 @@ def free_port() -> int:
 @contextmanager
 def serving(
     home: Path, port: int, environment: dict[str, str], prepare: Callable[[], tuple[str, Callable[[], None]]]
-) -> Iterator[tuple[Served, Callable[[], None]]]:
+) -> Iterator[tuple[_Served, Callable[[], None]]]:
     """Start a server and a worker, with deployments; both processes are ended at the end.
 
     Args:
@@ -162,7 +162,7 @@ def serving(
         works = _started(stack, worker, everything, home / "worker.log")
         register()
         _await(lambda: _has_worker(port, pool), works, home / "worker.log", "the worker")
-        served = Served(
+        served = _Served(
             ui=f"http://{_HOST}:{port}",
             api=environment["PREFECT_API_URL"],
             home=str(home),

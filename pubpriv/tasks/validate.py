@@ -8,17 +8,17 @@ from pubpriv.schemas.public import validate_public
 
 
 @step(title="validate public table")
-def validate_public_table(table: PublicTable) -> PublicTable:
+def _validate_public_table(table: PublicTable) -> PublicTable:
     """Validate the rows of the public table."""
     validate_public(table, table.columns)
     return table
 
 
 @opening_step(title="validate private table")
-def validate_private_table(table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
+def _validate_private_table(table: PrivateTable, columns: tuple[str, ...]) -> PrivateTable:
     """Validate what the private table declares, as an empty frame: rows are not read."""
     validate_private_declaration(table, columns)
     return table
 
 
-VALIDATION = Validation(validate_public_table, validate_private_table)
+VALIDATION = Validation(_validate_public_table, _validate_private_table)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pubpriv.audit import canary
 from pubpriv.audit.attacks import attacks
-from pubpriv.audit.catalogue import attainable
+from pubpriv.audit.catalogue import _attainable
 from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data import questions
@@ -45,13 +45,13 @@ def test_neighbours_are_as_far_apart_as_can_be(name):
     question = ATTACKS[name].question
     first, second = map(integers, sides(ATTACKS[name]))
     share = distance(question, difference(first, second)) / question.squared_distance
-    assert 0.99 * attainable(question) < share <= 1
+    assert 0.99 * _attainable(question) < share <= 1
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attacks_hold_and_have_power(name):
     """No mechanism is told apart better than it was charged for, and each nearly as well as it was."""
-    finding = canary.attacked(ATTACKS[name], 2000, 0)
+    finding = canary._attacked(ATTACKS[name], 2000, 0)
     assert finding.claimed == pytest.approx(2, rel=0.03)
     assert finding.holds
     assert 0.5 * finding.claimed < finding.found <= finding.claimed
@@ -59,7 +59,7 @@ def test_attacks_hold_and_have_power(name):
 
 def test_a_curator_with_its_ledger_holds():
     """Claimed is what the ledger was charged an answer; a fast audit comes near to it."""
-    finding = canary.through_the_door(5, 1_000, 0)
+    finding = canary._through_the_door(5, 1_000, 0)
     assert finding.claimed == pytest.approx(2, rel=1e-6)
     assert finding.holds
     assert not finding.weak
@@ -105,7 +105,7 @@ def test_the_bound_is_seldom_above_the_truth():
     """At an error of 10 % a rate, over 300 experiments at mu = 1, and with power."""
     generator = np.random.default_rng(0)
     under, over = generator.normal(size=(300, 2000)), generator.normal(1.0, 1.0, (300, 2000))
-    bounds = np.array([canary.mu_bound(*pair, error=0.1) for pair in zip(under, over, strict=True)])
+    bounds = np.array([canary._mu_bound(*pair, error=0.1) for pair in zip(under, over, strict=True)])
     assert (bounds > 1).mean() <= 0.2
     assert bounds.mean() > 0.8
 
@@ -113,12 +113,12 @@ def test_the_bound_is_seldom_above_the_truth():
 def test_the_bound_sees_a_lost_root_of_two():
     """At the error of the whole audit, 3000 answers a side, mu = 2 sqrt(2) where 2 is claimed."""
     generator = np.random.default_rng(0)
-    assert canary.mu_bound(generator.normal(size=3000), generator.normal(2 * 2**0.5, 1, 3000)) > 2
+    assert canary._mu_bound(generator.normal(size=3000), generator.normal(2 * 2**0.5, 1, 3000)) > 2
 
 
 def test_what_is_claimed_is_what_a_ledger_is_charged():
     """Rounded up, never below the declared distance."""
     for attack in ATTACKS.values():
         exact = attack.question.squared_distance
-        charged = Fraction(canary.attacked(attack, 20, 0).claimed ** 2 * (1 + 1e-12))
+        charged = Fraction(canary._attacked(attack, 20, 0).claimed ** 2 * (1 + 1e-12))
         assert exact <= charged <= exact * (1 + Fraction(1, 10**9))

@@ -38,15 +38,15 @@ def some_prices(fast, seed):
 @pytest.fixture
 def short(monkeypatch):
     """An audit of some prices alone."""
-    monkeypatch.setattr(run, "CHECKS", (run.Check("prices", "recomputing prices", some_prices),))
+    monkeypatch.setattr(run, "_CHECKS", (run._Check("prices", "recomputing prices", some_prices),))
 
 
 def test_every_module_that_finds_is_run():
     """Each file of the package with findings of its own is a check, under the name that its findings carry."""
     folder = Path(audit.__file__).parent
     finding = {path.stem for path in folder.glob("*.py") if "def findings(fast" in path.read_text()}
-    assert {check.name for check in run.CHECKS} == finding
-    for check in run.CHECKS:
+    assert {check.name for check in run._CHECKS} == finding
+    for check in run._CHECKS:
         assert check.findings is import_module(f"pubpriv.audit.{check.name}").findings
 
 
@@ -123,7 +123,9 @@ def test_a_whole_fast_audit_ends_within_a_minute():
         took.append(time.monotonic() - began)
         assert done.returncode == 0, done.stdout[-2000:]
     assert min(took) < 60
-    assert {finding["check"] for finding in json.loads(done.stdout)["findings"]} == {check.name for check in run.CHECKS}
+    assert {finding["check"] for finding in json.loads(done.stdout)["findings"]} == {
+        check.name for check in run._CHECKS
+    }
 
 
 @pytest.mark.slow

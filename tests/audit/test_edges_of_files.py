@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pubpriv.audit.catalogue import EAST, WEST, at, examples
-from pubpriv.audit.files import LAYOUTS, tried
+from pubpriv.audit.files import _LAYOUTS, _tried
 from pubpriv.audit.malformed import forged
 from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.reference import adds
@@ -24,7 +24,7 @@ from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import ArrayTable, PrivateTable
 
 EXAMPLES = {example.name: example for example in examples()}
-FILE, FOLDER = LAYOUTS
+FILE, FOLDER = _LAYOUTS
 SHARE = 7
 """A question for three of seven edges is enough here."""
 
@@ -33,11 +33,11 @@ ASKED = ("counts-nearest", "gram-cells", "bisection-signed")
 
 def broken(layout):
     """What a few questions find broken of one layout: {kind: detail}."""
-    found = tried(layout, [EXAMPLES[name] for name in ASKED], 0, share=SHARE)
+    found = _tried(layout, [EXAMPLES[name] for name in ASKED], 0, share=SHARE)
     return {f.mechanism.partition(" ")[0]: f.detail for f in found if not f.holds}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=["file", "folder"])
+@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder"])
 def test_nothing_is_caught_where_nothing_is_broken(layout):
     """The searches used below, on the product as it is."""
     assert broken(layout) == {}
@@ -45,7 +45,7 @@ def test_nothing_is_caught_where_nothing_is_broken(layout):
 
 def test_every_kind_is_asked_of_a_folder():
     """One finding a kind, each near the largest distance that is declared."""
-    found = list(tried(FOLDER, list(EXAMPLES.values()), 1, share=5))
+    found = list(_tried(FOLDER, list(EXAMPLES.values()), 1, share=5))
     assert [finding.detail for finding in found if not finding.holds] == []
     assert {f.mechanism.partition(" ")[0] for f in found} == {type(e.question).__name__ for e in EXAMPLES.values()}
     assert all(finding.check == "files" and 0.7 < finding.found <= finding.claimed == 1 for finding in found)

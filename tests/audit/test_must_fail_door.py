@@ -34,21 +34,21 @@ RUNS = 5000
 def attacked(name, runs=RUNS):
     """The canary's finding on one attack, made by the product as it is patched now."""
     attack = next(attack for attack in attacks() if attack.name == name)
-    return canary.attacked(attack, runs, 0)
+    return canary._attacked(attack, runs, 0)
 
 
 def promises():
     """What of the door's promises does not stand: {promise: detail}."""
     question = Counts.priced(HALVES, Fraction(1))
     with world(np.random.default_rng(0).normal(0.0, 3.0, (40, 2))) as place:
-        found = [door.tried(name, story, place, question) for name, story in door.PROMISES.items()]
+        found = [door._tried(name, story, place, question) for name, story in door._PROMISES.items()]
     return {finding.mechanism.removesuffix(" (Counts)"): finding.detail for finding in found if not finding.holds}
 
 
 def replayed():
     """What a replay of the default driver finds: {check: detail}."""
     driver = recording.drivers(0)[0]
-    found = recording.tried(driver, 0, replays=0, neighbours=2)
+    found = recording._tried(driver, 0, replays=0, neighbours=2)
     return {finding.mechanism.partition(": ")[2]: finding.detail for finding in found if not finding.holds}
 
 
@@ -127,7 +127,7 @@ def test_a_release_without_its_noise(kind, monkeypatch):
         return right(self, label, part, math.isqrt(sd * sd // 2), size)
 
     monkeypatch.setattr(OperatingSystemNoise, "draw", draw)
-    finding = canary.through_the_door(5, 1_000, 0)
+    finding = canary._through_the_door(5, 1_000, 0)
     assert not finding.holds
     assert ("same noise" in finding.detail) == (kind != "a lost root of two")
 

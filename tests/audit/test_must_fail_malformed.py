@@ -12,7 +12,7 @@ import pytest
 from pubpriv import curator as the_door
 from pubpriv.audit import malformed
 from pubpriv.audit.finding import promised
-from pubpriv.audit.malformed import PROMISES
+from pubpriv.audit.malformed import _PROMISES
 from pubpriv.audit.worlds import world
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
@@ -20,7 +20,7 @@ from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts,
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, FEW, OTHER, ENDS = PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, FEW, OTHER, ENDS = _PROMISES
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +37,14 @@ def wrong(place):
     """What is not refused before its charge of one way to go wrong: {question: how it ended}."""
 
     def asked(name):
-        return dict(claim.split(": ", 1) for claim, holds in PROMISES[name](place) if not holds)
+        return dict(claim.split(": ", 1) for claim, holds in _PROMISES[name](place) if not holds)
 
     return asked
 
 
 def broken(place, name):
     """What one story about noise claims and does not hold."""
-    found = promised("malformed", name, PROMISES[name](place))
+    found = promised("malformed", name, _PROMISES[name](place))
     return "" if found.holds else found.detail
 
 
@@ -91,7 +91,7 @@ def beside(source, label, wanted):
 
 def test_nothing_is_caught_where_nothing_is_broken(place):
     """All that is asked below, of the product as it is."""
-    assert {name: broken(place, name) for name in PROMISES} == dict.fromkeys(PROMISES, "")
+    assert {name: broken(place, name) for name in _PROMISES} == dict.fromkeys(_PROMISES, "")
 
 
 def test_one_draw_of_noise_for_two_sums(unwatched, wrong):

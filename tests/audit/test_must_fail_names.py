@@ -22,9 +22,9 @@ from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.runs import RecordedRun
 
-STORIES = names.PROMISES | tampering.PROMISES
-BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names.PROMISES
-PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS = tampering.PROMISES
+STORIES = names._PROMISES | tampering._PROMISES
+BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names._PROMISES
+PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS = tampering._PROMISES
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from pubpriv.audit import noise_law, prices, sensitivity
 from pubpriv.audit.catalogue import examples, unsound
-from pubpriv.audit.noise_law import DRAWS, Batches, answered, at_scales
-from pubpriv.audit.sensitivity import searched
+from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
+from pubpriv.audit.sensitivity import _searched
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram, Moments, counts, moments
 from pubpriv.data.questions import base as questions_base
@@ -28,7 +28,7 @@ from pubpriv.privacy.noise import OperatingSystemNoise
 def broken(*names):
     """What a short search finds broken of the examples of those names, built by the product as it is patched now."""
     found = {
-        example.name: searched(example, climb=0, tables=1, seed=0) for example in examples() if example.name in names
+        example.name: _searched(example, climb=0, tables=1, seed=0) for example in examples() if example.name in names
     }
     assert set(found) == set(names)
     return {name: finding.detail for name, finding in found.items() if not finding.holds}
@@ -187,7 +187,7 @@ def test_a_root_of_two_lost_in_the_noise_that_is_drawn(monkeypatch):
     """The source draws less than it is asked for."""
     real = noise.discrete_gaussian
     monkeypatch.setattr(noise, "discrete_gaussian", lambda sd, size: real(math.isqrt(sd * sd // 2), size))
-    finding = answered("Counts", noise_law.questions()["Counts"], Batches(OperatingSystemNoise(), 6000))
+    finding = _answered("Counts", noise_law._questions()["Counts"], _Batches(OperatingSystemNoise(), 6000))
     assert not finding.holds
     assert finding.found > finding.claimed
 
@@ -198,9 +198,9 @@ def test_two_percent_in_the_noise_that_is_drawn(factor, monkeypatch):
     generator, (times, over) = np.random.default_rng(3), factor  # of the same law, and quick
     twin = lambda sd, size: np.rint(generator.normal(0, sd, size)).astype(np.int64)  # noqa: E731
     monkeypatch.setattr(noise, "discrete_gaussian", twin)
-    assert at_scales("the system's noise", OperatingSystemNoise(), {30: DRAWS}).holds
+    assert _at_scales("the system's noise", OperatingSystemNoise(), {30: _DRAWS}).holds
     monkeypatch.setattr(noise, "discrete_gaussian", lambda sd, size: twin(sd * times // over, size))
-    assert not at_scales("the system's noise", OperatingSystemNoise(), {30: DRAWS}).holds
+    assert not _at_scales("the system's noise", OperatingSystemNoise(), {30: _DRAWS}).holds
 
 
 def test_one_sd_for_all_entries(monkeypatch):
@@ -212,7 +212,7 @@ def test_one_sd_for_all_entries(monkeypatch):
         return real(question, totals, lambda name, sd, size: draw(name, least, size))
 
     monkeypatch.setattr(LiftedGram, "answer", answer)
-    finding = answered("LiftedGram", noise_law.questions()["LiftedGram"], Batches(OperatingSystemNoise(), 2000))
+    finding = _answered("LiftedGram", noise_law._questions()["LiftedGram"], _Batches(OperatingSystemNoise(), 2000))
     assert "declares" in finding.detail
 
 

@@ -4,54 +4,54 @@ import numpy as np
 import pytest
 
 from pubpriv.audit import noise_law
-from pubpriv.audit.noise_law import DRAWS, Batches, answered, at_scales, faults_of
+from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches, _faults_of
 from pubpriv.data import questions as closed_list
 from pubpriv.data.questions import ClippedSums, Counts
 from pubpriv.privacy.noise import OperatingSystemNoise, SimulatedNoise
 
-DRAWN = np.random.default_rng(5).normal(size=DRAWS)
+DRAWN = np.random.default_rng(5).normal(size=_DRAWS)
 
 
 @pytest.fixture(scope="module")
 def batches():
     """Real noise, a tenth of what a full audit draws."""
-    return Batches(OperatingSystemNoise(), DRAWS // 10)
+    return _Batches(OperatingSystemNoise(), _DRAWS // 10)
 
 
 def test_every_kind_of_question_is_measured():
     """None of the closed list is missing."""
     kinds = {getattr(closed_list, name) for name in closed_list.__all__} - {closed_list.Part, closed_list.Question}
-    assert {type(question) for question in noise_law.questions().values()} == kinds
+    assert {type(question) for question in noise_law._questions().values()} == kinds
 
 
-@pytest.mark.parametrize("name", noise_law.questions())
+@pytest.mark.parametrize("name", noise_law._questions())
 def test_the_noise_of_every_answer_is_what_it_declares(name, batches):
     """Scale, shape and independence of every part, from the system's own noise."""
-    finding = answered(name, noise_law.questions()[name], batches)
+    finding = _answered(name, noise_law._questions()[name], batches)
     assert finding.holds, finding.detail
     assert 0.9 < finding.found < 1
 
 
 def test_simulated_noise_has_the_same_law():
     """At every scale of a fast audit."""
-    finding = at_scales("simulated", SimulatedNoise(0), noise_law._SCALES[True])
+    finding = _at_scales("simulated", SimulatedNoise(0), noise_law._SCALES[True])
     assert finding.holds, finding.detail
 
 
 def test_gaussian_draws_are_accepted():
     """The checks below start from draws with which nothing is wrong."""
-    assert faults_of(DRAWN, (1, DRAWS // 2)) == []
-    assert noise_law._off_for(DRAWS) == pytest.approx(1.02)
+    assert _faults_of(DRAWN, (1, _DRAWS // 2)) == []
+    assert noise_law._off_for(_DRAWS) == pytest.approx(1.02)
 
 
 WRONG = {
     "2% too much": (DRAWN * 1.02, "its sd is 1.02"),
     "2% too little": (DRAWN / 1.02, "its sd is 0.98"),
-    "Laplace": (np.random.default_rng(1).laplace(0, np.sqrt(0.5), DRAWS), "not Gaussian"),
+    "Laplace": (np.random.default_rng(1).laplace(0, np.sqrt(0.5), _DRAWS), "not Gaussian"),
     "off centre": (DRAWN + 0.03, "not Gaussian"),
-    "neighbours share noise": (np.repeat(DRAWN[: DRAWS // 2], 2), "distance 1"),
+    "neighbours share noise": (np.repeat(DRAWN[: _DRAWS // 2], 2), "distance 1"),
     "a little of the neighbour's": ((DRAWN + 0.05 * np.roll(DRAWN, 1)) / np.sqrt(1.0025), "distance 1"),
-    "two halves alike": (np.tile(DRAWN[: DRAWS // 2], 2), f"distance {DRAWS // 2}"),
+    "two halves alike": (np.tile(DRAWN[: _DRAWS // 2], 2), f"distance {_DRAWS // 2}"),
 }
 
 
@@ -59,18 +59,18 @@ WRONG = {
 def test_wrong_noise_is_seen(wrong):
     """Each defect, on as many draws as a full audit has at least."""
     z, text = WRONG[wrong]
-    assert any(text in fault for fault in faults_of(z, (1, DRAWS // 2)))
+    assert any(text in fault for fault in _faults_of(z, (1, _DRAWS // 2)))
 
 
 def test_a_test_without_power_is_seen(monkeypatch):
     """If 0.1% off had to be told apart, these draws could not, and say so."""
     monkeypatch.setattr(noise_law, "_OFF", 1.001)
-    assert [fault.split(":")[0] for fault in faults_of(DRAWN, ())] == ["no power", "no power"]
+    assert [fault.split(":")[0] for fault in _faults_of(DRAWN, ())] == ["no power", "no power"]
 
 
 def test_p_values_are_uniform():
     """The chi-square test rejects true noise as often as it says, at a level where that can be counted."""
-    p = [noise_law.scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
+    p = [noise_law._scale_p(np.random.default_rng(i).normal(size=50)) for i in range(2000)]
     assert abs(np.mean(np.array(p) < 0.05) - 0.05) < 0.02
 
 
@@ -86,7 +86,7 @@ def test_the_false_alarms_of_an_audit_are_counted(monkeypatch):
         return count
 
     monkeypatch.setattr(noise_law, "_correlated", counted("correlated", noise_law._correlated))
-    monkeypatch.setattr(noise_law, "scale_p", counted("scale", noise_law.scale_p))
+    monkeypatch.setattr(noise_law, "_scale_p", counted("scale", noise_law._scale_p))
     monkeypatch.setattr(noise_law, "OperatingSystemNoise", lambda: SimulatedNoise(0))
     monkeypatch.setattr(noise_law, "_ANSWER_DRAWS", {True: 6000})
     monkeypatch.setattr(noise_law, "_SCALES", {True: {20: 6000, 30: 6000}})
@@ -101,7 +101,7 @@ def test_the_false_alarms_of_an_audit_are_counted(monkeypatch):
 
 def as_kind(kind, name):
     """A question of the noise law, as a class that is wrong in one thing."""
-    question = noise_law.questions()[name]
+    question = noise_law._questions()[name]
     return kind(**{field: getattr(question, field) for field in question.__dataclass_fields__})
 
 
@@ -112,7 +112,7 @@ def test_noise_that_coordinates_share_is_seen(batches):
         def answer(self, totals, draw):
             return {"count": totals["count"] + draw("count", self.noise_scale, 1)}
 
-    finding = answered("Shared", as_kind(Shared, "Counts"), batches)
+    finding = _answered("Shared", as_kind(Shared, "Counts"), batches)
     assert not finding.holds
     assert "asks for noise" in finding.detail
 
@@ -129,8 +129,8 @@ def test_noise_that_an_answer_changes_is_seen(batches):
             noisy = super().answer(totals, draw)["count"]
             return {"count": np.repeat(noisy[::2], 2)}
 
-    halved = answered("Halved", as_kind(Halved, "ClippedSums"), batches)
+    halved = _answered("Halved", as_kind(Halved, "ClippedSums"), batches)
     assert not halved.holds
     assert halved.found > 1
-    repeated = answered("Repeated", as_kind(Repeated, "Counts"), batches)
+    repeated = _answered("Repeated", as_kind(Repeated, "Counts"), batches)
     assert "correlated with itself at distance 1" in repeated.detail

@@ -35,7 +35,7 @@ def asks_twice(curator):
 
 def verdicts(run, neighbours=3):
     """Whether each of the three findings holds, and their details."""
-    found = list(recording.tried(of(run), 0, replays=1, neighbours=neighbours))
+    found = list(recording._tried(of(run), 0, replays=1, neighbours=neighbours))
     return [finding.holds for finding in found], [finding.detail for finding in found]
 
 
@@ -71,7 +71,7 @@ def test_a_new_estimator_is_audited_without_an_edit(monkeypatch):
         "estimate_peeking",
     ]
     broken = {
-        name: [f.detail for f in recording.tried(driver, 0, replays=0, neighbours=2) if not f.holds]
+        name: [f.detail for f in recording._tried(driver, 0, replays=0, neighbours=2) if not f.holds]
         for name, driver in named.items()
     }
     assert "rows were opened 3 times for 2 charged questions" in broken.pop("estimate_peeking")[0]
@@ -178,8 +178,8 @@ def returns_a_number_of_its_own(curator):
 
 def test_a_ledger_repeats_a_run_bit_for_bit():
     """With the file overwritten; a result that has another source than the answers does not come again."""
-    assert recording.repeated(of(asks_twice)).holds
-    broken = recording.repeated(of(returns_a_number_of_its_own))
+    assert recording._repeated(of(asks_twice)).holds
+    broken = recording._repeated(of(returns_a_number_of_its_own))
     assert not broken.holds
     assert broken.detail == "the model differs although every answer was in the ledger"
 

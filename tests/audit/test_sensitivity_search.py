@@ -8,9 +8,9 @@ import pytest
 from helpers.neighbours import check
 
 from pubpriv.audit import sensitivity
-from pubpriv.audit.catalogue import Example, attainable, examples, questions, unsound
+from pubpriv.audit.catalogue import Example, _attainable, examples, questions, unsound
 from pubpriv.audit.neighbours import difference, distance, totals_of
-from pubpriv.audit.sensitivity import searched
+from pubpriv.audit.sensitivity import _searched
 from pubpriv.data import questions as closed_list
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import Bisection, ClippedSums, LiftedGram, Moments
@@ -27,7 +27,7 @@ def as_kind(kind, name):
 
 def found(question, reach=1.0):
     """The finding of a short search."""
-    return searched(Example("tried", "tried", question, reach), climb=5, tables=3, seed=0)
+    return _searched(Example("tried", "tried", question, reach), climb=5, tables=3, seed=0)
 
 
 def test_the_catalogue_has_every_kind_of_question():
@@ -42,7 +42,7 @@ def test_the_catalogue_has_every_kind_of_question():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_question_holds_and_its_bound_is_reached(name):
     """No pair is further apart than declared, and the best comes within one percent of what is attainable."""
-    finding = searched(EXAMPLES[name], climb=10, tables=3, seed=1)
+    finding = _searched(EXAMPLES[name], climb=10, tables=3, seed=1)
     assert finding.holds, finding.detail
     assert 0.99 * EXAMPLES[name].attainable <= (finding.found / finding.claimed) ** 2 <= 1
 
@@ -71,7 +71,7 @@ def test_what_is_attainable_agrees_with_a_grid(name):
     own = 2 * n + s * (r**2 + t**2) + m * (r**4 + t**4)
     best = max((own - 2 * kernel(cosine * r * t)).max() for cosine in cosines)
     best = max(best, n + s + m, 2 * (n + s + m) if question.partition.n_regions > 1 else 0.0)
-    assert attainable(question) == pytest.approx(best / float(question.squared_distance), rel=1e-4)
+    assert _attainable(question) == pytest.approx(best / float(question.squared_distance), rel=1e-4)
 
 
 def test_neighbours_of_a_bisection_are_as_far_apart_as_its_worst_path():

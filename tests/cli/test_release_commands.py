@@ -389,7 +389,7 @@ def test_verbose_tells_charges_and_no_private_duration(program, folder):
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch, by):
     """Every line of standard error is an object with known facts; charges add up; standard output is the path."""
-    from pubpriv.cli.logs import EVENTS
+    from pubpriv.cli.logs import _EVENTS
 
     monkeypatch.setenv("PUBPRIV_LOG", "json" if by == "environment" else "")
     flags = ["--log-json"] if by == "option" else []
@@ -399,7 +399,7 @@ def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch,
     for event in events:
         name = event.pop("event")
         assert event.pop("level") in {"info", "warning"}
-        assert set(event) == set(EVENTS.get(name, ("message",)))
+        assert set(event) == set(_EVENTS.get(name, ("message",)))
         event["event"] = name
     steps = [event for event in events if event["event"] == "step_finished"]
     assert {event["step"] for event in steps if event["seconds"] is None} == {"ingest_private", "clipped_mean"}

@@ -10,7 +10,7 @@ from helpers.neighbours import QUESTIONS, alone, check, totals_of, write
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, at, framed
+from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, _framed, at
 from pubpriv.audit.neighbours import difference, distance
 from pubpriv.data.frames import GRID
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
@@ -111,7 +111,7 @@ def test_an_adversary_comes_within_one_percent(name, tmp_path):
 def _balanced(kind):
     """Shares at which opposite ends of one region have no kernel left: 4 N Q = S^2, but for a hair."""
     shares = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
-    return kind.priced(*framed("everything"), PRICE, shares)
+    return kind.priced(*_framed("everything"), PRICE, shares)
 
 
 def test_a_joint_release_over_one_region_is_reached_by_opposite_ends(tmp_path):
@@ -325,7 +325,7 @@ UNBALANCED = Fraction(1, 10), Fraction(8, 10), Fraction(1, 10)
 def test_shares_that_break_the_proof_are_refused(kind, shares):
     """4 N M < S^2, a share of nothing, and shares beyond the whole raise when the question is built."""
     with pytest.raises(ValueError, match="share"):
-        kind.priced(*framed("cells"), PRICE, shares)
+        kind.priced(*_framed("cells"), PRICE, shares)
 
 
 def test_moments_of_broken_scales_cannot_be_built_directly():
@@ -348,7 +348,7 @@ def test_priced_questions_cost_what_was_asked(rho, data):
     asked = 2 * Fraction(rho)
     shares = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
     for name in PARTITIONS:
-        partition, frames, radii = framed(name)
+        partition, frames, radii = _framed(name)
         for question in (
             Counts.priced(partition, asked),
             ClippedSums.priced(partition, frames, radii, asked),
@@ -381,7 +381,7 @@ def test_shares_on_the_edge_of_the_condition_cost_no_more_than_asked(asked, n, m
     """With S^2 = 4 N M to within a rational's width, rounding noise to integers breaks neither price nor proof."""
     shares = Fraction(n, 400), Fraction(math.isqrt(4 * n * m * 10**12), 400 * 10**6), Fraction(m, 400)
     for kind in (Moments, LiftedGram):
-        question = kind.priced(*framed("cells"), asked, shares)
+        question = kind.priced(*_framed("cells"), asked, shares)
         assert question.squared_distance <= asked
 
 
@@ -407,7 +407,7 @@ def test_noise_is_the_smallest_integer_that_fits(name):
 def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
     """Every part of a joint release spends its own share to the last integer."""
     shares = Fraction(30, 100), Fraction(40, 100), Fraction(30, 100)
-    question = kind.priced(*framed("cells"), PRICE, shares)
+    question = kind.priced(*_framed("cells"), PRICE, shares)
     factor = (COUNT_FACTOR, SUM_FACTOR, 1)[index]
     reach = Fraction(GRID) ** index * factor
     sd = question.noise_scales[index]

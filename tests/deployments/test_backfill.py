@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pubpriv.deployments.backfill import moment, plan
+from pubpriv.deployments.backfill import _moment, plan
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -75,8 +75,8 @@ def test_what_has_no_schedule_cannot_have_missed_a_run(daily):
 
 def test_a_day_is_meant_in_the_zone_of_the_schedule():
     """Its beginning, its end, and an offset that somebody wrote."""
-    assert moment("2026-03-01", BERLIN).astimezone(UTC) == datetime(2026, 2, 28, 23, tzinfo=UTC)
-    assert moment("2026-03-01", BERLIN, end=True).astimezone(UTC).replace(microsecond=0) == datetime(
+    assert _moment("2026-03-01", BERLIN).astimezone(UTC) == datetime(2026, 2, 28, 23, tzinfo=UTC)
+    assert _moment("2026-03-01", BERLIN, end=True).astimezone(UTC).replace(microsecond=0) == datetime(
         2026, 3, 1, 22, 59, 59, tzinfo=UTC
     )
-    assert moment("2026-03-01T02:00:00+00:00", BERLIN, end=True) == datetime(2026, 3, 1, 2, tzinfo=UTC)
+    assert _moment("2026-03-01T02:00:00+00:00", BERLIN, end=True) == datetime(2026, 3, 1, 2, tzinfo=UTC)

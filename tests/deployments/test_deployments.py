@@ -10,7 +10,7 @@ from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
 from pubpriv.deployments.register import register, server
-from pubpriv.deployments.render import FLOWS, prefect_yaml, render
+from pubpriv.deployments.render import _FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 
@@ -61,7 +61,7 @@ def test_every_flow_has_a_deployment_and_every_deployment_a_flow(monkeypatch):
     monkeypatch.setenv("PUBPRIV_DATA", "/data")
     monkeypatch.setenv("PUBPRIV_OUTPUT", "/released")
     deployed = {each.entrypoint for each in render(read_all([EXAMPLES]))}
-    assert deployed == flows_of_the_project() == set(FLOWS.values())
+    assert deployed == flows_of_the_project() == set(_FLOWS.values())
     assert len(deployed) == 4
     for entrypoint in deployed:
         module, _, name = entrypoint.rpartition(".")
@@ -79,7 +79,7 @@ def test_a_form_has_bounds_and_descriptions():
     """What the UI shows of each flow: every field is described, numbers have bounds, choices are lists."""
     from prefect.utilities.callables import parameter_schema
 
-    for entrypoint in FLOWS.values():
+    for entrypoint in _FLOWS.values():
         module, _, name = entrypoint.rpartition(".")
         schema = parameter_schema(getattr(import_module(module), name)).model_dump_for_openapi()
         (form,) = (each for title, each in schema["definitions"].items() if title.endswith("Parameters"))

@@ -4,7 +4,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.cli.demo import demo
-from pubpriv.deployments.examples import BENCH_MINUTES, MACHINES, MINUTES, STATES, machine_minutes
+from pubpriv.deployments.examples import STATES, machines
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import plain
 
@@ -17,9 +17,10 @@ def test_the_machines_show_private_pca_and_a_partition():
         seen.append(step.at(place))
         return plain(step, place, *args)
 
-    private, public = machine_minutes(MINUTES, 1), machine_minutes(BENCH_MINUTES, 2)
-    curator = pp.Curator.simulation(private.to_numpy(), pp.parse_budget("zcdp:0.1"), 1, columns=list(MACHINES))
-    estimate = pp.estimate_mixture(public, curator, n_components=len(STATES), runner=noting)
+    parts = machines()
+    columns = list(parts.private.columns)
+    curator = pp.Curator.simulation(parts.private.to_numpy(), pp.parse_budget("zcdp:0.1"), 1, columns=columns)
+    estimate = pp.estimate_mixture(parts.public, curator, n_components=len(STATES), runner=noting)
     assert {"private PCA", "partition", "per-component estimation 2 of 2", "weight counting"} <= set(seen)
     assert estimate.diagnostics["regime"] == "separated-scarce"
     assert estimate.diagnostics["warnings"] == []

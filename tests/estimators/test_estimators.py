@@ -26,7 +26,7 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
         assert estimator.name in [command.name for command in app.registered_commands]
     flow = estimate.FLOWS[estimator.name]
     assert flow.name == f"estimate-{estimator.name}"
-    assert getattr(estimate, render.FLOWS[estimator.name].rpartition(".")[2]) is flow
+    assert getattr(estimate, render._FLOWS[estimator.name].rpartition(".")[2]) is flow
     assert {each.name for each in settings_of(estimator.settings)} <= set(form_of(estimator).model_fields)
     assert KINDS[estimator.makes].kind == estimator.makes
     assert any(driver.name.startswith(f"estimate_{estimator.name}") for driver in drivers(0))

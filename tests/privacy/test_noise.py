@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pubpriv.audit.noise_law import scale_p
+from pubpriv.audit.noise_law import _scale_p
 from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, discrete_gaussian, drawn_beside
 
 SD, ALPHA = 1_000_000, 1e-6
@@ -25,9 +25,9 @@ def test_scale_is_as_declared_and_two_percent_off_is_seen(drawn):
     """The second moment accepts sd and rejects 2 % more and 2 % less."""
     assert drawn.dtype == np.int64
     assert drawn.shape == (SIZE,)
-    assert scale_p(drawn / SD) > ALPHA
-    assert scale_p(drawn / (SD * 1.02)) < ALPHA
-    assert scale_p(drawn / (SD / 1.02)) < ALPHA
+    assert _scale_p(drawn / SD) > ALPHA
+    assert _scale_p(drawn / (SD * 1.02)) < ALPHA
+    assert _scale_p(drawn / (SD / 1.02)) < ALPHA
 
 
 def test_shape_is_gaussian_and_a_laplace_is_seen(drawn):

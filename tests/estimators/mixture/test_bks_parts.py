@@ -286,7 +286,7 @@ def test_a_theorem_that_covers_the_run_says_nothing():
 def test_a_ledger_repeats_a_run_of_the_paper():
     """Every stored question and value is read back: over a file of zeros, the same model, and nothing is paid twice."""
     driver = next(driver for driver in recording.drivers(0) if driver.name.endswith("bks-scarce"))
-    finding = recording.repeated(driver)
+    finding = recording._repeated(driver)
     assert finding.holds, finding.detail
     labels = [label for label, *_ in recording.record(driver, driver.rows, 0).asked]
     assert {label.rpartition("/")[2] for label in labels} == {"pca", "query", "round-1", "round-2"}
