@@ -66,16 +66,16 @@ def register(
         dry_run: list what would change, and change nothing.
     """
     wanted = list(deployments)
-    pools = {
-        pool: [each.env for each in wanted if each.pool == pool] for pool in sorted({each.pool for each in wanted})
-    }
-    outcomes = [_pool(client, pool, environments, whole, dry_run) for pool, environments in pools.items()]
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
-    outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
-    known = {each.name: each for each in _ours(client)}
-    outcomes += [_deployment(client, each, known.get(each.name), dry_run) for each in wanted]
-    names = {each.name for each in wanted}
+    known, names = {each.name: each for each in _ours(client)}, {each.name for each in wanted}
     left = [each for name, each in sorted(known.items()) if name not in names and (whole or slots.keys() & each.tags)]
+    outcomes = []
+    for pool in sorted({each.pool for each in wanted}):
+        going_on = [each.job_variables.get("env", {}) for each in left if each.work_pool_name == pool and not prune]
+        environments = [each.env for each in wanted if each.pool == pool]
+        outcomes.append(_pool(client, pool, environments, going_on if whole else None, dry_run))
+    outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
+    outcomes += [_deployment(client, each, known.get(each.name), dry_run) for each in wanted]
     outcomes += [_left(client, each, prune, dry_run) for each in left]
     return outcomes if dry_run else outcomes + _automations(client, wanted)
 
@@ -97,8 +97,21 @@ def _ours(client: Any) -> list[Any]:
     return found
 
 
-def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], whole: bool, dry_run: bool) -> _Outcome:
-    """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`."""
+_Environments = Iterable[Mapping[str, str]]
+
+
+def _pool(
+    client: Any, name: str, environments: _Environments, going_on: _Environments | None, dry_run: bool
+) -> _Outcome:
+    """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`.
+
+    Args:
+        client: of the server.
+        name: of the pool.
+        environments: of the files' deployments.
+        going_on: of deployments that no file names and that go on; None: the files are not all there are.
+        dry_run: change nothing.
+    """
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 
@@ -113,7 +126,13 @@ def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], who
         return _Outcome(f"work pool {name}", _CREATED, f"start a worker: prefect worker start --pool {name}")
     if known.description != _MADE:
         return _Outcome(f"work pool {name}", _UNCHANGED)
-    template = _template(environments, {} if whole else known.base_job_template)
+    allowed = _allowed(known.base_job_template)
+    if going_on is not None:  # nothing becomes allowed by standing on the server
+        needed = [(variable, value) for each in going_on for variable, value in each.items()]
+        allowed = {
+            variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()
+        }
+    template = _template(environments, allowed)
     if template == known.base_job_template:
         return _Outcome(f"work pool {name}", _UNCHANGED)
     if not dry_run:
@@ -121,18 +140,23 @@ def _pool(client: Any, name: str, environments: Iterable[Mapping[str, str]], who
     return _Outcome(f"work pool {name}", _CHANGED, "changed: the environments that its runs may have")
 
 
-def _template(environments: Iterable[Mapping[str, str]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the job variables of a pool: an environment of the names and values that files have, or had, no others.
+def _allowed(template: Mapping[str, Any]) -> dict[str, set[str]]:
+    """Read the values that a pool's template allows for each environment variable."""
+    rules = template.get("variables", {}).get("properties", {}).get("env", {}).get("properties", {})
+    return {variable: set(rule["enum"]) for variable, rule in rules.items()}
+
+
+def _template(environments: _Environments, allowed: Mapping[str, set[str]]) -> dict[str, Any]:
+    """Make the job variables of a pool: an environment of the values that files name or that were allowed, no others.
 
     Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
     environment, with it another ledger.
     """
-    before = known.get("variables", {}).get("properties", {}).get("env", {}).get("properties", {})
-    values = {name: set(rule["enum"]) for name, rule in before.items()}
+    values = {variable: set(known) for variable, known in allowed.items() if known}
     for environment in environments:
-        for name, value in environment.items():
-            values.setdefault(name, set()).add(value)
-    env = {name: {"type": "string", "enum": sorted(values[name])} for name in sorted(values)}
+        for variable, value in environment.items():
+            values.setdefault(variable, set()).add(value)
+    env = {variable: {"type": "string", "enum": sorted(values[variable])} for variable in sorted(values)}
     closed = {"type": "object", "additionalProperties": False}
     return {
         "job_configuration": {"env": "{{ env }}"},

@@ -255,7 +255,11 @@ def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
                 assert refused.value.response.status_code == 422
         pool = client.read_work_pool("closed")
         template = pool.base_job_template
-        assert register(client, render([read(file(other, "others.yaml"))]))[0].result == "unchanged"
+        only_other = render([read(file(other, "others.yaml"))])
+        assert register(client, only_other)[0].result == "unchanged"
+        # the first goes on where the files are all there are, and loses its environment only with itself
+        assert register(client, only_other, whole=True, dry_run=True)[0].result == "unchanged"
+        assert register(client, only_other, whole=True, prune=True, dry_run=True)[0].result == "changed"
     import asyncio
 
     made = ProcessJobConfiguration.from_template_and_values(template, hostile[0] | known.job_variables)
