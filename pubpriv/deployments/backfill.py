@@ -10,7 +10,7 @@ from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.parameters import ledger_at
 from pubpriv.flows.periods import Period, release_id_for
-from pubpriv.privacy.budgets import Amount, Budget, amount_text, parse_budget
+from pubpriv.privacy.budgets import Amount, Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 _MOST = 1000
@@ -58,7 +58,7 @@ class _Plan:
 
     def price_text(self, amount: Amount, times_: int = 1) -> str:
         """Write an amount, several times, for a person."""
-        return amount_text(self.budget, Amount(amount.main * times_, amount.delta * times_))
+        return self.budget.amount_text(Amount(amount.main * times_, amount.delta * times_))
 
 
 def moment(text: str, zone: str, end: bool = False) -> datetime:

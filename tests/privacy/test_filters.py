@@ -15,7 +15,7 @@ from pubpriv.privacy.budgets import REPORT_DELTA, Amount, ApproximateDP, PureDP,
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.report import _noise_multiplier, pld_report
+from pubpriv.privacy.report import _noise_multiplier, _pld_report
 
 DELTA = 1e-6
 MU = 0.2
@@ -158,7 +158,7 @@ def test_replace_one_means_two_things_in_dp_accounting():
     told_by_pld = PLDAccountant(neighboring_relation=replace_one).compose(event).get_epsilon(DELTA)
     assert told_by_rdp == pytest.approx(1.143, abs=2e-3), "upstream has mended its RDP accountant: see the docstring"
     assert told_by_pld == pytest.approx(truth, abs=1e-3)
-    assert pld_report([gaussian(Fraction(1, 2))]).epsilon == pytest.approx(truth, abs=1e-3)
+    assert _pld_report([gaussian(Fraction(1, 2))]).epsilon == pytest.approx(truth, abs=1e-3)
 
 
 def test_the_report_never_asks_for_replace_one(monkeypatch):
@@ -173,7 +173,7 @@ def test_the_report_never_asks_for_replace_one(monkeypatch):
         return genuine(*arguments, **options)
 
     monkeypatch.setattr(pld, "from_gaussian_mechanism", watched)
-    pld_report([gaussian(Fraction(1, 2)), gaussian(Fraction(1, 3))])
+    _pld_report([gaussian(Fraction(1, 2)), gaussian(Fraction(1, 3))])
     assert len(asked) == 1
     (multiplier,), options = asked[0]
     assert multiplier == _noise_multiplier(Fraction(1, 4) + Fraction(1, 9))

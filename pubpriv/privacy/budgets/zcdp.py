@@ -7,7 +7,7 @@ from math import erf, expm1, sqrt, tanh
 from typing import Any, ClassVar
 
 from pubpriv.privacy.budgets.amounts import Amount
-from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget, short, sized
+from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget
 from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, failure_factor, pure_as_rho
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
@@ -42,9 +42,6 @@ class ZeroConcentratedDP(Budget):
     searched: ClassVar[tuple[float, float]] = (1e-8, 1e4)
     rho: Number
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", sized(self.rho, "rho"))
-
     @property
     def cap(self) -> Amount:
         """rho, rounded down."""
@@ -57,7 +54,7 @@ class ZeroConcentratedDP(Budget):
 
     def describe(self) -> str:
         """`0.5-zCDP`."""
-        return f"{short(self.rho)}-zCDP"
+        return f"{float(self.rho):g}-zCDP"
 
     def as_epsilon(self, amount: Amount) -> float:
         """By Canonne, Kamath and Steinke; see `Budget.as_epsilon`."""

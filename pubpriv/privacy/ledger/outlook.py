@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pubpriv.privacy.budgets import Amount, Budget, amount_text, budget_from_json
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.declared import tables_of
@@ -203,7 +203,7 @@ def _hint(last: _LastRun, registered: Budget, balance: Balance) -> str:
     hold = last.allotment.hold_on(registered, state.cap, NOTHING)
     short = "the reserve for failure terms lacks room"
     if hold.main > state.remaining.main:
-        short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"
+        short = f"it holds {budget.amount_text(hold)}, and {budget.amount_text(state.remaining)} remain"
     return f"{short}. {what_fits(last.allotment, budget, state)}"
 
 

@@ -18,7 +18,7 @@ from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
 
-LEASE = timedelta(minutes=10)
+_LEASE = timedelta(minutes=10)
 """How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
 
 
@@ -179,7 +179,7 @@ class LedgerRun:
         if asked is not None and asked.event != event:
             raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
         key = charge_key(self.dataset, self.release_id, label)
-        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + LEASE).isoformat()}
+        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + _LEASE).isoformat()}
         allotment, registered = self.allotment, self._access.registered(self.dataset)
         prices = _priced(event, allotment, registered)  # before the lock is taken
         with self._access.locked(self.dataset) as book:
