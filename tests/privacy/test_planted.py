@@ -76,7 +76,7 @@ def append(ledger, kind, body, release_id=None, key=None, moved=None):
         previous_hash=head.digest(),
     )  # fmt: skip
     with raw(ledger.url) as connection:
-        connection.execute(sa.insert(schema.records).values(**schema.row_of(record, record.digest())))
+        connection.execute(sa.insert(schema.records).values(**record.columns(), hash=record.digest()))
 
 
 def charge_body(label, question, event, **changed):

@@ -7,7 +7,7 @@ import pytest
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp
+from pubpriv.privacy.conversions import epsilon_gaussian
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.report import _PLD_LABEL, _pld_report, run_statement
@@ -109,7 +109,7 @@ def test_an_all_gaussian_guarantee_is_told_of_gaussians_only(tmp_path):
         }
     assert told["gaussian"]["epsilon_all_gaussian"] == epsilon_gaussian(Fraction(1, 5), REPORT_DELTA * 99 / 100)
     assert "epsilon_all_gaussian" not in told["pure"]
-    assert told["pure"]["epsilon"] == epsilon_zcdp(Fraction(1, 10), REPORT_DELTA)
+    assert told["pure"]["epsilon"] == ZeroConcentratedDP("0.1").guarantee()["epsilon"]
 
 
 def test_a_report_of_a_run_is_that_of_its_events(tmp_path):

@@ -30,9 +30,9 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.refusals import Refusal, Refused
+from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Charge, ChargeView, RunView
+from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
 _table = schema.records
 _SELECT = sa.select(_table)
@@ -141,6 +141,17 @@ class Book:
     def unit(self) -> str:
         """What one record stands for."""
         return str(self.terms["unit"])
+
+    def tables(self) -> list[dict[str, Any]]:
+        """Read declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
+        found = [record.facts() for record in self.all("declared")]
+        return list({table["uri"]: table for table in found}.values())
+
+    def balance(self) -> Balance:
+        """Read what is spent, held and left."""
+        terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
+        budget = budget_from_json(terms["budget"])
+        return Balance(self.dataset, str(terms["unit"]), budget, state, self.open_runs(), tables, self.head.digest())
 
     def opened(self, release_id: str) -> Record:
         """The record that opened a run."""
@@ -357,7 +368,7 @@ class Book:
             run = self.run_state(release_id) if refused.of in ("run", "method") else None
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
-            raise Refused(Refusal(refused, self.dataset, release_id, terms, asked, state, run, holders, last))
+            raise Refused(refused, self.dataset, release_id, terms, asked, state, run, holders, last)
 
 
 @lru_cache(maxsize=1)

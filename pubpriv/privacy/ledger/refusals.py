@@ -1,6 +1,6 @@
 """Refusals in words: who has the money, and what would fit.
 
-What a refusal needs is read under the lock (`Refusal`); its text is worked out after the lock is given back,
+What a refusal needs is read under the lock (`Refused`); its text is worked out after the lock is given back,
 because an epsilon that fits is a search.
 """
 
@@ -13,17 +13,9 @@ from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunStat
 from pubpriv.privacy.units import DELTA_UNIT, to_text
 
 
+@dataclass(eq=False)
 class Refused(Exception):
-    """Carries a `Refusal` out of the transaction, which is rolled back."""
-
-    def __init__(self, refusal: "Refusal") -> None:
-        super().__init__()
-        self.refusal = refusal
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """What was known when something did not fit.
+    """Carries what was known when something did not fit out of the transaction, which is rolled back.
 
     Attributes:
         cause: what `apply` said.
@@ -46,7 +38,7 @@ class Refusal:
     last: Record | None
 
     def error(self) -> BudgetExceeded:
-        """The error for the caller, with text and amounts."""
+        """Make the error for the caller, with text and amounts."""
         writers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
         text = writers.get(self.cause.of, self._of_dataset)()
         cause = self.cause

@@ -13,7 +13,7 @@ from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.names import check_label, check_name, check_text
-from pubpriv.privacy.ledger.outlook import Work, work_of
+from pubpriv.privacy.ledger.outlook import Work
 from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
@@ -82,7 +82,7 @@ class LedgerRun:
         """Attempts, while it is open, whose lease is running: somebody may be at work at them."""
         with self._access.reading(self.dataset) as book:
             closed = book.run_state(self.release_id).closed
-            return () if closed else tuple(work for work in work_of(book, self.release_id) if work.running)
+            return () if closed else tuple(work for work in Work.of_run(book, self.release_id) if work.running)
 
     # -- from its hold to its close ---------------------------------------------------------------------------
 
