@@ -136,7 +136,7 @@ def _history(
 ) -> None:
     """List every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.privacy.ledger.views import runs_of
+    from pubpriv.privacy.ledger.views import RunView
 
     if plot is not None:
         from pubpriv.released.report.spending import check_plot, spending, write_plot
@@ -144,7 +144,7 @@ def _history(
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         records, budget = books.records(dataset), books.balance(dataset).budget
-    runs = runs_of(records)
+    runs = RunView.all_of(records)
     if as_json:
         rows = [dict(zip(_CHARGE, row, strict=True)) for row in _charge_rows(runs)]
         out(json.dumps(rows, indent=1))

@@ -114,7 +114,6 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
 
 
 def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> _Plan:
-    from pubpriv.privacy.ledger.outlook import how_many
 
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
@@ -130,7 +129,7 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
         budget=balance.budget,
         each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),
         remaining=balance.remaining,
-        fitting=how_many(allotment, balance.budget, balance.cap, balance.remaining),
+        fitting=allotment.how_many(balance.budget, balance.cap, balance.remaining),
     )
 
 

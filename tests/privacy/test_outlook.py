@@ -15,7 +15,7 @@ from benchmarks.ledger import bench, fill
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
 from pubpriv.privacy.ledger import Ledger, outlook
-from pubpriv.privacy.ledger.views import runs_of
+from pubpriv.privacy.ledger.views import RunView
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}
@@ -140,7 +140,7 @@ def test_runs_from_one_pass_are_the_runs(tmp_path):
     """What a long history is told from is what the ledger tells run by run."""
     with Ledger.open(fill(tmp_path / "ledger.db", 4, 3, leave_open=2)) as ledger:
         ledger.verify("visits")
-        assert runs_of(ledger.records("visits")) == ledger.history("visits")
+        assert RunView.all_of(ledger.records("visits")) == ledger.history("visits")
 
 
 def _seconds_of_show(url):

@@ -180,6 +180,20 @@ class Budget(ABC):
         cap = ledger.cap if cap is None else cap
         return Amount(units, units * cap.delta // cap.main)
 
+    def how_many(self, ledger: "Budget", cap: Amount, room: Amount) -> int:
+        """Count the runs with this allotment that can be opened in `room`, none of them closed before the next.
+
+        Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
+
+        Raises:
+            InvalidInput: see `hold_on`.
+        """
+        least, usual = self.hold_on(ledger, cap, Amount(0)), self.hold_on(ledger, cap, cap)
+        if not least.fits(room):
+            return 0
+        fitting = (room.main - least.main) // usual.main + 1
+        return min(fitting, room.delta // usual.delta) if usual.delta else fitting
+
     @abstractmethod
     def texts_within(self, units: int, ledger: "Budget") -> list[str]:
         """Allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""

@@ -16,7 +16,6 @@ from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger import schema
-from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
     FAILURES,
     DatasetState,
@@ -39,6 +38,9 @@ _SELECT = sa.select(_table)
 
 _BATCH = 1000
 """Records that are read at a time."""
+
+_LONGEST_NAME = 300
+"""Characters of a user and of a machine."""
 
 
 class Book:
@@ -318,8 +320,8 @@ class Book:
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            user=printable(_user()),
-            host=printable(socket.gethostname()),
+            user=_printable(_user()),
+            host=_printable(socket.gethostname()),
             version=installed_version(),
         )
         schema.insert(self.connection, [(record, record.digest())])
@@ -385,3 +387,8 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return str(os.getuid())
+
+
+def _printable(text: str) -> str:
+    """What the system says of a user or a machine, on one line that can be shown: a variable may hold anything."""
+    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_NAME]) or "unknown"

@@ -132,7 +132,7 @@ class Outlook:
         """Read everything that is asked of a balance, within one transaction."""
         balance = book.balance()
         last, spenders = _last_run(book), _spenders(book)
-        fitting = how_many(last.allotment, book.registered, balance.cap, balance.remaining) if last else None
+        fitting = last.allotment.how_many(book.registered, balance.cap, balance.remaining) if last else None
         people: dict[str, Amount] = {}
         for run in spenders:
             people[run.user] = people.get(run.user, Amount(0)) + run.spent
@@ -189,18 +189,6 @@ class Outlook:
             ],
             "spent_by_user": {user: spent.main / UNIT for user, spent in self.people},
         }
-
-
-def how_many(allotment: Budget, registered: Budget, cap: Amount, room: Amount) -> int:
-    """How many runs with this allotment can be opened in `room`, none of them closed before the next.
-
-    Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
-    """
-    least, usual = allotment.hold_on(registered, cap, Amount(0)), allotment.hold_on(registered, cap, cap)
-    if not least.fits(room):
-        return 0
-    fitting = (room.main - least.main) // usual.main + 1
-    return min(fitting, room.delta // usual.delta) if usual.delta else fitting
 
 
 def _last_run(book: Book) -> _LastRun | None:

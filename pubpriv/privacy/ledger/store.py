@@ -13,7 +13,7 @@ from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.database import Database, connect
 from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
 from pubpriv.privacy.ledger.names import check_name, check_text
-from pubpriv.privacy.ledger.outlook import Outlook, how_many
+from pubpriv.privacy.ledger.outlook import Outlook
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -223,7 +223,7 @@ class Ledger:
         """
         with self._access.reading(dataset) as book:
             state = book.known_state()
-            return how_many(allotment, book.registered, state.cap, state.remaining)
+            return allotment.how_many(book.registered, state.cap, state.remaining)
 
     def history(self, dataset: str) -> list[RunView]:
         """All runs of a dataset, oldest first."""
