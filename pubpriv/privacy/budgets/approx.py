@@ -154,9 +154,9 @@ class ApproximateDP(Budget):
             return []
         mu_squared, delta = Fraction(self.largest_within(units, ledger), UNIT), repr(float(self.delta))
         largest = epsilon_gaussian(mu_squared, Fraction(delta) * 99 / 100)
-        return (
-            [f"approx:{self.rounded_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)] if largest else []
-        )
+        if not largest:
+            return []
+        return [f"approx:{self.rounded_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)]
 
     def size_worth(self, rho: float) -> float:
         """The epsilon at the same delta, by bisection in its logarithm, to 1%."""
