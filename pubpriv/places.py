@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from pubpriv.errors import InvalidInput
 
-CREDENTIALS = {
+_CREDENTIALS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; AWS_REGION; AWS_ENDPOINT_URL for other stores",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
     "abfs": "AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed identity",
@@ -72,7 +72,7 @@ def refuse_credentials(uri: str) -> None:
     user, _, _ = rest.partition("/")[0].rpartition("@")
     container = scheme in ("abfs", "hdfs", "viewfs") and ":" not in user
     if (user and not container) or _SETTING.search(rest):
-        known = CREDENTIALS.get(scheme, "as the store's own tools do")
+        known = _CREDENTIALS.get(scheme, "as the store's own tools do")
         raise InvalidInput(
             "the URL of a table carries no credentials and no settings, because it is kept and shown: leave out what "
             f"stands before @ and after ?, and set them in the environment of the process that reads ({known}), or "
@@ -206,16 +206,16 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
     or folders of Parquet files; `*` stays inside one folder and `**` does not.
     """
-    return not any(part.startswith(_HIDDEN) for part in parts) and matches(parts, pattern, parts[-1])
+    return not any(part.startswith(_HIDDEN) for part in parts) and _matches(parts, pattern, parts[-1])
 
 
-def matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
+def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
     """Whether a glob, in parts, names a file, in parts, whose last part is `name`."""
     if not pattern:
         return not parts or name.endswith((".parquet", ".pq"))
     if pattern[0] == "**":
-        return any(matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
-    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and matches(parts[1:], pattern[1:], name)
+        return any(_matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:], name)
 
 
 def _below(folder: str, above: tuple[tuple[int, int], ...] = (), leave_out: bool = False) -> Iterator[list[str]]:

@@ -83,23 +83,21 @@ def _show_balance(outlook: Any) -> None:
 
 def _show_runs(outlook: Any) -> None:
     """Show what one more run costs, who spent most, and which runs are open."""
-    from pubpriv.privacy.budgets import amount_text
-
     budget, last = outlook.balance.budget, outlook.last
     if last is None:
         out("no run was opened yet")
         return
-    charged = amount_text(budget, last.charged)
+    charged = budget.amount_text(last.charged)
     out(
         f"last run {last.release_id} ({last.allotment.describe()}, opened {last.opened_at[:19]} by {last.user}): "
-        f"held {amount_text(budget, last.hold)}, charged {charged}{'' if last.closed else ' so far'}"
+        f"held {budget.amount_text(last.hold)}, charged {charged}{'' if last.closed else ' so far'}"
     )
     if outlook.fitting:
         out(f"one more run like it costs as much: {outlook.fitting} more fit in what remains")
     else:
         out(f"one more run like it does not fit: {outlook.hint}")
-    most = "; ".join(f"{run.release_id} by {run.user}: {amount_text(budget, run.spent)}" for run in outlook.spenders)
-    people = "; ".join(f"{user}: {amount_text(budget, spent)}" for user, spent in outlook.people)
+    most = "; ".join(f"{run.release_id} by {run.user}: {budget.amount_text(run.spent)}" for run in outlook.spenders)
+    people = "; ".join(f"{user}: {budget.amount_text(spent)}" for user, spent in outlook.people)
     among = f", among the newest {outlook.compared} of {outlook.runs} runs" if outlook.compared < outlook.runs else ""
     out(f"spent most{among}: {most} (by who opened the runs: {people})")
     hidden = len(outlook.balance.open_runs) - len(outlook.open_runs)
@@ -111,9 +109,7 @@ def _show_runs(outlook: Any) -> None:
 
 def _show_open_run(balance: Any, run: Any) -> None:
     """Show what an open run holds, who opened it, what it works at, and the line that ends it."""
-    from pubpriv.privacy.budgets import amount_text
-
-    held, line = amount_text(balance.budget, run.held), f"pubpriv budget recover {run.release_id}"
+    held, line = balance.budget.amount_text(run.held), f"pubpriv budget recover {run.release_id}"
     out(
         f"open run {run.release_id} holds {held} since {run.since[:19]}, opened by {run.user}@{run.host}; "
         f"end it with `{line} --dataset {balance.dataset}`"
@@ -140,7 +136,7 @@ def _history(
 ) -> None:
     """List every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.privacy.ledger.views import runs_of
+    from pubpriv.privacy.ledger.views import RunView
 
     if plot is not None:
         from pubpriv.released.report.spending import check_plot, spending, write_plot
@@ -148,7 +144,7 @@ def _history(
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         records, budget = books.records(dataset), books.balance(dataset).budget
-    runs = runs_of(records)
+    runs = RunView.all_of(records)
     if as_json:
         rows = [dict(zip(_CHARGE, row, strict=True)) for row in _charge_rows(runs)]
         out(json.dumps(rows, indent=1))

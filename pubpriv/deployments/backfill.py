@@ -10,7 +10,7 @@ from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.parameters import ledger_at
 from pubpriv.flows.periods import Period, release_id_for
-from pubpriv.privacy.budgets import Amount, Budget, amount_text, parse_budget
+from pubpriv.privacy.budgets import Amount, Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 _MOST = 1000
@@ -58,7 +58,7 @@ class _Plan:
 
     def price_text(self, amount: Amount, times_: int = 1) -> str:
         """Write an amount, several times, for a person."""
-        return amount_text(self.budget, Amount(amount.main * times_, amount.delta * times_))
+        return self.budget.amount_text(Amount(amount.main * times_, amount.delta * times_))
 
 
 def _moment(text: str, zone: str, end: bool = False) -> datetime:
@@ -114,7 +114,6 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
 
 
 def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> _Plan:
-    from pubpriv.privacy.ledger.outlook import how_many
 
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
@@ -130,7 +129,7 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
         budget=balance.budget,
         each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),
         remaining=balance.remaining,
-        fitting=how_many(allotment, balance.budget, balance.cap, balance.remaining),
+        fitting=allotment.how_many(balance.budget, balance.cap, balance.remaining),
     )
 
 

@@ -17,7 +17,6 @@ from pubpriv.estimators.jobs import check_public_file
 from pubpriv.places import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.ledger.outlook import how_many
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
@@ -126,7 +125,7 @@ def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
 
 def _until(release: Series, balance: Any) -> str:
     """Say for how many releases the budget pays, and until when that is."""
-    fits = how_many(parse_budget(release.allotment), balance.budget, balance.cap, balance.remaining)
+    fits = parse_budget(release.allotment).how_many(balance.budget, balance.cap, balance.remaining)
     text = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
     if not fits or release.schedule is None or not release.schedule.active or fits > _MOST_TIMES:
         return text

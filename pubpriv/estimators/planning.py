@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
 from pubpriv.ledger import event_of
-from pubpriv.privacy.budgets import Budget, Purse, amount_text, purse_of
+from pubpriv.privacy.budgets import Budget, Purse
 
 _MOST_ROWS = 1e12
 
@@ -185,16 +185,16 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
-    forecast = case.forecast(n, purse_of(budget))
+    forecast = case.forecast(n, Purse.of(budget))
     events = [event_of(question) for question in forecast.plan.questions]
     whole = sum((ask.price for ask in forecast.plan.asks), Fraction(0))
     steps = tuple(
         _PlannedQuestion(
-            ask.label, type(question).__name__, float(ask.price / whole), amount_text(budget, budget.price(event))
+            ask.label, type(question).__name__, float(ask.price / whole), budget.amount_text(budget.price(event))
         )
         for ask, question, event in zip(forecast.plan.asks, forecast.plan.questions, events, strict=True)
     )
-    feasible = case.feasible(n, purse_of(budget))
+    feasible = case.feasible(n, Purse.of(budget))
     wanted = None if error is None else (error, _enough(_reaches(case, error), n, budget))
     return _RunPlan(
         n=n,
@@ -213,9 +213,9 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
 
 def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
-    purse = purse_of(budget)
+    purse = Purse.of(budget)
     rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
-    size = _least(lambda value: _holds(does, n, purse_of(budget.resized(value))), *budget.searched)
+    size = _least(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
     return _Enough(
         None if rows is None else math.ceil(_up(rows, 3)),
         None if size is None else budget.resized(_up(size, 2)).written(),

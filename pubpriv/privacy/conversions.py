@@ -5,7 +5,6 @@ Evaluated with 60 digits, so a rounding direction is a fact and not a hope.
 
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, log, log1p
 from typing import Any
 
 from pubpriv.errors import InvalidInput
@@ -33,15 +32,9 @@ def _delta(mp: Any, mu: Any, epsilon: Any) -> Any:
     return mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
 
 
-def delta_gaussian(mu_squared: Fraction, epsilon: Fraction) -> float:
-    """The delta of mu-GDP at epsilon, as a float for display."""
-    mp = _mp()
-    return float(_delta(mp, mp.sqrt(_real(mp, mu_squared)), _real(mp, epsilon)))
-
-
 @lru_cache(maxsize=256)
 def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
-    """The largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP.
+    """Find the largest integer u such that mu^2 = u * 1e-12 implies (epsilon, delta)-DP.
 
     Raises:
         InvalidInput: every mu would do at 60 digits: delta is as good as 1.
@@ -66,7 +59,7 @@ def mu_squared_units(epsilon: Fraction, delta: Fraction) -> int:
 
 @lru_cache(maxsize=256)
 def epsilon_gaussian(mu_squared: Fraction, delta: Fraction) -> float:
-    """The epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit.
+    """Find the epsilon that an all-Gaussian sum of mu^2 guarantees at delta, rounded up in the ninth digit.
 
     Zero where delta alone covers it; otherwise at least 2^-200, so that the search ends.
     """
@@ -90,32 +83,8 @@ def epsilon_gaussian(mu_squared: Fraction, delta: Fraction) -> float:
 
 
 @lru_cache(maxsize=256)
-def epsilon_zcdp(rho: Fraction, delta: Fraction) -> float:
-    """The epsilon that rho-zCDP implies at delta, rounded up.
-
-    inf over a > 1 of a rho + (log(1/delta) + (a-1) log(1-1/a) - log a) / (a-1): Canonne, Kamath and Steinke
-    2020, corollary 13. Any a gives a valid epsilon, so an inexact minimiser errs upwards.
-    """
-    if rho == 0:
-        return 0.0
-    r, tail = float(rho), -log(delta.numerator) + log(delta.denominator)
-
-    def epsilon(t: float) -> float:
-        a = 1 + exp(t)
-        return a * r + (tail + (a - 1) * log1p(-1 / a) - log(a)) / (a - 1)
-
-    grid = [-8 + 0.25 * i for i in range(120)]
-    start = min(grid, key=epsilon)
-    low, high = start - 0.25, start + 0.25
-    for _ in range(60):  # thirds: SciPy's minimiser takes half a second to import, and says the same
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if epsilon(left) <= epsilon(right) else (left, high)
-    return max(0.0, epsilon(low)) * (1 + 1e-9)
-
-
-@lru_cache(maxsize=256)
 def pure_as_rho(epsilon: Fraction) -> Fraction:
-    """The rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
+    """Find the rho of any epsilon-DP mechanism, epsilon tanh(epsilon / 2), rounded up."""
     mp = _mp()
     e = _real(mp, epsilon)
     return _up(mp, e * mp.tanh(e / 2))
@@ -123,7 +92,7 @@ def pure_as_rho(epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
-    """mu^2 of any epsilon-DP mechanism, (2 Phi^-1(e^eps / (1 + e^eps)))^2, rounded up."""
+    """Find mu^2 of any epsilon-DP mechanism, (2 Phi^-1(e^eps / (1 + e^eps)))^2, rounded up."""
     mp = _mp()
     e = _real(mp, epsilon)
     p = 1 / (1 + mp.exp(e))
@@ -139,7 +108,7 @@ def pure_as_mu_squared(epsilon: Fraction) -> Fraction:
 
 
 def failure_factor(epsilon: Fraction) -> Fraction:
-    """Twice (1 + e^epsilon), which multiplies a total variation: the factor two covers its next order."""
+    """Give twice (1 + e^epsilon), which multiplies a total variation: the factor two covers its next order."""
     return 2 * (1 + _exp_up(epsilon))
 
 

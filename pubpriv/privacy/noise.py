@@ -37,7 +37,7 @@ class OperatingSystemNoise:
 
     def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG002 - real noise knows no label
         """int64 (size,), independent of every other draw."""
-        return discrete_gaussian(sd, size)
+        return _discrete_gaussian(sd, size)
 
 
 class SimulatedNoise:
@@ -91,7 +91,7 @@ def drawn_beside(
         thread.shutdown(cancel_futures=True)
 
 
-def discrete_gaussian(sd: int, size: int) -> np.ndarray:
+def _discrete_gaussian(sd: int, size: int) -> np.ndarray:
     """`size` independent discrete Gaussians of integer standard deviation `sd`, as int64.
 
     Raises:

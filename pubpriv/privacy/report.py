@@ -22,7 +22,7 @@ from math import exp, inf, nextafter, sqrt
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.budgets import REPORT_DELTA, amount_text
+from pubpriv.privacy.budgets import REPORT_DELTA
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
@@ -71,7 +71,7 @@ class _PldReport:
         return f"PLD of {self.steps} steps: epsilon {self.epsilon:.4g} at delta {self.delta:g} ({self.label})"
 
 
-def pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) -> _PldReport:
+def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) -> _PldReport:
     """The epsilon at `delta` of the charges of a run, or of events, as if fixed in advance.
 
     Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
@@ -141,7 +141,7 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
         run: finished or not; of one that is not closed: so far.
         delta: of the PLD figure; default: the allotment's own, or 1e-6.
     """
-    figure = pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)
+    figure = _pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)
     return {
         "dataset": balance.dataset,
         "release_id": run.release_id,
@@ -149,13 +149,13 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
         "cap": balance.budget.guarantee(),
         "allotment": run.allotment.guarantee([charge.event for charge in run.charges]),
         "closed": run.state.closed,
-        "spent": amount_text(run.allotment, run.state.spent),
-        "spent_of_dataset": amount_text(balance.budget, run.state.charged),
+        "spent": run.allotment.amount_text(run.state.spent),
+        "spent_of_dataset": balance.budget.amount_text(run.state.charged),
         "charges": [
             {
                 "label": charge.label,
                 "question": charge.question,
-                "cost": amount_text(run.allotment, charge.price_run),
+                "cost": run.allotment.amount_text(charge.price_run),
                 "event": charge.event.to_json(),
                 "at": charge.at,
                 "user": charge.user,

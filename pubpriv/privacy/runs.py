@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
-from pubpriv.privacy.budgets import Amount, Budget, Purse, amount_text
+from pubpriv.privacy.budgets import Amount, Budget, Purse
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
@@ -177,7 +177,7 @@ class RecordedRun:
             unit=balance.unit,
             kind=run.allotment.kind,
             guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
-            spent=amount_text(run.allotment, run.state.spent),
+            spent=run.allotment.amount_text(run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file
         )
@@ -305,7 +305,7 @@ class SimulatedRun:
             "none (simulation)",
             self._budget.kind,
             guarantee,
-            amount_text(self._budget, self._run.spent),
+            self._budget.amount_text(self._run.spent),
             lines,
         )
 
@@ -334,8 +334,8 @@ def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> No
     total = sum((budget.price(event) for event in events), Amount(0))
     if total.main > room.main:
         raise BudgetExceeded(
-            f"the steps of this method cost more than its run may spend: requested {amount_text(budget, total)}, "
-            f"remaining {amount_text(budget, room)}. Nothing was charged: give the run a larger budget",
+            f"the steps of this method cost more than its run may spend: requested {budget.amount_text(total)}, "
+            f"remaining {budget.amount_text(room)}. Nothing was charged: give the run a larger budget",
             requested=total,
             remaining=room,
         )
@@ -352,6 +352,6 @@ def _line(charge: Charge, allotment: Budget) -> _Line:
 
 def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
     if isinstance(event, PureEvent):
-        return _Line(label, question, float(event.epsilon), (), amount_text(allotment, cost))
+        return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
     scales = tuple(sd for sd, _ in event.noise)
-    return _Line(label, question, float(event.squared_distance) ** 0.5, scales, amount_text(allotment, cost))
+    return _Line(label, question, float(event.squared_distance) ** 0.5, scales, allotment.amount_text(cost))

@@ -32,7 +32,7 @@ def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, a
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 
 
-def best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]] = ()) -> float | None:
+def _best_guess(guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]] = ()) -> float | None:
     """How often somebody at most guesses right which of two equally likely records is in the table.
 
     They know every other record, all settings and everything that was released under the guarantee: all answers of
@@ -76,14 +76,14 @@ def plain_words(
         charges: of the run.
         cap: the guarantee of the dataset's cap, where other runs are shown beside this one.
     """
-    guess = best_guess(guarantee, charges)
+    guess = _best_guess(guarantee, charges)
     if guess is None:
         return []
     protected = (
         f"What is protected is a whole record: {declared(unit)}. Random noise of a known size was added to every "
         "number that was computed from the private rows, before it left the table."
     )
-    whole = None if cap is None else best_guess(cap)
+    whole = None if cap is None else _best_guess(cap)
     limits = (
         "That holds whatever else they know, and for every record alike. It does not hide what is true of the table as "
         "a whole, nor how many records there are."

@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect.events import emit_event
 
-from pubpriv.privacy.budgets import Budget, amount_text
+from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
@@ -50,7 +50,7 @@ class BudgetOutlook:
         return {
             "dataset": balance.dataset,
             "budget": balance.budget.describe(),
-            **{name: amount_text(balance.budget, amount) for name, amount in amounts.items()},
+            **{name: balance.budget.amount_text(amount) for name, amount in amounts.items()},
             "allotment_of_a_run": self.allotment.describe(),
             "runs_that_fit": self.fitting,
         }

@@ -185,8 +185,8 @@ def test_a_root_of_two_lost_in_the_noise_that_is_asked_for(monkeypatch):
 
 def test_a_root_of_two_lost_in_the_noise_that_is_drawn(monkeypatch):
     """The source draws less than it is asked for."""
-    real = noise.discrete_gaussian
-    monkeypatch.setattr(noise, "discrete_gaussian", lambda sd, size: real(math.isqrt(sd * sd // 2), size))
+    real = noise._discrete_gaussian
+    monkeypatch.setattr(noise, "_discrete_gaussian", lambda sd, size: real(math.isqrt(sd * sd // 2), size))
     finding = _answered("Counts", noise_law._questions()["Counts"], _Batches(OperatingSystemNoise(), 6000))
     assert not finding.holds
     assert finding.found > finding.claimed
@@ -197,9 +197,9 @@ def test_two_percent_in_the_noise_that_is_drawn(factor, monkeypatch):
     """At the scale where a fast audit has enough draws."""
     generator, (times, over) = np.random.default_rng(3), factor  # of the same law, and quick
     twin = lambda sd, size: np.rint(generator.normal(0, sd, size)).astype(np.int64)  # noqa: E731
-    monkeypatch.setattr(noise, "discrete_gaussian", twin)
+    monkeypatch.setattr(noise, "_discrete_gaussian", twin)
     assert _at_scales("the system's noise", OperatingSystemNoise(), {30: _DRAWS}).holds
-    monkeypatch.setattr(noise, "discrete_gaussian", lambda sd, size: twin(sd * times // over, size))
+    monkeypatch.setattr(noise, "_discrete_gaussian", lambda sd, size: twin(sd * times // over, size))
     assert not _at_scales("the system's noise", OperatingSystemNoise(), {30: _DRAWS}).holds
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from helpers.conversions import delta_of_gaussian
 from scipy import stats
 
 from pubpriv.audit import discrete, prices
@@ -63,7 +64,7 @@ def test_the_curve_is_that_of_the_product():
     """Two ways of writing the normal tail."""
     for mu, epsilon in ((0.1, 0.25), (1.0, 1.0), (3.0, 8.0)):
         ours = float(curve(mpmath.mpf(mu) ** 2, Fraction(epsilon)))
-        assert ours == pytest.approx(conversions.delta_gaussian(Fraction(mu) ** 2, Fraction(epsilon)), rel=1e-12)
+        assert ours == pytest.approx(delta_of_gaussian(Fraction(mu) ** 2, Fraction(epsilon)), rel=1e-12)
 
 
 def test_divergences_against_plain_sums():

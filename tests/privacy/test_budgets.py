@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from helpers.conversions import delta_of_gaussian
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from pubpriv.privacy.budgets import (
     budget_from_json,
     parse_budget,
 )
-from pubpriv.privacy.conversions import delta_gaussian, epsilon_gaussian, epsilon_zcdp, mu_squared_units
+from pubpriv.privacy.conversions import epsilon_gaussian, mu_squared_units
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, ceil_units, floor_units, to_text
 
@@ -116,7 +117,7 @@ CONVERSIONS = [
 @pytest.mark.parametrize(("rho", "epsilon"), CONVERSIONS)
 def test_zcdp_conversion_matches_the_table(rho, epsilon):
     """The continuous minimisation gives the published epsilon, never less than the exact Gaussian's."""
-    found = epsilon_zcdp(Fraction(rho), MILLIONTH)
+    found = ZeroConcentratedDP(rho).guarantee()["epsilon"]
     assert found == pytest.approx(epsilon, rel=5e-4)
     assert found > epsilon_gaussian(2 * Fraction(rho), MILLIONTH)
 
@@ -125,7 +126,7 @@ def test_zcdp_conversion_matches_the_table(rho, epsilon):
 def test_epsilon_gaussian_errs_upwards(mu_squared):
     """delta at the epsilon told is not above the delta asked for, and is close to it."""
     epsilon = epsilon_gaussian(Fraction(mu_squared), MILLIONTH)
-    told = delta_gaussian(Fraction(mu_squared), Fraction(epsilon))
+    told = delta_of_gaussian(Fraction(mu_squared), Fraction(epsilon))
     assert told <= 1e-6
     assert told == pytest.approx(1e-6, rel=1e-6)
 

@@ -12,10 +12,10 @@ from scipy.stats import norm
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA, Amount, ApproximateDP, PureDP, ZeroConcentratedDP
-from pubpriv.privacy.conversions import epsilon_gaussian, epsilon_zcdp, pure_as_mu_squared, pure_as_rho
+from pubpriv.privacy.conversions import epsilon_gaussian, pure_as_mu_squared, pure_as_rho
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.report import _noise_multiplier, pld_report
+from pubpriv.privacy.report import _noise_multiplier, _pld_report
 
 DELTA = 1e-6
 MU = 0.2
@@ -121,7 +121,7 @@ def test_our_filters_refuse_the_steps_that_break_the_cap(tmp_path, counterexampl
     with Ledger.open(f"sqlite:///{tmp_path}/approx.db") as ledger:
         assert _refused_paths(ledger, ApproximateDP(repr(epsilon), "1e-6")) == ["gaussian", "failing"]
         ledger.verify("visits")
-    rho = brentq(lambda r: epsilon_zcdp(Fraction(r), REPORT_DELTA) - epsilon, 1e-3, 0.1)
+    rho = brentq(lambda r: ZeroConcentratedDP(Fraction(r)).guarantee()["epsilon"] - epsilon, 1e-3, 0.1)
     with Ledger.open(f"sqlite:///{tmp_path}/zcdp.db") as ledger:
         assert "gaussian" in _refused_paths(ledger, ZeroConcentratedDP(repr(rho)))
         ledger.verify("visits")
@@ -158,7 +158,7 @@ def test_replace_one_means_two_things_in_dp_accounting():
     told_by_pld = PLDAccountant(neighboring_relation=replace_one).compose(event).get_epsilon(DELTA)
     assert told_by_rdp == pytest.approx(1.143, abs=2e-3), "upstream has mended its RDP accountant: see the docstring"
     assert told_by_pld == pytest.approx(truth, abs=1e-3)
-    assert pld_report([gaussian(Fraction(1, 2))]).epsilon == pytest.approx(truth, abs=1e-3)
+    assert _pld_report([gaussian(Fraction(1, 2))]).epsilon == pytest.approx(truth, abs=1e-3)
 
 
 def test_the_report_never_asks_for_replace_one(monkeypatch):
@@ -173,7 +173,7 @@ def test_the_report_never_asks_for_replace_one(monkeypatch):
         return genuine(*arguments, **options)
 
     monkeypatch.setattr(pld, "from_gaussian_mechanism", watched)
-    pld_report([gaussian(Fraction(1, 2)), gaussian(Fraction(1, 3))])
+    _pld_report([gaussian(Fraction(1, 2)), gaussian(Fraction(1, 3))])
     assert len(asked) == 1
     (multiplier,), options = asked[0]
     assert multiplier == _noise_multiplier(Fraction(1, 4) + Fraction(1, 9))
@@ -191,7 +191,7 @@ def test_zcdp_as_epsilon_against_dp_accounting(rho):
 
     orders = np.concatenate([np.linspace(1.01, 10, 900), np.linspace(10, 200, 1000)])
     theirs = rdp.compute_epsilon(orders, orders * float(rho), DELTA)[0]
-    ours = epsilon_zcdp(Fraction(rho), REPORT_DELTA)
+    ours = ZeroConcentratedDP(rho).guarantee()["epsilon"]
     assert ours <= theirs * (1 + 1e-8)
     assert ours == pytest.approx(theirs, rel=1e-3)
 

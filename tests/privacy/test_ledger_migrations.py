@@ -82,8 +82,8 @@ def test_several_processes_upgrade_once(old):
 def test_every_step_forwards_works_in_postgresql(postgres):
     """The first revision's tables are made there too, filled, and brought to the newest."""
     url = postgres.new_url()
-    first = database.Database(database.postgresql.engine(understand(url)), understand(url))
-    database.migrate(first, "0001")
+    first = database.Database(database._postgresql_engine(understand(url)), understand(url))
+    database._migrate(first, "0001")
     old = [line for line in FIRST.read_text().splitlines() if line.startswith('INSERT INTO "')]
     with raw(url) as connection:
         for line in old:

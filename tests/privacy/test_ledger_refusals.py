@@ -13,7 +13,7 @@ from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentra
 from pubpriv.privacy.events import PureEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import DatasetState
-from pubpriv.privacy.ledger.refusals import Refusal, what_fits
+from pubpriv.privacy.ledger.refusals import Refused, what_fits
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}
@@ -98,7 +98,7 @@ def test_a_refusal_is_worded_without_the_lock(open_ledger, monkeypatch):
             other.register("meanwhile", budget=ZCDP)
         return "worded"
 
-    monkeypatch.setattr(Refusal, "_of_dataset", slow)
+    monkeypatch.setattr(Refused, "_of_dataset", slow)
     with pytest.raises(BudgetExceeded, match="worded"):
         ledger.run("visits", "r").open(ZeroConcentratedDP(2))
     assert ledger.datasets() == ["meanwhile", "visits"]

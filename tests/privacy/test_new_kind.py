@@ -13,7 +13,7 @@ from pubpriv.privacy.conversions import epsilon_gaussian, pure_as_mu_squared
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.report import run_statement
 from pubpriv.privacy.units import UNIT, floor_units, to_text
-from pubpriv.privacy.wording import best_guess
+from pubpriv.privacy.wording import _best_guess
 
 EVENT = GaussianEvent(Fraction(1, 2), ((1 << 30, 1),))
 DELTA = Fraction(1, 10**6)
@@ -89,7 +89,7 @@ def test_it_is_read_and_written():
     assert budget.written() == "gdp:2"
     assert budget.to_json() == {"kind": "gdp", "mu_squared": "2"}
     assert Purse(budget.cap.main, "gdp").rho == 1
-    assert best_guess(budget.guarantee()) == 0.5 + 0.5 * 0.125
+    assert _best_guess(budget.guarantee()) == 0.5 + 0.5 * 0.125
 
 
 @pytest.mark.parametrize("other", [ZeroConcentratedDP(1), parse_budget("approx:8,1e-6"), SquaredMu(2)])

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pubpriv.audit.noise_law import _scale_p
-from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, discrete_gaussian, drawn_beside
+from pubpriv.privacy.noise import MAX_SD, OperatingSystemNoise, SimulatedNoise, _discrete_gaussian, drawn_beside
 
 SD, ALPHA = 1_000_000, 1e-6
 # the noise cannot be seeded: at this size 2 % are ten standard deviations of the second moment, so that a level of
@@ -41,16 +41,16 @@ def test_shape_is_gaussian_and_a_laplace_is_seen(drawn):
 def test_scales_that_cannot_be_exact_are_refused(sd):
     """Zero, negative, or beyond 2^53, where a float would round."""
     with pytest.raises(ValueError, match="sd"):
-        discrete_gaussian(sd, 1)
+        _discrete_gaussian(sd, 1)
 
 
 def _child(queue):
-    queue.put(discrete_gaussian(1 << 40, 4).tolist())
+    queue.put(_discrete_gaussian(1 << 40, 4).tolist())
 
 
 def test_forked_children_draw_different_values():
     """A fork copies no pending randomness."""
-    before = discrete_gaussian(1 << 40, 4).tolist()
+    before = _discrete_gaussian(1 << 40, 4).tolist()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     children = [context.Process(target=_child, args=(queue,)) for _ in range(2)]

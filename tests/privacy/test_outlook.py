@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
+from helpers.conversions import delta_of_gaussian
 from helpers.events import gaussian
 from helpers.served import PUBPRIV
 
 from benchmarks.ledger import bench, fill
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.conversions import delta_gaussian
 from pubpriv.privacy.ledger import Ledger, outlook
-from pubpriv.privacy.ledger.views import runs_of
+from pubpriv.privacy.ledger.views import RunView
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts"}
@@ -133,14 +133,14 @@ def test_the_cap_as_epsilon_is_its_guarantee():
     assert zcdp.as_epsilon(zcdp.cap) == pytest.approx(5.222, abs=1e-3)
     budget, half = ApproximateDP(4, "1e-6"), Amount(UNIT // 5)
     spent = Fraction(budget.as_epsilon(half))
-    assert delta_gaussian(Fraction(1, 5), spent) <= 0.99e-6
+    assert delta_of_gaussian(Fraction(1, 5), spent) <= 0.99e-6
 
 
 def test_runs_from_one_pass_are_the_runs(tmp_path):
     """What a long history is told from is what the ledger tells run by run."""
     with Ledger.open(fill(tmp_path / "ledger.db", 4, 3, leave_open=2)) as ledger:
         ledger.verify("visits")
-        assert runs_of(ledger.records("visits")) == ledger.history("visits")
+        assert RunView.all_of(ledger.records("visits")) == ledger.history("visits")
 
 
 def _seconds_of_show(url):

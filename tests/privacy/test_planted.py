@@ -30,7 +30,7 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.views import runs_of
+from pubpriv.privacy.ledger.views import RunView
 
 ONE = ZeroConcentratedDP(1)
 CHEAP = GaussianEvent(Fraction(2, 10**12), ((1 << 40, 1),))
@@ -76,7 +76,7 @@ def append(ledger, kind, body, release_id=None, key=None, moved=None):
         previous_hash=head.digest(),
     )  # fmt: skip
     with raw(ledger.url) as connection:
-        connection.execute(sa.insert(schema.records).values(**schema.row_of(record, record.digest())))
+        connection.execute(sa.insert(schema.records).values(**record.columns(), hash=record.digest()))
 
 
 def charge_body(label, question, event, **changed):
@@ -258,4 +258,4 @@ def test_a_run_that_was_never_opened_is_refused_by_its_records(ledger):
     """A note of a run that is in no other record: an error of the ledger, and no defect of ours."""
     append(ledger, "noted", {"label": "a", "value": 1}, "ghost")
     with pytest.raises(LedgerViolation, match="never opened"):
-        runs_of(ledger.records("visits"))
+        RunView.all_of(ledger.records("visits"))

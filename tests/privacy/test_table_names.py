@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubpriv.places import matches, overlap
+from pubpriv.places import _matches, overlap
 
 SHARED = [
     ("/d/v.parquet", "/d/v.parquet"),
@@ -43,5 +43,5 @@ PATTERNS = st.lists(st.sampled_from(["a", "b", "ab", "*", "a*", "*b", "*a", "?",
 @given(PATTERNS, PATTERNS)
 def test_no_shared_file_is_missed(ours, theirs):
     """Whatever two globs a file belongs to, by the rules by which tables are read, the names overlap."""
-    if any(matches(file, ours, "x.parquet") and matches(file, theirs, "x.parquet") for file in FILES):
+    if any(_matches(file, ours, "x.parquet") and _matches(file, theirs, "x.parquet") for file in FILES):
         assert overlap("/".join(ours), "/".join(theirs))

@@ -41,7 +41,7 @@ def change(url, kind, name, text, repair=False):
         row = connection.execute(newest).first()
         record, stored = schema.record_of(row)
         record = replace(record, **{name: text(getattr(record, name))})
-        values = schema.row_of(record, record.digest() if repair else stored)
+        values = record.columns() | {"hash": record.digest() if repair else stored}
         connection.execute(sa.update(RECORDS).where(RECORDS.c.seq == record.seq).values(values))
         for _, statement in guards:
             connection.exec_driver_sql(statement)
@@ -92,7 +92,7 @@ def append(url, moved):
         head = ledger.records("visits")[-1]
     record = replace(head, seq=head.seq + 1, kind="attempted", state=moved(head.state), previous_hash=head.digest())
     with raw(url) as connection:
-        connection.execute(sa.insert(RECORDS).values(**schema.row_of(record, record.digest())))
+        connection.execute(sa.insert(RECORDS).values(**record.columns(), hash=record.digest()))
 
 
 def test_after_the_witness_every_balance_is_followed_before_anything_is_added(url, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
-from pubpriv.privacy.wording import _NEIGHBOURS, best_guess, declared, guarantee_lines, plain_words
+from pubpriv.privacy.wording import _NEIGHBOURS, _best_guess, declared, guarantee_lines, plain_words
 
 GAUSSIAN = [{"noise_scale": [1 << 30]}]
 
@@ -23,10 +23,10 @@ def test_of_a_zcdp_budget_the_gaussian_mechanism_is_covered(rho):
     """mu = sqrt(2 rho) is rho-zCDP: no bound of ours is below what it gives away, and the all-Gaussian one is tight."""
     told = ZeroConcentratedDP(rho).guarantee()
     real = gaussian_guess(sqrt(2 * float(rho)))
-    assert real <= best_guess(told) <= 1
-    tight = best_guess(told | {"epsilon_all_gaussian": 1.0}, GAUSSIAN)
+    assert real <= _best_guess(told) <= 1
+    tight = _best_guess(told | {"epsilon_all_gaussian": 1.0}, GAUSSIAN)
     assert real <= tight <= real + 1e-5
-    assert best_guess(told | {"epsilon_all_gaussian": 1.0}, [*GAUSSIAN, {"noise_scale": []}]) == best_guess(told)
+    assert _best_guess(told | {"epsilon_all_gaussian": 1.0}, [*GAUSSIAN, {"noise_scale": []}]) == _best_guess(told)
 
 
 @pytest.mark.parametrize("budget", [("0.1", "1e-6"), ("1", "1e-7"), ("4", "1e-6"), ("20", "1e-3")], ids="-".join)
@@ -34,7 +34,7 @@ def test_of_an_approximate_budget_all_that_it_lets_be_spent_is_covered(budget):
     """A Gaussian mechanism that spends the whole cap is not told better than it is, nor much worse."""
     cap = ApproximateDP(*budget)
     real = gaussian_guess(sqrt(cap.cap.main / UNIT))
-    told = best_guess(cap.guarantee())
+    told = _best_guess(cap.guarantee())
     assert real <= told <= real + 2 * float(Fraction(budget[1])) + 0.01
 
 
@@ -42,14 +42,14 @@ def test_of_an_approximate_budget_all_that_it_lets_be_spent_is_covered(budget):
 def test_of_a_pure_budget_randomised_response_is_met(epsilon):
     """It tells right with e^epsilon / (1 + e^epsilon), and nothing that is epsilon-DP does better."""
     real = exp(float(epsilon)) / (1 + exp(float(epsilon)))
-    assert real <= best_guess(PureDP(epsilon).guarantee()) + 1e-15
-    assert best_guess(PureDP(epsilon).guarantee()) == pytest.approx(real, rel=1e-12)
+    assert real <= _best_guess(PureDP(epsilon).guarantee()) + 1e-15
+    assert _best_guess(PureDP(epsilon).guarantee()) == pytest.approx(real, rel=1e-12)
 
 
 def test_nothing_is_promised_of_a_simulation():
     """No guarantee, no words."""
     told = {"kind": "zcdp", "text": "none (simulation)"}
-    assert best_guess(told) is None
+    assert _best_guess(told) is None
     assert plain_words("one patient", told, []) == []
 
 
@@ -67,8 +67,8 @@ def test_the_figure_is_that_of_what_is_shown():
     run, cap = ZeroConcentratedDP("0.5").guarantee(), ZeroConcentratedDP("2").guarantee()
     together = " ".join(plain_words("x", run, GAUSSIAN, cap))
     figures = [float(figure) / 100 for figure in re.findall(r"at most ([\d.]+)%", together)]
-    assert figures == pytest.approx([best_guess(cap), best_guess(run, GAUSSIAN)], abs=1e-3)
-    assert figures[0] >= best_guess(cap)
+    assert figures == pytest.approx([_best_guess(cap), _best_guess(run, GAUSSIAN)], abs=1e-3)
+    assert figures[0] >= _best_guess(cap)
     assert "everything on this page" in together
     alone = " ".join(plain_words("x", run, GAUSSIAN))
     assert re.findall(r"at most ([\d.]+)%", alone) == re.findall(r"give at most ([\d.]+)%", together)

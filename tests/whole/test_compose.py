@@ -197,7 +197,7 @@ def test_the_image_is_made_of_what_the_project_pins():
     """Its Python is the one that is tested, its libraries come from constraints.txt, and it has every package."""
     from prefect import __version__ as prefect_version
 
-    from pubpriv.privacy.ledger.postgresql import OLDEST
+    from pubpriv.privacy.ledger.database import _OLDEST_SERVER
 
     lines = DOCKERFILE.read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -216,4 +216,4 @@ def test_the_image_is_made_of_what_the_project_pins():
     assert ours == {f"pubpriv:{project['project']['version']}"}
     theirs = {service["image"] for service in services.values() if "build" not in service}
     versions = {int(re.fullmatch(r"postgres:(\d+)-bookworm", image)[1]) for image in theirs}
-    assert min(versions) * 10_000 >= OLDEST
+    assert min(versions) * 10_000 >= _OLDEST_SERVER

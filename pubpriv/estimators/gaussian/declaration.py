@@ -50,10 +50,10 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
 def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run below the line of feasibility, unless it is forced."""
     from pubpriv.estimators.gaussian.plan import check_feasible
-    from pubpriv.privacy.budgets import purse_of
+    from pubpriv.privacy.budgets import Purse
 
     if settings.method == "learner" and not settings.force:
-        check_feasible(n_private, len(public.columns), purse_of(budget), budget)
+        check_feasible(n_private, len(public.columns), Purse.of(budget), budget)
 
 
 GAUSSIAN = Estimator(

@@ -50,13 +50,13 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
     """Refuse a run that would tell little more than the public rows do, unless it is forced."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.plan import check_feasible
-    from pubpriv.privacy.budgets import purse_of
+    from pubpriv.privacy.budgets import Purse
 
     if settings.covariance == "unknown":
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
     elif settings.method == "two-step" and not settings.force:
         m, d = public.rows.shape
-        check_feasible(n_private, d, m, purse_of(budget))
+        check_feasible(n_private, d, m, Purse.of(budget))
 
 
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:

@@ -18,7 +18,7 @@ from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import supercluster
 from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
-from pubpriv.privacy.budgets import Budget, Purse, purse_of
+from pubpriv.privacy.budgets import Budget, Purse
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class MixtureCase:
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """Say what the errors assume; of the paper's algorithms, what their theorem asks for."""
-        purse, k = purse_of(budget), self.k
+        purse, k = Purse.of(budget), self.k
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
         notes = ["components are Gaussian, of equal weight, and told apart without error", way]

@@ -34,10 +34,10 @@ that run adds.
 
 from pubpriv.privacy.budgets.amounts import Amount
 from pubpriv.privacy.budgets.approx import ApproximateDP
-from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget, amount_text
+from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget
 from pubpriv.privacy.budgets.kinds import KINDS, budget_from_json, parse_budget
 from pubpriv.privacy.budgets.pure import PureDP
-from pubpriv.privacy.budgets.purse import Purse, purse_of
+from pubpriv.privacy.budgets.purse import Purse
 from pubpriv.privacy.budgets.zcdp import ZeroConcentratedDP
 
 __all__ = [
@@ -49,8 +49,6 @@ __all__ = [
     "PureDP",
     "Purse",
     "ZeroConcentratedDP",
-    "amount_text",
     "budget_from_json",
     "parse_budget",
-    "purse_of",
 ]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.amounts import Amount
-from pubpriv.privacy.budgets.budget import Budget, rounded_down, short, sized
+from pubpriv.privacy.budgets.budget import Budget
 from pubpriv.privacy.conversions import epsilon_gaussian, failure_factor, mu_squared_units, pure_as_mu_squared
 from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
@@ -66,14 +66,14 @@ class ApproximateDP(Budget):
     def __post_init__(self) -> None:
         epsilon, delta = exact(self.epsilon, "epsilon"), exact(self.delta, "delta")
         if delta >= 1:
-            raise InvalidInput(f"delta must be below 1, not {short(delta)}")
+            raise InvalidInput(f"delta must be below 1, not {float(delta):g}")
         failure = delta / 100 if self.failure_delta is None else exact(self.failure_delta, "failure_delta")
         if failure >= delta:
             raise InvalidInput("failure_delta must be below delta")
         if epsilon > _LARGEST_EPSILON:
             raise InvalidInput("epsilon above 700 protects nobody")
-        sized(epsilon, "epsilon")
-        for name, value in (("epsilon", epsilon), ("delta", delta), ("failure_delta", failure)):
+        super().__post_init__()
+        for name, value in (("delta", delta), ("failure_delta", failure)):
             object.__setattr__(self, name, value)
         if self.cap.main < 1 or self.cap.delta < 1:
             raise InvalidInput(f"{self.describe()} is too small to be counted")
@@ -86,7 +86,7 @@ class ApproximateDP(Budget):
 
     def describe(self) -> str:
         """`(4, 1e-06)-DP`."""
-        return f"({short(self.epsilon)}, {float(self.delta):g})-DP"
+        return f"({float(self.epsilon):g}, {float(self.delta):g})-DP"
 
     @property
     def report_delta(self) -> Fraction:
@@ -154,7 +154,9 @@ class ApproximateDP(Budget):
             return []
         mu_squared, delta = Fraction(self.largest_within(units, ledger), UNIT), repr(float(self.delta))
         largest = epsilon_gaussian(mu_squared, Fraction(delta) * 99 / 100)
-        return [f"approx:{rounded_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)] if largest else []
+        if not largest:
+            return []
+        return [f"approx:{self.rounded_down(largest * factor)},{delta}" for factor in (1, 0.9999, 0.99)]
 
     def size_worth(self, rho: float) -> float:
         """The epsilon at the same delta, by bisection in its logarithm, to 1%."""

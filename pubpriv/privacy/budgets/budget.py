@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.amounts import Amount
 from pubpriv.privacy.events import Event, GaussianEvent
-from pubpriv.privacy.units import UNIT, Number, ceil_units, exact, floor_units, to_text
+from pubpriv.privacy.units import UNIT, ceil_units, exact, floor_units, to_text
 
 REPORT_DELTA = Fraction(1, 10**6)
 """delta at which a zCDP guarantee is also given as an epsilon."""
@@ -34,6 +34,18 @@ class Budget(ABC):
     parameters: ClassVar[tuple[str, ...]]
     gaussian_units: ClassVar[int]
     searched: ClassVar[tuple[float, float]]
+
+    def __post_init__(self) -> None:
+        """Make the size (epsilon or rho) exact.
+
+        Raises:
+            InvalidInput: it is less than one unit, or no number; see `units.exact`.
+        """
+        name = self.parameters[0]
+        size = exact(getattr(self, name), name)
+        if ceil_units(size) > floor_units(size) == 0:
+            raise InvalidInput(f"{name} must be at least {1 / UNIT:g}")
+        object.__setattr__(self, name, size)
 
     # -- what it promises
 
@@ -168,6 +180,20 @@ class Budget(ABC):
         cap = ledger.cap if cap is None else cap
         return Amount(units, units * cap.delta // cap.main)
 
+    def how_many(self, ledger: "Budget", cap: Amount, room: Amount) -> int:
+        """Count the runs with this allotment that can be opened in `room`, none of them closed before the next.
+
+        Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
+
+        Raises:
+            InvalidInput: see `hold_on`.
+        """
+        least, usual = self.hold_on(ledger, cap, Amount(0)), self.hold_on(ledger, cap, cap)
+        if not least.fits(room):
+            return 0
+        fitting = (room.main - least.main) // usual.main + 1
+        return min(fitting, room.delta // usual.delta) if usual.delta else fitting
+
     @abstractmethod
     def texts_within(self, units: int, ledger: "Budget") -> list[str]:
         """Allotments of this kind whose hold on `ledger` should be at most `units`, as written, best first."""
@@ -198,6 +224,15 @@ class Budget(ABC):
         resized: Self = make(f"{size:.12f}", *(getattr(self, name) for name in self.parameters[1:]))
         return resized
 
+    def amount_text(self, amount: Amount) -> str:
+        """Write an amount in this currency, exact: `0.25 rho`, or `0.7 mu^2`."""
+        return f"{to_text(amount.main)} {self.currency}"
+
+    @staticmethod
+    def rounded_down(size: float) -> str:
+        """Write an epsilon or a rho to six digits, never more than it is."""
+        return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(size)):f}"
+
     @abstractmethod
     def size_worth(self, rho: float) -> float:
         """About the smallest epsilon or rho, all else as it is, that pays for Gaussians of `rho` in all.
@@ -205,30 +240,3 @@ class Budget(ABC):
         Raises:
             InvalidInput: Gaussians have no price here.
         """
-
-
-def amount_text(budget: Budget, amount: Amount) -> str:
-    """`0.25 rho`, or `0.7 mu^2`, exact."""
-    return f"{to_text(amount.main)} {budget.currency}"
-
-
-def sized(value: Number, name: str) -> Fraction:
-    """An epsilon or a rho of at least one unit.
-
-    Raises:
-        InvalidInput: it is none; see `units.exact`.
-    """
-    size = exact(value, name)
-    if ceil_units(size) > floor_units(size) == 0:
-        raise InvalidInput(f"{name} must be at least {1 / UNIT:g}")
-    return size
-
-
-def short(value: Number) -> str:
-    """Six digits, for people."""
-    return f"{float(Fraction(value)):.6g}"
-
-
-def rounded_down(value: float) -> str:
-    """Six digits, never more than `value`."""
-    return f"{Context(prec=6, rounding=ROUND_DOWN).create_decimal(Decimal(value)):f}"

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from pubpriv.privacy.budgets.amounts import Amount
-from pubpriv.privacy.budgets.budget import Budget, rounded_down, short, sized
+from pubpriv.privacy.budgets.budget import Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
@@ -34,9 +34,6 @@ class PureDP(Budget):
     searched: ClassVar[tuple[float, float]] = (1e-3, 100.0)
     epsilon: Number
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", sized(self.epsilon, "epsilon"))
-
     @property
     def cap(self) -> Amount:
         """epsilon, rounded down."""
@@ -49,7 +46,7 @@ class PureDP(Budget):
 
     def describe(self) -> str:
         """`1-DP (pure)`."""
-        return f"{short(self.epsilon)}-DP (pure)"
+        return f"{float(self.epsilon):g}-DP (pure)"
 
     def as_epsilon(self, amount: Amount) -> float:
         """The amount itself: it is an epsilon."""
@@ -91,7 +88,7 @@ class PureDP(Budget):
         if ledger.kind == self.kind:
             return [self.written(to_text(units))]
         guess = ledger.pure_worth(units / UNIT)
-        return [self.written(rounded_down(guess * factor)) for factor in (1, 0.99999, 0.999)]
+        return [self.written(self.rounded_down(guess * factor)) for factor in (1, 0.99999, 0.999)]
 
     def size_worth(self, rho: float) -> float:
         """Refuse: no epsilon pays for a Gaussian."""

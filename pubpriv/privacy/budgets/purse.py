@@ -20,6 +20,11 @@ class Purse:
     units: int
     kind: str
 
+    @classmethod
+    def of(cls, budget: Budget) -> "Purse":
+        """Take all of a budget, for plans that are made before a run has begun."""
+        return cls(budget.cap.main, budget.kind)
+
     def split(self, shares: list[Fraction]) -> list[Fraction]:
         """Squared distances (mu^2) that the steps may cost: integer units each, the last takes the rest."""
         step = KINDS[self.kind].gaussian_step()
@@ -37,8 +42,3 @@ class Purse:
     def rho(self) -> float:
         """mu^2 / 2 of the whole purse, for predictions."""
         return float(self.squared_distance(self.units)) / 2
-
-
-def purse_of(budget: Budget) -> Purse:
-    """All of a budget, for plans that are made before a run has begun."""
-    return Purse(budget.cap.main, budget.kind)

@@ -19,6 +19,7 @@ from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
 from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.names import check_name
+from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.refusals import Refused
 
 _ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
@@ -47,7 +48,7 @@ class Access:
     def datasets(self) -> list[str]:
         """Names of all datasets."""
         with self.database.transaction(write=False) as connection:
-            return names(connection)
+            return self.names(connection)
 
     @property
     def read_only(self) -> Mapping[str, str]:
@@ -82,7 +83,7 @@ class Access:
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
         """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
         with self.database.transaction(write=False) as connection:
-            return lacks(connection, ends)
+            return self.lacking(connection, ends)
 
     def registered(self, dataset: str) -> Budget:
         """The first budget of a dataset, which never changes."""
@@ -102,13 +103,13 @@ class Access:
             yield book
 
     @contextmanager
-    def reading_rows(self, dataset: str) -> Iterator[Iterator[bundle.Row]]:
+    def reading_rows(self, dataset: str) -> Iterator[Iterator[tuple[Record, str]]]:
         """One transaction that reads all of a dataset's records, with their hashes."""
         check_name(dataset, "dataset")
         with self.database.transaction(write=False) as connection:
-            if not schema.known(connection, dataset, lock=False):
+            if not _is_known(connection, dataset, lock=False):
                 self.refuse_unknown(connection, dataset)
-            yield rows_of(connection, dataset)
+            yield self.rows_of(connection, dataset)
 
     @contextmanager
     def locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
@@ -132,52 +133,60 @@ class Access:
         except Refused as messenger:
             refused = messenger
         if refused is not None:  # nothing is locked here
-            raise refused.refusal.error()
+            raise refused.error()
 
     def hold(self, connection: sa.Connection, dataset: str, create: bool, tables: bool) -> bool:
         """Lock the dataset's row; true if it was made here."""
         if tables:
             self.database.lock_tables(connection)
-        if schema.known(connection, dataset, lock=True):
+        if _is_known(connection, dataset, lock=True):
             return False
         if not create:
             self.refuse_unknown(connection, dataset)
         added = connection.execute(_ADD_DATASET, {"name": dataset}).rowcount
-        schema.known(connection, dataset, lock=True)
+        _is_known(connection, dataset, lock=True)
         return bool(added)
 
     def refuse_unknown(self, connection: sa.Connection, dataset: str) -> NoReturn:
         """Refuse a dataset that is not registered, with those that are."""
-        every = names(connection)
+        every = self.names(connection)
         known = f"it knows {', '.join(every)}" if every else "it knows none yet"
         raise InvalidInput(
             f"dataset {dataset!r} is not registered in the ledger ({known}): register it with "
             f"`pubpriv budget set {dataset} zcdp:RHO --ledger {self.url}`"
         )
 
+    def names(self, connection: sa.Connection) -> list[str]:
+        """List all datasets, in order."""
+        return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
 
-def names(connection: sa.Connection) -> list[str]:
-    """All datasets, in order."""
-    return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
+    def rows_of(self, connection: sa.Connection, dataset: str) -> Iterator[tuple[Record, str]]:
+        """Read every record of a dataset with its hash, oldest first, a thousand at a time."""
+        table = schema.records
+        query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
+        found = connection.execution_options(yield_per=1000).execute(query)
+        return (schema.record_of(row) for row in found)
+
+    def lacking(self, connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[str, str]:
+        """Say what the ledger lacks of an export that ended there, by dataset; empty if it has all of it."""
+        table, lacking = schema.records, {}
+        for dataset, end in ends.items():
+            own = table.c.dataset == dataset
+            found = connection.execute(sa.select(table).where(own, table.c.seq == end.records - 1)).first()
+            if found is None:
+                count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
+                lacking[dataset] = (
+                    f"{end.records - int(count)} records that are in the export are missing in the ledger"
+                )
+            elif schema.record_of(found)[0].digest() != end.head:
+                lacking[dataset] = f"record {end.records - 1} is another one than in the export"
+        return lacking
 
 
-def lacks(connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-    """What the ledger lacks of an export that ended there, in words, by dataset."""
-    table, lacking = schema.records, {}
-    for dataset, end in ends.items():
-        own = table.c.dataset == dataset
-        found = connection.execute(sa.select(table).where(own, table.c.seq == end.records - 1)).first()
-        if found is None:
-            count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
-            lacking[dataset] = f"{end.records - int(count)} records that are in the export are missing in the ledger"
-        elif schema.record_of(found)[0].digest() != end.head:
-            lacking[dataset] = f"record {end.records - 1} is another one than in the export"
-    return lacking
+def _is_known(connection: sa.Connection, dataset: str, lock: bool) -> bool:
+    """Tell whether there is such a dataset.
 
-
-def rows_of(connection: sa.Connection, dataset: str) -> Iterator[bundle.Row]:
-    """Every record of a dataset with its hash, oldest first, a thousand at a time."""
-    table = schema.records
-    query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
-    found = connection.execution_options(yield_per=1000).execute(query)
-    return (schema.record_of(row) for row in found)
+    With `lock` its row is held; in SQLite a writing transaction holds the whole file.
+    """
+    query = sa.select(schema.datasets.c.name).where(schema.datasets.c.name == dataset)
+    return connection.execute(query.with_for_update() if lock else query).first() is not None

@@ -16,7 +16,6 @@ from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger import schema
-from pubpriv.privacy.ledger.names import printable
 from pubpriv.privacy.ledger.records import (
     FAILURES,
     DatasetState,
@@ -30,15 +29,18 @@ from pubpriv.privacy.ledger.records import (
     state_text,
     states_of,
 )
-from pubpriv.privacy.ledger.refusals import Refusal, Refused
+from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Charge, ChargeView, RunView
+from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
 _table = schema.records
 _SELECT = sa.select(_table)
 
 _BATCH = 1000
 """Records that are read at a time."""
+
+_LONGEST_NAME = 300
+"""Characters of a user and of a machine."""
 
 
 class Book:
@@ -141,6 +143,17 @@ class Book:
     def unit(self) -> str:
         """What one record stands for."""
         return str(self.terms["unit"])
+
+    def tables(self) -> list[dict[str, Any]]:
+        """Read declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
+        found = [record.facts() for record in self.all("declared")]
+        return list({table["uri"]: table for table in found}.values())
+
+    def balance(self) -> Balance:
+        """Read what is spent, held and left."""
+        terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
+        budget = budget_from_json(terms["budget"])
+        return Balance(self.dataset, str(terms["unit"]), budget, state, self.open_runs(), tables, self.head.digest())
 
     def opened(self, release_id: str) -> Record:
         """The record that opened a run."""
@@ -307,8 +320,8 @@ class Book:
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
             at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            user=printable(_user()),
-            host=printable(socket.gethostname()),
+            user=_printable(_user()),
+            host=_printable(socket.gethostname()),
             version=installed_version(),
         )
         schema.insert(self.connection, [(record, record.digest())])
@@ -357,7 +370,7 @@ class Book:
             run = self.run_state(release_id) if refused.of in ("run", "method") else None
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
-            raise Refused(Refusal(refused, self.dataset, release_id, terms, asked, state, run, holders, last))
+            raise Refused(refused, self.dataset, release_id, terms, asked, state, run, holders, last)
 
 
 @lru_cache(maxsize=1)
@@ -374,3 +387,8 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return str(os.getuid())
+
+
+def _printable(text: str) -> str:
+    """What the system says of a user or a machine, on one line that can be shown: a variable may hold anything."""
+    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_NAME]) or "unknown"

@@ -7,7 +7,7 @@ older copy was restored, does not reach the end that the export names.
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import groupby
@@ -16,7 +16,8 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import Record, canonical
-from pubpriv.privacy.ledger.replay import Recompute, Summary, replay
+from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.views import Asked
 
 _FORMAT, _VERSION = "pubpriv-ledger", 1
 _TAIL = 1 << 16
@@ -30,23 +31,19 @@ class End:
     head: str
 
 
-Row = tuple[Record, str]
-"""A record, and the hash that is stored beside it."""
-
-
-def _lines_of(rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
+def _lines_of(rows: Iterable[tuple[Record, str]], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
     yield canonical({"format": _FORMAT, "version": _VERSION, "at": at, "pubpriv": version})
     for record, stored in rows:
         yield canonical({"record": record.columns(), "hash": stored})
     yield canonical({"ends": {dataset: end.__dict__ for dataset, end in ends.items()}})
 
 
-def save(path: Path, rows: Iterable[Row], ends: Mapping[str, End], at: str, version: str) -> None:
+def save(path: Path, rows: Iterable[tuple[Record, str]], ends: Mapping[str, End], at: str, version: str) -> None:
     """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
 
     Args:
         path: of the bundle.
-        rows: all records of some datasets, in order.
+        rows: all records of some datasets, in order, each with its hash.
         ends: where each of their chains ends.
         at: the time (UTC, ISO 8601).
         version: of pubpriv.
@@ -88,7 +85,7 @@ def ends(path: Path) -> dict[str, End]:
     return _ends_of(tail.rstrip(b"\n").rpartition(b"\n")[2], path)
 
 
-def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
+def verify(path: Path, asked: Callable[[Any], Asked | None] | None = None) -> dict[str, Summary]:
     """Replay every record of a bundle, and compare its ends.
 
     Args:
@@ -109,7 +106,7 @@ def verify(path: Path, asked: Recompute | None = None) -> dict[str, Summary]:
     return found
 
 
-def chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
+def chains(path: Path) -> Iterator[tuple[str, Iterator[tuple[Record, str]]]]:
     """Read the records of a bundle, dataset by dataset; `verify` it first."""
     seen: set[str] = set()
     for dataset, rows in groupby(_rows(path), key=lambda row: row[0].dataset):
@@ -119,7 +116,7 @@ def chains(path: Path) -> Iterator[tuple[str, Iterator[Row]]]:
         yield dataset, rows
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[tuple[Record, str]]:
     with _opened(path) as file:
         _check_first(file.readline(), path)
         for number, line in enumerate(file, start=2):
@@ -134,7 +131,7 @@ def _rows(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _row(data: dict[str, Any]) -> Row | None:
+def _row(data: dict[str, Any]) -> tuple[Record, str] | None:
     """A record of the right types and nothing beside it."""
     columns, stored = data.get("record"), data.get("hash")
     if set(data) != {"record", "hash"} or not isinstance(columns, dict) or set(columns) != set(_TYPES):

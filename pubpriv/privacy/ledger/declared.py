@@ -3,8 +3,6 @@
 One table has one budget, so no two datasets share one, and no private file is read as public rows.
 """
 
-from typing import Any
-
 import sqlalchemy as sa
 
 from pubpriv.errors import SpecMismatch
@@ -12,12 +10,6 @@ from pubpriv.places import canonical, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.views import TableIdentity
-
-
-def tables_of(book: Book) -> list[dict[str, Any]]:
-    """Declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
-    found = [record.facts() for record in book.all("declared")]
-    return list({table["uri"]: table for table in found}.values())
 
 
 def declare(book: Book, table: TableIdentity) -> None:
@@ -48,7 +40,7 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
-    tables = tables_of(book)
+    tables = book.tables()
     if first and not tables:
         return
     known = _columns_of(book, uri)
@@ -67,7 +59,7 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
 
 def _columns_of(book: Book, uri: str) -> list[str] | None:
     """Columns that are declared of a table; None: the table is not."""
-    return next((table["columns"] for table in tables_of(book) if table["uri"] == uri), None)
+    return next((table["columns"] for table in book.tables() if table["uri"] == uri), None)
 
 
 def refuse_foreign(book: Book, uri: str) -> None:

@@ -7,8 +7,8 @@ import re
 
 from pubpriv.errors import InvalidInput
 
-_LONGEST_LABEL, _LONGEST_TEXT = 300, 2000
-"""Characters of a label, and of a unit or a reason."""
+_LONGEST_TEXT = 2000
+"""Characters of a unit or a reason."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 
@@ -43,16 +43,6 @@ def check_text(text: object, what: str, longest: int = _LONGEST_TEXT) -> None:
     """
     if not _is_text(text, longest):
         raise InvalidInput(f"a {what} is one line of 1 to {longest:,} printable characters, not {_short(text)}")
-
-
-def check_label(label: object) -> None:
-    """Refuse what is no label of a question or a step; see `check_text`."""
-    check_text(label, "label", _LONGEST_LABEL)
-
-
-def printable(text: str) -> str:
-    """What the system says of a user or a machine, as a text that `_is_text`: a variable may hold anything."""
-    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_LABEL]) or "unknown"
 
 
 def _short(value: object) -> str:

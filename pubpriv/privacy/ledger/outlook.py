@@ -9,11 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pubpriv.privacy.budgets import Amount, Budget, amount_text, budget_from_json
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
-from pubpriv.privacy.ledger.declared import tables_of
-from pubpriv.privacy.ledger.records import NOTHING, Record, states_of
+from pubpriv.privacy.ledger.records import Record, states_of
 from pubpriv.privacy.ledger.refusals import what_fits
 from pubpriv.privacy.ledger.views import Balance
 from pubpriv.privacy.units import UNIT
@@ -45,6 +44,27 @@ class Work:
     host: str
     lease_until: str
     running: bool
+
+    @classmethod
+    def of_run(cls, book: Book, release_id: str) -> "tuple[Work, ...]":
+        """Read charges without an answer among the newest records of a run, newest first."""
+        table = schema.records
+        newest = book.rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
+        rows = [schema.whole(row) for row in book.connection.execute(newest.limit(_WINDOW))]
+        answered = {record.key for record in rows if record.kind == "published"}
+        attempts: dict[str, Record] = {}
+        for record in rows:
+            if record.kind in ("charged", "attempted") and record.key is not None and record.key not in answered:
+                attempts.setdefault(record.key, record)
+        return tuple(cls._of(book, key, record) for key, record in attempts.items())
+
+    @classmethod
+    def _of(cls, book: Book, key: str, attempt: Record) -> "Work":
+        charged = attempt if attempt.kind == "charged" else book.find("charged", key=key)
+        label = str(charged.facts()["label"]) if charged else key
+        until = str(attempt.facts()["lease_until"])
+        running = datetime.fromisoformat(until) > datetime.now(UTC)
+        return cls(label, attempt.at, attempt.user, attempt.host, until, running)
 
 
 @dataclass(frozen=True)
@@ -107,9 +127,31 @@ class Outlook:
     spenders: tuple[_Spender, ...]
     people: tuple[tuple[str, Amount], ...]
 
+    @classmethod
+    def of(cls, book: Book) -> "Outlook":
+        """Read everything that is asked of a balance, within one transaction."""
+        balance = book.balance()
+        last, spenders = _last_run(book), _spenders(book)
+        fitting = last.allotment.how_many(book.registered, balance.cap, balance.remaining) if last else None
+        people: dict[str, Amount] = {}
+        for run in spenders:
+            people[run.user] = people.get(run.user, Amount(0)) + run.spent
+        newest = list(balance.open_runs.items())[-_DESCRIBED:]
+        return cls(
+            balance=balance,
+            last=last,
+            fitting=fitting,
+            hint=_hint(last, book.registered, balance) if last and not fitting else "",
+            open_runs=tuple(_open_run(book, release_id, held) for release_id, held in newest),
+            runs=_count(book),
+            compared=len(spenders),
+            spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
+            people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
+        )
+
     @property
     def guarantee(self) -> dict[str, Any]:
-        """What the cap guarantees: the formal claim."""
+        """Tell what the cap guarantees: the formal claim."""
         return self.balance.budget.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
@@ -149,47 +191,6 @@ class Outlook:
         }
 
 
-def how_many(allotment: Budget, registered: Budget, cap: Amount, room: Amount) -> int:
-    """How many runs with this allotment can be opened in `room`, none of them closed before the next.
-
-    Every hold is alike, but that of a pure allotment on another ledger: the last of them needs no slack.
-    """
-    least, usual = allotment.hold_on(registered, cap, NOTHING), allotment.hold_on(registered, cap, cap)
-    if not least.fits(room):
-        return 0
-    fitting = (room.main - least.main) // usual.main + 1
-    return min(fitting, room.delta // usual.delta) if usual.delta else fitting
-
-
-def balance_of(book: Book) -> Balance:
-    """What is spent, held and left."""
-    terms, state = book.terms, book.known_state()
-    budget, tables = budget_from_json(terms["budget"]), tuple(tables_of(book))
-    return Balance(book.dataset, str(terms["unit"]), budget, state, book.open_runs(), tables, book.head.digest())
-
-
-def outlook_of(book: Book) -> Outlook:
-    """Everything that is asked of a balance, within one transaction."""
-    balance = balance_of(book)
-    last, spenders = _last_run(book), _spenders(book)
-    fitting = how_many(last.allotment, book.registered, balance.cap, balance.remaining) if last else None
-    people: dict[str, Amount] = {}
-    for run in spenders:
-        people[run.user] = people.get(run.user, NOTHING) + run.spent
-    newest = list(balance.open_runs.items())[-_DESCRIBED:]
-    return Outlook(
-        balance=balance,
-        last=last,
-        fitting=fitting,
-        hint=_hint(last, book.registered, balance) if last and not fitting else "",
-        open_runs=tuple(_open_run(book, release_id, held) for release_id, held in newest),
-        runs=_count(book),
-        compared=len(spenders),
-        spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
-        people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
-    )
-
-
 def _last_run(book: Book) -> _LastRun | None:
     opened = book.find("opened")
     if opened is None or opened.release_id is None:
@@ -200,37 +201,16 @@ def _last_run(book: Book) -> _LastRun | None:
 
 def _hint(last: _LastRun, registered: Budget, balance: Balance) -> str:
     budget, state = balance.budget, balance.state
-    hold = last.allotment.hold_on(registered, state.cap, NOTHING)
+    hold = last.allotment.hold_on(registered, state.cap, Amount(0))
     short = "the reserve for failure terms lacks room"
     if hold.main > state.remaining.main:
-        short = f"it holds {amount_text(budget, hold)}, and {amount_text(budget, state.remaining)} remain"
+        short = f"it holds {budget.amount_text(hold)}, and {budget.amount_text(state.remaining)} remain"
     return f"{short}. {what_fits(last.allotment, budget, state)}"
 
 
 def _open_run(book: Book, release_id: str, held: Amount) -> _OpenRun:
     opened = book.opened(release_id)
-    return _OpenRun(release_id, held, opened.at, opened.user, opened.host, work_of(book, release_id))
-
-
-def work_of(book: Book, release_id: str) -> tuple[Work, ...]:
-    """Charges without an answer among the newest records of a run, newest first."""
-    table = schema.records
-    newest = book.rows(table.c.release_id == release_id).order_by(None).order_by(table.c.seq.desc())
-    rows = [schema.whole(row) for row in book.connection.execute(newest.limit(_WINDOW))]
-    answered = {record.key for record in rows if record.kind == "published"}
-    attempts: dict[str, Record] = {}
-    for record in rows:
-        if record.kind in ("charged", "attempted") and record.key is not None and record.key not in answered:
-            attempts.setdefault(record.key, record)
-    return tuple(_work(book, key, record) for key, record in attempts.items())
-
-
-def _work(book: Book, key: str, attempt: Record) -> Work:
-    charged = attempt if attempt.kind == "charged" else book.find("charged", key=key)
-    label = str(charged.facts()["label"]) if charged else key
-    until = str(attempt.facts()["lease_until"])
-    running = datetime.fromisoformat(until) > datetime.now(UTC)
-    return Work(label, attempt.at, attempt.user, attempt.host, until, running)
+    return _OpenRun(release_id, held, opened.at, opened.user, opened.host, Work.of_run(book, release_id))
 
 
 def _spenders(book: Book) -> list[_Spender]:

@@ -34,7 +34,7 @@ from typing import Any
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
 
-NOTHING = Amount(0, 0)
+_NOTHING = Amount(0, 0)
 
 FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """Whatever a record that was changed can bring about while it is read."""
@@ -44,9 +44,9 @@ FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Attr
 class DatasetState:
     """The balance of a dataset, in its ledger's currency."""
 
-    cap: Amount = NOTHING
-    spent: Amount = NOTHING
-    held: Amount = NOTHING
+    cap: Amount = _NOTHING
+    spent: Amount = _NOTHING
+    held: Amount = _NOTHING
 
     @property
     def remaining(self) -> Amount:
@@ -59,25 +59,25 @@ class _MethodState:
     """The balance of a method in a run, in the run's currency."""
 
     share: Amount
-    spent: Amount = NOTHING
+    spent: Amount = _NOTHING
 
 
 @dataclass(frozen=True)
 class RunState:
     """The balance of a run: `hold` and `charged` are in the ledger's currency, all else is in the run's."""
 
-    allotment: Amount = NOTHING
-    hold: Amount = NOTHING
-    spent: Amount = NOTHING
-    charged: Amount = NOTHING
+    allotment: Amount = _NOTHING
+    hold: Amount = _NOTHING
+    spent: Amount = _NOTHING
+    charged: Amount = _NOTHING
     methods: Mapping[str, _MethodState] = field(default_factory=dict)
     closed: bool = False
 
     @property
     def unassigned(self) -> Amount:
         """What a new method could be given: the allotment less all shares and less charges of no method."""
-        own = sum((method.spent for method in self.methods.values()), NOTHING)
-        shares = sum((method.share for method in self.methods.values()), NOTHING)
+        own = sum((method.spent for method in self.methods.values()), _NOTHING)
+        shares = sum((method.share for method in self.methods.values()), _NOTHING)
         return self.allotment - shares - (self.spent - own)
 
 
@@ -291,12 +291,12 @@ def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
         left = method.share - method.spent
         if not price.fits(left):
             why = f"the charge does not fit what is left of the share of {name}"
-            raise NoRoom(why, "method", spent=method.spent, held=NOTHING, requested=price, remaining=left)
+            raise NoRoom(why, "method", spent=method.spent, held=_NOTHING, requested=price, remaining=left)
         run = replace(run, methods={**run.methods, name: replace(method, spent=method.spent + price)})
     left = run.allotment - run.spent
     if not price.fits(left):
         why = "the charge does not fit what is left of the run's allotment"
-        raise NoRoom(why, "run", spent=run.spent, held=NOTHING, requested=price, remaining=left)
+        raise NoRoom(why, "run", spent=run.spent, held=_NOTHING, requested=price, remaining=left)
     return replace(run, spent=run.spent + price)
 
 

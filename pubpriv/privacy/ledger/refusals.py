@@ -1,6 +1,6 @@
 """Refusals in words: who has the money, and what would fit.
 
-What a refusal needs is read under the lock (`Refusal`); its text is worked out after the lock is given back,
+What a refusal needs is read under the lock (`Refused`); its text is worked out after the lock is given back,
 because an epsilon that fits is a search.
 """
 
@@ -8,22 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
-from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, amount_text, budget_from_json, parse_budget
+from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, budget_from_json, parse_budget
 from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunState
 from pubpriv.privacy.units import DELTA_UNIT, to_text
 
 
+@dataclass(eq=False)
 class Refused(Exception):
-    """Carries a `Refusal` out of the transaction, which is rolled back."""
-
-    def __init__(self, refusal: "Refusal") -> None:
-        super().__init__()
-        self.refusal = refusal
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """What was known when something did not fit.
+    """Carries what was known when something did not fit out of the transaction, which is rolled back.
 
     Attributes:
         cause: what `apply` said.
@@ -46,7 +38,7 @@ class Refusal:
     last: Record | None
 
     def error(self) -> BudgetExceeded:
-        """The error for the caller, with text and amounts."""
+        """Make the error for the caller, with text and amounts."""
         writers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
         text = writers.get(self.cause.of, self._of_dataset)()
         cause = self.cause
@@ -58,16 +50,16 @@ class Refusal:
         cause, run = self.cause, self.run
         assert run is not None
         shared = "; ".join(
-            f"{name}: {amount_text(self.asked, method.spent)} of {amount_text(self.asked, method.share)}"
+            f"{name}: {self.asked.amount_text(method.spent)} of {self.asked.amount_text(method.share)}"
             for name, method in run.methods.items()
         )
         return (
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
-            f"allotment {amount_text(self.asked, run.allotment)}, "
-            f"spent {amount_text(self.asked, run.spent)}, "
-            f"held by methods {amount_text(self.asked, run.allotment - run.spent - run.unassigned)}, "
-            f"requested {amount_text(self.asked, cause.requested)}, "
-            f"remaining {amount_text(self.asked, cause.remaining)}"
+            f"allotment {self.asked.amount_text(run.allotment)}, "
+            f"spent {self.asked.amount_text(run.spent)}, "
+            f"held by methods {self.asked.amount_text(run.allotment - run.spent - run.unassigned)}, "
+            f"requested {self.asked.amount_text(cause.requested)}, "
+            f"remaining {self.asked.amount_text(cause.remaining)}"
             f"{f' (methods: {shared})' if shared else ''}{self._spender()}{_delta_text(cause)}. "
             f"An allotment never grows: ask for less, or use another release id. {_at_most(self.asked, cause)}"
         )
@@ -76,8 +68,8 @@ class Refusal:
         budget, cause = budget_from_json(self.terms), self.cause
         return (
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
-            f"spent {amount_text(budget, cause.spent)}, held {amount_text(budget, cause.held)}, "
-            f"requested {amount_text(budget, cause.requested)}, remaining {amount_text(budget, cause.remaining)}"
+            f"spent {budget.amount_text(cause.spent)}, held {budget.amount_text(cause.held)}, "
+            f"requested {budget.amount_text(cause.requested)}, remaining {budget.amount_text(cause.remaining)}"
             f"{self._spender()}{_delta_text(cause)}. "
             f"A hold never grows: ask for less, or use another release id. {_at_most(budget, cause)}"
         )
@@ -91,24 +83,24 @@ class Refusal:
                 "them higher: close open runs first, or raise delta too"
             )
         return (
-            f"{self.cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
-            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cap)}, "
-            f"remaining {amount_text(budget, state.remaining)} of {amount_text(budget, state.cap)}"
+            f"{self.cause}. Dataset {self.dataset!r}: spent {budget.amount_text(state.spent)}, "
+            f"held {budget.amount_text(state.held)}, requested {budget.amount_text(cap)}, "
+            f"remaining {budget.amount_text(state.remaining)} of {budget.amount_text(state.cap)}"
             f"{self._holding(budget)}{self._spender()}{why}. "
-            f"What fits: a cap of {amount_text(budget, state.spent + state.held)} or more"
+            f"What fits: a cap of {budget.amount_text(state.spent + state.held)} or more"
         )
 
     def _of_dataset(self) -> str:
         budget, state, cause = budget_from_json(self.terms), self.state, self.cause
         return (
-            f"{cause}. Dataset {self.dataset!r}: spent {amount_text(budget, state.spent)}, "
-            f"held {amount_text(budget, state.held)}, requested {amount_text(budget, cause.requested)}, "
-            f"remaining {amount_text(budget, cause.remaining)} of {amount_text(budget, state.cap)}"
+            f"{cause}. Dataset {self.dataset!r}: spent {budget.amount_text(state.spent)}, "
+            f"held {budget.amount_text(state.held)}, requested {budget.amount_text(cause.requested)}, "
+            f"remaining {budget.amount_text(cause.remaining)} of {budget.amount_text(state.cap)}"
             f"{self._holding(budget)}{self._spender()}{_delta_text(cause)}. {what_fits(self.asked, budget, state)}"
         )
 
     def _holding(self, budget: Budget) -> str:
-        holders = [f"{run} holds {amount_text(budget, amount)}" for run, amount in self.holders.items()]
+        holders = [f"{run} holds {budget.amount_text(amount)}" for run, amount in self.holders.items()]
         return f" ({'; '.join(holders)})" if holders else ""
 
     def _spender(self) -> str:
@@ -118,7 +110,7 @@ class Refusal:
 def _at_most(budget: Budget, cause: NoRoom) -> str:
     """What a charge or a share may still cost."""
     left = cause.remaining
-    return f"What fits: {amount_text(budget, left)}" if left is not None and left.main > 0 else "Nothing more fits"
+    return f"What fits: {budget.amount_text(left)}" if left is not None and left.main > 0 else "Nothing more fits"
 
 
 def what_fits(asked: Budget, ledger: Budget, state: DatasetState) -> str:

@@ -27,9 +27,6 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.views import Asked
 
-Recompute = Callable[[Any], Asked | None]
-"""The event and the sizes of a stored question; None: unknown. It raises a ValueError for what has no price."""
-
 _OF_THE_DATASET = ("registered", "declared", "raised")
 _REMEMBERED, _NAMED = 1024, 5
 
@@ -74,7 +71,7 @@ def replay(
     dataset: str,
     rows: Iterable[tuple[Record, str]],
     expected_head: str | None = None,
-    asked: Recompute | None = None,
+    asked: Callable[[Any], Asked | None] | None = None,
 ) -> Summary:
     """Check the chain, the balances, the prices and the order of a dataset's records.
 
@@ -85,7 +82,8 @@ def replay(
         dataset: whose records they are.
         rows: all records in order, each with the hash that is stored beside it.
         expected_head: a hash that the chain must contain.
-        asked: makes the event of a stored question again.
+        asked: makes the event and the sizes of a stored question again. It gives None for one that it does not know,
+            and raises a ValueError for what has no price.
 
     Returns:
         What the records come to.
@@ -123,7 +121,7 @@ def replay(
 class _Replay:
     """What is known after some records."""
 
-    def __init__(self, dataset: str, asked: Recompute | None) -> None:
+    def __init__(self, dataset: str, asked: Callable[[Any], Asked | None] | None) -> None:
         self._dataset = dataset
         # runs on a schedule ask the same over and over
         self._asked = lru_cache(_REMEMBERED)(lambda text: asked(json.loads(text)) if asked else None)

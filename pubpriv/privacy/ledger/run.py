@@ -12,14 +12,17 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.names import check_label, check_name, check_text
-from pubpriv.privacy.ledger.outlook import Work, work_of
+from pubpriv.privacy.ledger.names import check_name, check_text
+from pubpriv.privacy.ledger.outlook import Work
 from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
 
-LEASE = timedelta(minutes=10)
+_LEASE = timedelta(minutes=10)
 """How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
+
+_LONGEST_LABEL = 300
+"""Characters of a label."""
 
 
 class LedgerRun:
@@ -67,7 +70,7 @@ class LedgerRun:
             InvalidInput: a dataset or a run that is not there, or no label.
             LedgerViolation: what stands there was not charged by this ledger.
         """
-        check_label(label)
+        _check_label(label)
         terms = self.allotment, self._access.registered(self.dataset)
         with self._access.reading(self.dataset) as book:
             return book.charge(self.release_id, label, *terms)
@@ -82,7 +85,7 @@ class LedgerRun:
         """Attempts, while it is open, whose lease is running: somebody may be at work at them."""
         with self._access.reading(self.dataset) as book:
             closed = book.run_state(self.release_id).closed
-            return () if closed else tuple(work for work in work_of(book, self.release_id) if work.running)
+            return () if closed else tuple(work for work in Work.of_run(book, self.release_id) if work.running)
 
     # -- from its hold to its close ---------------------------------------------------------------------------
 
@@ -174,12 +177,12 @@ class LedgerRun:
             InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
             LedgerViolation: the charge under this label was not made by this ledger.
         """
-        check_label(label)
+        _check_label(label)
         asked = self._asked(question)
         if asked is not None and asked.event != event:
             raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
         key = charge_key(self.dataset, self.release_id, label)
-        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + LEASE).isoformat()}
+        attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + _LEASE).isoformat()}
         allotment, registered = self.allotment, self._access.registered(self.dataset)
         prices = _priced(event, allotment, registered)  # before the lock is taken
         with self._access.locked(self.dataset) as book:
@@ -204,7 +207,7 @@ class LedgerRun:
                 that were paid for.
             RunClosed: the run was closed meanwhile and no answer stands: a late draw is dropped.
         """
-        check_label(label)
+        _check_label(label)
         with self._access.locked(self.dataset) as book:
             paid = book.answer(self.release_id, label, self._known)
             if paid is None:
@@ -225,7 +228,7 @@ class LedgerRun:
 
         A closed run keeps nothing more, and the value comes back as it is.
         """
-        check_label(label)
+        _check_label(label)
         with self._access.locked(self.dataset) as book:
             known = book.noted(self.release_id, label)
             if known is None and not book.run_state(self.release_id).closed:
@@ -277,3 +280,8 @@ def _difference(known: dict[str, Any], configuration: str, public_sha256: str) -
     if names:  # first, for other columns are also other public rows
         return ", ".join(f"{name}: {old.get(name)} then, {new.get(name)} now" for name in names)
     return "another budget" if known["public_sha256"] == public_sha256 else "the public rows differ"
+
+
+def _check_label(label: object) -> None:
+    """Refuse what is no label of a question or a step; see `check_text`."""
+    check_text(label, "label", _LONGEST_LABEL)

@@ -44,7 +44,7 @@ _INSERT = sa.insert(records)
 
 def insert(connection: sa.Connection, rows: Sequence[tuple[Record, str]]) -> None:
     """Store records, each with its hash."""
-    connection.execute(_INSERT, [row_of(record, stored) for record, stored in rows])
+    connection.execute(_INSERT, [record.columns() | {"hash": stored} for record, stored in rows])
 
 
 def record_of(row: Any) -> tuple[Record, str]:
@@ -67,14 +67,3 @@ def whole(row: Any) -> Record:
             "ledger, keep a copy of it, and compare with its last export (`pubpriv ledger verify`)"
         )
     return record
-
-
-def row_of(record: Record, stored: str) -> dict[str, Any]:
-    """What `record_of` reads."""
-    return record.columns() | {"hash": stored}
-
-
-def known(connection: sa.Connection, dataset: str, lock: bool) -> bool:
-    """Is there such a dataset? With `lock` its row is held (in SQLite a writing transaction holds the whole file)."""
-    query = sa.select(datasets.c.name).where(datasets.c.name == dataset)
-    return connection.execute(query.with_for_update() if lock else query).first() is not None

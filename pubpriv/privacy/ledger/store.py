@@ -11,9 +11,9 @@ from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import bundle, custody
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.database import Database, connect
-from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner, tables_of
+from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
 from pubpriv.privacy.ledger.names import check_name, check_text
-from pubpriv.privacy.ledger.outlook import Outlook, balance_of, how_many, outlook_of
+from pubpriv.privacy.ledger.outlook import Outlook
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -160,11 +160,11 @@ class Ledger:
             SpecMismatch: a table, or columns, that were not declared, or a table of another dataset.
         """
         with self._access.reading(dataset) as book:
-            if tables_of(book):
+            if book.tables():
                 check_declared(book, table, self.url)
                 return
         with self._access.locked(dataset, tables=True) as book:
-            if not tables_of(book):  # nobody was quicker
+            if not book.tables():  # nobody was quicker
                 declare(book, table)
                 return
             check_declared(book, table, self.url)
@@ -182,7 +182,7 @@ class Ledger:
         """
         with self._access.reading(dataset) as book:
             check_declared(book, table, self.url, first)
-            return bool(tables_of(book))
+            return bool(book.tables())
 
     def refuse_private(self, *public: str) -> None:
         """Refuse public files that could be those of a private table, whichever dataset it was declared for.
@@ -208,12 +208,12 @@ class Ledger:
     def balance(self, dataset: str) -> Balance:
         """What is spent, held and left."""
         with self._access.reading(dataset) as book:
-            return balance_of(book)
+            return book.balance()
 
     def outlook(self, dataset: str) -> Outlook:
         """The balance, what one more run like the last costs, how many fit, who is at work and who spent most."""
         with self._access.reading(dataset) as book:
-            return outlook_of(book)
+            return Outlook.of(book)
 
     def fitting(self, dataset: str, allotment: Budget) -> int:
         """How many runs with this allotment could be opened now, none of them closed before the next.
@@ -223,7 +223,7 @@ class Ledger:
         """
         with self._access.reading(dataset) as book:
             state = book.known_state()
-            return how_many(allotment, book.registered, state.cap, state.remaining)
+            return allotment.how_many(book.registered, state.cap, state.remaining)
 
     def history(self, dataset: str) -> list[RunView]:
         """All runs of a dataset, oldest first."""

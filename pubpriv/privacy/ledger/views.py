@@ -147,6 +147,22 @@ class RunView:
             head=(published or [opened])[-1].digest(),
         )
 
+    @classmethod
+    def all_of(cls, records: Iterable[Record]) -> "list[RunView]":
+        """Read all runs off their records, in the order in which they were opened.
+
+        Args:
+            records: all records of a dataset, or of one of its runs, oldest first.
+
+        Raises:
+            LedgerViolation: a record that cannot be read.
+        """
+        of_run: dict[str, list[Record]] = {}
+        for record in records:
+            if record.release_id is not None:
+                of_run.setdefault(record.release_id, []).append(record)
+        return [cls.of(own, states_of(own[-1].state)[1]) for own in of_run.values()]
+
 
 @dataclass(frozen=True)
 class Balance:
@@ -206,22 +222,6 @@ class Balance:
             "tables": [dict(table) for table in self.tables],
             "chain_head": self.chain_head,
         }
-
-
-def runs_of(records: Iterable[Record]) -> list[RunView]:
-    """Runs, in the order in which they were opened.
-
-    Args:
-        records: all records of a dataset, or of one of its runs, oldest first.
-
-    Raises:
-        LedgerViolation: a record that cannot be read.
-    """
-    of_run: dict[str, list[Record]] = {}
-    for record in records:
-        if record.release_id is not None:
-            of_run.setdefault(record.release_id, []).append(record)
-    return [RunView.of(own, states_of(own[-1].state)[1]) for own in of_run.values()]
 
 
 def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:

@@ -1,4 +1,4 @@
-"""Runs revisions inside the transaction that `database.migrate` holds."""
+"""Runs revisions inside the transaction that `database._migrate` holds."""
 
 from alembic import context
 
