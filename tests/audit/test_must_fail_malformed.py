@@ -135,8 +135,8 @@ def test_noise_that_is_not_looked_at(unguarded, wrong):
 
 def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
     """Somebody registered it as a public value, as any module can."""
-    unguarded.setitem(codec._TYPES, "_Cheap", malformed._Cheap)
-    unguarded.setitem(codec._TYPES, "_Twice", malformed._Twice)
+    unguarded.setitem(codec._TYPES, "Cheap", malformed._Cheap)
+    unguarded.setitem(codec._TYPES, "Twice", malformed._Twice)
     caught = wrong(LIST)
     assert caught["a question that says it is cheap, built"] == "answered, charged"
     assert caught["a partition of another making, built"] == "answered, charged"
@@ -178,5 +178,5 @@ def test_totals_that_show_beside_a_saturated_draw(monkeypatch, place):
 
 def test_a_bisection_that_shows_beside_a_saturated_draw(monkeypatch, place):
     """The same, a step at a time."""
-    monkeypatch.setattr(bisection, "clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
+    monkeypatch.setattr(bisection, "_clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
     assert "Bisection" in broken(place, ENDS)
