@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def n_components(self) -> int | None:
-        """How many components the release has; None if it has none."""
+        """Count the components of the release; None if it has none."""
         return None
 
     @property
@@ -70,12 +70,12 @@ class Estimate:
 
     @property
     def is_simulation(self) -> bool:
-        """Whether it was made from rows in memory, so that nothing about it is private."""
+        """Tell whether it was made from rows in memory, so that nothing about it is private."""
         return self.provenance.get("dataset") is None or "epsilon" not in self.privacy["guarantee"]
 
     @property
     def of_whom(self) -> str:
-        """`visits, release 2026-11`, or that it is a simulation."""
+        """Name the release, as in `visits, release 2026-11`, or say that it is a simulation."""
         facts = self.provenance
         return "a simulation" if self.is_simulation else f"{facts['dataset']}, release {facts['release_id']}"
 

@@ -16,7 +16,7 @@ from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.kinds import load
 from pubpriv.released.report import History, page
-from pubpriv.released.tree import ReleaseFiles, safe_name
+from pubpriv.released.tree import ReleaseFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -181,7 +181,7 @@ def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
         known = load(files.latest)
         mine, theirs = (str(each.provenance["created"]) for each in (estimate, known))
         ids = [str(each.provenance["release_id"]) for each in (estimate, known)]
-        other = files.model.with_name(f"{safe_name(ids[1])}.json")
+        other = files.model_of(ids[1])
     except (InvalidInput, KeyError):
         return True
     if mine[:_DAY] != theirs[:_DAY]:

@@ -51,9 +51,17 @@ class ReleaseFiles:
         dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
         if dataset is None or release_id is None:
             raise InvalidInput("a simulation is no release: save it with .save(path)")
-        home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
+        home, name = Path(folder) / "models" / _safe_name(dataset), _safe_name(release_id)
         model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
         return cls(model, table, page, home / f"{_LATEST}.json")
+
+    def model_of(self, release_id: str) -> Path:
+        """Tell where the model file of another release of the same dataset is kept.
+
+        Raises:
+            InvalidInput: a name that makes no file name.
+        """
+        return self.model.with_name(f"{_safe_name(release_id)}.json")
 
     @staticmethod
     def models(folder: str | os.PathLike[str], dataset: str) -> list[Path]:
@@ -63,7 +71,7 @@ class ReleaseFiles:
             folder: with a folder for each dataset, as `models` of an output tree is.
             dataset: its name.
         """
-        return [path for path in Path(folder, safe_name(dataset)).glob("*.json") if path.stem != _LATEST]
+        return [path for path in Path(folder, _safe_name(dataset)).glob("*.json") if path.stem != _LATEST]
 
 
 def output_root() -> Path | None:
@@ -85,11 +93,11 @@ def check_tree(dataset: str, release_id: str) -> Path | None:
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"{_VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
     for name in (dataset, release_id):
-        safe_name(name)
+        _safe_name(name)
     return root
 
 
-def safe_name(name: str) -> str:
+def _safe_name(name: str) -> str:
     """A file name for any text: one of its own for each, in the same folder.
 
     Raises:

@@ -15,7 +15,7 @@ from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.released.files import _numbers_table, _store_release
 from pubpriv.released.numbers import QUANTITIES
-from pubpriv.released.tree import ReleaseFiles, output_root, safe_name
+from pubpriv.released.tree import ReleaseFiles, _safe_name, output_root
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
@@ -74,8 +74,8 @@ def test_names_stay_in_their_folder(number, tmp_path):
 def test_no_two_names_share_a_file():
     """Each name has a file of its own, also those that look like others' escapes."""
     names = [*NAMES, "a_b", "a b", "a%20b", "%2E", "%6Catest", "LATEST", "x", "X"]
-    assert len({safe_name(name) for name in names}) == len(names)
-    assert safe_name("2026-11-21T14_visits.v2") == "2026-11-21T14_visits.v2"
+    assert len({_safe_name(name) for name in names}) == len(names)
+    assert _safe_name("2026-11-21T14_visits.v2") == "2026-11-21T14_visits.v2"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_no_two_names_share_a_file():
 def test_names_that_make_no_file_are_refused(name):
     """With what would do, before anything is written."""
     with pytest.raises(InvalidInput, match="is no name for a file"):
-        safe_name(name)
+        _safe_name(name)
 
 
 def test_a_release_is_four_files(tmp_path):
