@@ -34,7 +34,7 @@ class Mixture:
 
     @property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find the mean (d,) of the whole mixture, covariance (d, d) of its means, and covariance (d, d) of all of it."""
+        """Find the mean (d,) of the whole mixture, and the covariances (d, d) of its means and of all of it."""
         weights, means, covariances = self.arrays
         weights = weights / weights.sum()
         center = weights @ means
