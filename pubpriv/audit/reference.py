@@ -14,9 +14,8 @@ import numpy as np
 from pubpriv.audit.neighbours import Integers, Record
 from pubpriv.data.balls import Balls
 from pubpriv.data.frames import GRID, Frame
-from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
+from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
-from pubpriv.data.questions.score import SCORE_GRID
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
 
 _Vector = list[float]
@@ -104,9 +103,9 @@ def _pair_bin(partition: PairBins, x: _Vector) -> int:
     gap = math.dist(partition.centers[i], partition.centers[j])
     # equal centers have no line between them: all records lie at t = 0
     t = 2 * (far[i] - far[j]) / gap**2 if gap > 0 else 0.0
-    place = min(max(math.floor(t / WIDTH + INNER / 2 + 1), 0), BINS - 1)
+    place = min(max(math.floor(t / PairBins.width + PairBins.inner / 2 + 1), 0), PairBins.bins - 1)
     pairs = [(first, second) for first in range(len(far)) for second in range(first + 1, len(far))]
-    return pairs.index((i, j)) * BINS + place
+    return pairs.index((i, j)) * PairBins.bins + place
 
 
 _REGIONS: dict[type, Callable[..., int]] = {
@@ -158,7 +157,7 @@ def _score(question: BoundedScore, x: _Vector) -> int:
     if math.isnan(first - second):
         return 0
     clipped = min(max(first - second, -question.bound), question.bound)
-    return round(clipped * SCORE_GRID / question.bound)
+    return round(clipped * BoundedScore.grid / question.bound)
 
 
 def _log_density(cells: Cells, x: _Vector) -> float:

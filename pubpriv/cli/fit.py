@@ -237,9 +237,9 @@ def _store(estimate: "Estimate", job: "Job") -> None:
 
 def _kept(estimate: "Estimate", root: Path | None) -> Path | None:
     """Name the model that the run left in the output tree."""
-    from pubpriv.released.tree import release_files
+    from pubpriv.released.tree import ReleaseFiles
 
-    return None if root is None else release_files(estimate, root).model
+    return None if root is None else ReleaseFiles.of(estimate, root).model
 
 
 def _save(estimate: "Estimate", path: Path) -> None:

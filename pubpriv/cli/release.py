@@ -31,7 +31,7 @@ _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existi
 
 def show(model: _Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
-    from pubpriv.released.report.words import headline, is_simulation, opening
+    from pubpriv.released.report.words import headline, opening
 
     estimate = _loaded(model)
     if as_json:
@@ -39,7 +39,7 @@ def show(model: _Model, as_json: JsonOption = False) -> None:
         return
     out(headline(estimate))
     out(opening(estimate))
-    if is_simulation(estimate):
+    if estimate.is_simulation:
         note("warning: this is a simulation, and not private")
     if not estimate.converged:
         note("warning: the estimate did not converge: do not use its numbers")
@@ -67,7 +67,6 @@ def report(
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.released.report import write_report
-    from pubpriv.released.report.words import is_simulation
 
     estimate = _loaded(model)
     file = model.with_suffix(".html") if out_ is None else out_
@@ -75,7 +74,7 @@ def report(
     if public is not None:
         check_public_file(public, ledger)
     rows = None if public is None else PublicTable.open(public, estimate.columns)
-    history = None if is_simulation(estimate) else _history(estimate, ledger)
+    history = None if estimate.is_simulation else _history(estimate, ledger)
     _written(lambda: write_report(estimate, file, rows, history), file)
     note(f"report written to {file}")
 
@@ -85,14 +84,14 @@ def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
     if ledger is None and not os.environ.get("PUBPRIV_LEDGER"):
         return None
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.released.report import history_of
+    from pubpriv.released.report import History
 
     dataset = estimate.provenance["dataset"]
     with Ledger.open(ledger_url(ledger), create=False) as books:
         if ledger is None and dataset not in books.datasets():
             note(f"no budget history: the ledger in PUBPRIV_LEDGER does not know the dataset {dataset}")
             return None
-        return history_of(books, dataset)
+        return History.of(books, dataset)
 
 
 def compare(
@@ -107,22 +106,19 @@ def compare(
     level of 5% for all numbers together (Bonferroni).
     """
     from pubpriv.released.compare import compare as drift_of
-    from pubpriv.released.report.words import of_whom
 
     one, other = _loaded(first), _loaded(second)
     drift = drift_of(one, other)
     if as_json:
         out(json.dumps({"first": _named(one), "second": _named(other), **_finite(drift.to_json())}, indent=1))
         return
-    out(f"from {of_whom(one)} to {of_whom(other)}: {drift.kind} of {', '.join(drift.columns)}")
+    out(f"from {one.of_whom} to {other.of_whom}: {drift.kind} of {', '.join(drift.columns)}")
     _show_drift(drift, every)
     for text in drift.notes:
         note(f"note: {text}")
 
 
 def _show_drift(drift: "Drift", every: bool) -> None:
-    from pubpriv.released.compare import CHANGED, NOISE, SAMPLING
-
     if drift.pairs:
         matched = ", ".join(f"{pair.first} with {pair.second} ({pair.distance:.2g} sd apart)" for pair in drift.pairs)
         out(f"components matched: {matched}")
@@ -149,8 +145,8 @@ def _show_drift(drift: "Drift", every: bool) -> None:
     heads = ["", "first", "second", "difference", "in sd of noise", "in sd of all", ""]
     table(f"numbers compared{left_out}", heads, rows)
     out(
-        f"of {len(drift.differences)} numbers {drift.counted(CHANGED)} changed; noise alone explains "
-        f"{drift.counted(NOISE)}, noise and sampling {drift.counted(SAMPLING)} more. Threshold: "
+        f"of {len(drift.differences)} numbers {drift.changed} changed; noise alone explains "
+        f"{drift.explained_by_noise}, noise and sampling {drift.explained_by_noise_and_sampling} more. Threshold: "
         f"{drift.threshold:.2f} sd, so that chance alone finds a change in at most 5% of comparisons (Bonferroni)"
     )
 
@@ -190,28 +186,24 @@ def sample(
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
     """
-    from pubpriv.released.report.words import is_simulation, of_whom
     from pubpriv.released.sample import write_sample
 
     estimate = _loaded(model)
     _check_target(out_, [model], overwrite)
     write_sample(estimate, rows, out_, seed, original_units)
-    if is_simulation(estimate):
+    if estimate.is_simulation:
         note("warning: the model is a simulation, and not private; neither are rows drawn from it")
     if not estimate.converged:
         note("warning: the model did not converge: its rows are not like the data")
-    note(
-        f"{rows:,} synthetic rows written to {out_}: drawn from {of_whom(estimate)}, which is post-processing and free"
-    )
+    note(f"{rows:,} synthetic rows written to {out_}: drawn from {estimate.of_whom}, which is post-processing and free")
 
 
 def _loaded(model: Path) -> "Estimate":
     """Load the release in a model file, and check that it is whole."""
     from pubpriv.released.kinds import load
-    from pubpriv.released.report.inputs import check_whole
 
     estimate = load(model)
-    check_whole(estimate)
+    estimate.check_whole()
     return estimate
 
 

@@ -17,14 +17,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pubpriv.errors import InvalidInput, Unavailable
 
 _R = TypeVar("_R")
-
-VARIABLE = "PUBPRIV_DASK"
-"""Environment variable that may hold the address of a scheduler."""
 
 _CONNECT_SECONDS = 15
 
@@ -51,6 +48,9 @@ def _checked_address(address: str) -> str:
 
 class Cluster(Executor):
     """An executor of blocks on the cluster at `address`; it connects when it is first used."""
+
+    variable: ClassVar[str] = "PUBPRIV_DASK"
+    """Environment variable that may hold the address of a scheduler."""
 
     def __init__(self, address: str) -> None:
         self.address = _checked_address(address)

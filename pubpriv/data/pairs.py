@@ -6,6 +6,7 @@ and enters at most one other.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,21 +15,13 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.regions import View, check_points
 from pubpriv.errors import InvalidInput
 
-WIDTH = 0.25
-"""Length of a bin, in halves of the distance of the two centers."""
-
-INNER = 10
-"""Bins between -1.25 and 1.25; the centers lie at -1 and 1, and one bin at either end takes what is beyond."""
-
-BINS = INNER + 2
-
 
 @public_value
 @dataclass(frozen=True)
 class PairBins:
     """A record's two nearest centers i < j, and its place t along the line from i (t = -1) to j (t = 1).
 
-    t = (|z - c_i|^2 - |z - c_j|^2) / |c_i - c_j|^2, cut into `BINS` bins. The records of one pair fill a convex set
+    t = (|z - c_i|^2 - |z - c_j|^2) / |c_i - c_j|^2, cut into `bins` bins. The records of one pair fill a convex set
     (each condition on them is a half-space), and t is linear in z: if the density is log-concave, as a Gaussian's is,
     so is the density of t over these records (Prekopa), which therefore has no dip.
 
@@ -36,6 +29,14 @@ class PairBins:
         frame: public map into the space where distances are meant.
         centers: (count, ell), in that space; at least two.
     """
+
+    width: ClassVar[float] = 0.25
+    """Length of a bin, in halves of the distance of the two centers."""
+
+    inner: ClassVar[int] = 10
+    """Bins between -1.25 and 1.25; the centers lie at -1 and 1, and one bin at either end takes what is beyond."""
+
+    bins: ClassVar[int] = inner + 2
 
     frame: Frame
     centers: tuple[tuple[float, ...], ...]
@@ -51,9 +52,9 @@ class PairBins:
 
     @property
     def n_regions(self) -> int:
-        """`BINS` for each pair, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+        """Count `bins` for each pair, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
         count = len(self.centers)
-        return count * (count - 1) // 2 * BINS
+        return count * (count - 1) // 2 * PairBins.bins
 
     @cached_property
     def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -61,7 +62,7 @@ class PairBins:
         centers = np.array(self.centers, dtype=np.float64)
         gaps = ((centers[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2) / 2
         first = np.zeros(gaps.shape, dtype=np.int64)
-        first[np.triu_indices(len(centers), 1)] = np.arange(self.n_regions // BINS) * BINS
+        first[np.triu_indices(len(centers), 1)] = np.arange(self.n_regions // PairBins.bins) * PairBins.bins
         return centers, (centers**2).sum(axis=1)[:, None] / 2, np.where(gaps > 0, gaps, np.inf), first + first.T
 
     def assign(self, view: View) -> np.ndarray:
@@ -76,7 +77,7 @@ class PairBins:
         far[nearest, records] = np.inf
         second = np.argmin(far, axis=0)
         t = (away - far[second, records]) / gaps[nearest, second] * np.where(nearest < second, 1.0, -1.0)
-        place = np.floor((t / WIDTH) + INNER / 2 + 1)
+        place = np.floor((t / PairBins.width) + PairBins.inner / 2 + 1)
         counts = np.isfinite(norms) & np.isfinite(place)
-        inner = np.clip(np.where(counts, place, 0.0), 0, BINS - 1).astype(np.int64)
+        inner = np.clip(np.where(counts, place, 0.0), 0, PairBins.bins - 1).astype(np.int64)
         return np.where(counts, first[nearest, second] + inner, -1)

@@ -78,7 +78,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class Footer:
+class _Footer:
     """What is looked at before a scan: a file, the names of its columns, and the rows of each row group."""
 
     path: str
@@ -86,7 +86,7 @@ class Footer:
     groups: tuple[int, ...]
 
 
-def footers(where: str, columns: tuple[Column, ...]) -> list[Footer]:
+def footers(where: str, columns: tuple[Column, ...]) -> list[_Footer]:
     """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
 
     Those of a distant store are fetched side by side, for each takes some round trips.
@@ -102,7 +102,7 @@ def footers(where: str, columns: tuple[Column, ...]) -> list[Footer]:
         return list(threads.map(lambda path: _footer(path, where, columns), paths))
 
 
-def _footer(path: str, where: str, columns: tuple[Column, ...]) -> Footer:
+def _footer(path: str, where: str, columns: tuple[Column, ...]) -> _Footer:
     import pyarrow.parquet
 
     def read() -> tuple[Any, tuple[int, ...]]:
@@ -114,7 +114,7 @@ def _footer(path: str, where: str, columns: tuple[Column, ...]) -> Footer:
 
     schema, groups = _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
     _check_schema(schema, columns, where)
-    return Footer(path, tuple(schema.names), groups)
+    return _Footer(path, tuple(schema.names), groups)
 
 
 def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:

@@ -47,27 +47,29 @@ class Count:
         """Of all blocks."""
         return min(1.0, sum(self._read) / max(1, sum(self._blocks)))
 
+    @classmethod
+    @contextmanager
+    def watched(cls, blocks: Callable[[], list[int]]) -> Iterator["Count | None"]:
+        """Count for the scan in the body, and report to this context's watcher meanwhile; None if nobody watches.
 
-@contextmanager
-def watched(blocks: Callable[[], list[int]]) -> Iterator[Count | None]:
-    """A count for the scan in the body, reported to this context's watcher while it lasts; None if nobody watches.
-
-    Args:
-        blocks: number of blocks of each chunk; asked for only if somebody watches.
-    """
-    tell = watcher.get()
-    if tell is None:
-        yield None
-        return
-    count, done = Count(blocks()), threading.Event()
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_tell, tell, count, done), daemon=True, name="scan progress")
-    thread.start()
-    try:
-        yield count
-    finally:
-        done.set()
-        thread.join(_EVERY_SECONDS)
+        Args:
+            blocks: number of blocks of each chunk; asked for only if somebody watches.
+        """
+        tell = watcher.get()
+        if tell is None:
+            yield None
+            return
+        count, done = cls(blocks()), threading.Event()
+        context = contextvars.copy_context()
+        thread = threading.Thread(
+            target=context.run, args=(_tell, tell, count, done), daemon=True, name="scan progress"
+        )
+        thread.start()
+        try:
+            yield count
+        finally:
+            done.set()
+            thread.join(_EVERY_SECONDS)
 
 
 def _tell(tell: _Watcher, count: Count, done: threading.Event) -> None:

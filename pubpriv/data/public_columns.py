@@ -37,7 +37,32 @@ class _PublicColumn:
     numbers: Callable[[], np.ndarray] | None
 
 
-def columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[_PublicColumn]:
+def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
+    """Read columns of the table of a canonical name, or of rows in memory: those rows whose cells are all finite.
+
+    Args:
+        source: a canonical name, a DataFrame, or an (m, d) array.
+        columns: names or expressions; None: all that are numeric, in their order.
+
+    Returns:
+        Names of the columns as written, rows (m, d), and how many rows were left out.
+
+    Raises:
+        InvalidInput: no such table, no row, no numeric column, no usable row, or a column that is missing, duplicated
+            or not numeric.
+        Unavailable: the storage does not answer.
+    """
+    return _chosen_rows(_columns_of(source, columns), columns)
+
+
+def select_rows(
+    rows: np.ndarray, names: Sequence[str], columns: Sequence[str]
+) -> tuple[tuple[str, ...], np.ndarray, int]:
+    """Choose `columns`, names or expressions, of the rows (m, d) of columns `names`; see `read_rows`."""
+    return _chosen_rows(_of_array(rows, names), columns)
+
+
+def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list[_PublicColumn]:
     """Find the columns of the table of a canonical name, or of rows in memory.
 
     Raises:
@@ -58,10 +83,10 @@ def columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> list
     names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
-    return of_array(rows, names)
+    return _of_array(rows, names)
 
 
-def chosen_rows(
+def _chosen_rows(
     found: Sequence[_PublicColumn], columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
     """Choose columns, and the rows whose cells are all finite.
@@ -91,7 +116,7 @@ def chosen_rows(
     return tuple(column.name for column in chosen), rows[whole], int((~whole).sum())
 
 
-def of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:
+def _of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:
     """Columns of an (m, d) array."""
     real, kind = rows.dtype.kind in "iuf", str(rows.dtype)
 

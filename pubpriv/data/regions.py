@@ -5,6 +5,7 @@ moves that record alone: out of at most one region and into at most one other. A
 not finite, or whose score is not, belongs to no region (label -1).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -18,7 +19,7 @@ from pubpriv.data.frames import Frame, squared_norms
 from pubpriv.errors import InvalidInput
 
 
-class Workspace(Confined):
+class _Workspace(Confined):
     """Arrays that one thread uses again for block after block: fresh ones would cost more than the arithmetic."""
 
     def __init__(self) -> None:
@@ -35,11 +36,17 @@ class Workspace(Confined):
 class View(Confined):
     """One block of records and what was computed of it, so that assignment and statistic share a map."""
 
-    def __init__(self, block: np.ndarray, workspace: Workspace | None = None) -> None:
+    def __init__(self, block: np.ndarray, workspace: _Workspace | None = None) -> None:
         self.block = block
-        self._workspace = workspace or Workspace()
+        self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._used = 0
+
+    @classmethod
+    def of_each(cls, blocks: Iterable[np.ndarray]) -> Iterator["View"]:
+        """View one block after another; they share their arrays, so a view is done with when the next one comes."""
+        workspace = _Workspace()
+        return (cls(block, workspace) for block in blocks)
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once."""

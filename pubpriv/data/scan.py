@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.progress import Count, watched
+from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
-from pubpriv.data.regions import View, Workspace
+from pubpriv.data.regions import View
 
 
 def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
-    """int64 totals of `question` over all records of `table`.
+    """Sum `question` over all records of `table`, to int64 totals.
 
     This is private data, summed but not yet noised: only the curator may call it, between a charge and its
     noise (benchmarks and tests call it on tables of their own).
@@ -32,7 +32,7 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
     """
     chunks = table.chunks()
-    with _single_threaded_blas(), watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
+    with _single_threaded_blas(), Count.watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
         if executor is not None:
             return _sum(question, _counted(executor.map(partial(_scan_chunk, question), chunks), count))
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
@@ -48,11 +48,10 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         number: of the chunk in `count`.
         count: of the blocks read, where somebody watches.
     """
-    workspace = Workspace()
     # odd cells must leave no warning behind: a warning would depend on values
     with _single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
-        return _sum(question, (question.totals(View(block, workspace)) for block in blocks))
+        return _sum(question, map(question.totals, View.of_each(blocks)))
 
 
 def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.data.columns import Column, map_columns, parse_columns
 from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
-from pubpriv.data.public_columns import chosen_rows, columns_of, of_array
+from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
 
@@ -192,15 +192,14 @@ class PublicTable:
         if isinstance(source, PublicTable):
             return source if columns is None or tuple(columns) == source.columns else source.select(columns)
         where = source_of(source)  # once: a link may lead elsewhere by the time that what it led to was read
-        found = columns_of(source if where is None else where, columns)
-        return cls(*chosen_rows(found, columns), where)
+        return cls(*read_rows(source if where is None else where, columns), where)
 
     def select(self, columns: list[str] | tuple[str, ...]) -> "PublicTable":
         """The same rows with `columns`: names of this table's columns, or expressions of them."""
         if set(columns) <= set(self.columns):
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
-        return PublicTable(*chosen_rows(of_array(self.rows, self.columns), columns), self.source)
+        return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
 
 
 def source_of(public: Any) -> str | None:

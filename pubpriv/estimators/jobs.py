@@ -175,7 +175,7 @@ def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]
 
 def _cluster(job: Job) -> Executor | None:
     """The cluster that was asked for, found and looked at before anything is paid."""
-    address = job.dask or os.environ.get(cluster.VARIABLE)
+    address = job.dask or os.environ.get(cluster.Cluster.variable)
     if not address:
         return None
     found = cluster.Cluster(address)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pubpriv.data import cluster
+from pubpriv.data.cluster import Cluster
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.jobs import Job
@@ -48,7 +48,7 @@ class _Allowed:
         """Read what a file names from its content."""
         releases = [release for release in data.get("releases") or () if isinstance(release, dict)]
         files = [data.get("public"), *(file for release in releases for file in _files_of(release))]
-        dask = (data.get("dask"), os.environ.get(cluster.VARIABLE))
+        dask = (data.get("dask"), os.environ.get(Cluster.variable))
         return cls(
             ledger=str(data.get("ledger", _LEDGER)),
             public=frozenset(canonical(str(file)) for file in files if file),

@@ -15,7 +15,7 @@ from pubpriv.flows.parameters import ledger_at, refuse_password
 from pubpriv.ledger import Ledger
 from pubpriv.privacy.units import to_text
 from pubpriv.released.provenance import check_model
-from pubpriv.released.tree import LATEST, output_root, safe_name
+from pubpriv.released.tree import ReleaseFiles, output_root
 from pubpriv.tasks.boundary import private_task, safe_flow
 
 _FINE = "every record follows from those before it"
@@ -82,8 +82,7 @@ def _replay_records(ledger: str, dataset: str) -> tuple[str, ...]:
 @private_task(name="compare models")
 def _compare_models(ledger: str, dataset: str, folder: str, newest: int) -> tuple[tuple[str, ...], ...]:
     """Say whether the ledger accounts for the newest model files of a dataset: texts in the order of `_COLUMNS`."""
-    found = [path for path in Path(folder, safe_name(dataset)).glob("*.json") if path.stem != LATEST]
-    files = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
+    files = sorted(ReleaseFiles.models(folder, dataset), key=lambda path: path.stat().st_mtime, reverse=True)[:newest]
     with Ledger.open(ledger, create=False) as books:
         return tuple(_compared(books, path) for path in files)
 

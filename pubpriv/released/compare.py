@@ -24,7 +24,7 @@ _LEVEL = 0.05
 _FAR = 3.0
 """Components whose means are more standard deviations apart than this may be different ones."""
 
-NOISE, SAMPLING, CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
+_NOISE, _SAMPLING, _CHANGED = "noise alone explains it", "noise and sampling explain it", "changed"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Difference:
         noise: standard deviation of the difference by privacy noise alone.
         error: that by noise and sampling.
         noises, errors: the difference in these units.
-        verdict: `NOISE`, `SAMPLING` or `CHANGED`.
+        verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
     """
 
     quantity: str
@@ -92,8 +92,22 @@ class Drift:
     only_second: tuple[int, ...]
     notes: tuple[str, ...]
 
-    def counted(self, verdict: str) -> int:
-        """How many numbers have this verdict."""
+    @property
+    def changed(self) -> int:
+        """Count the numbers that changed."""
+        return self._counted(_CHANGED)
+
+    @property
+    def explained_by_noise(self) -> int:
+        """Count the numbers whose difference the privacy noise alone explains."""
+        return self._counted(_NOISE)
+
+    @property
+    def explained_by_noise_and_sampling(self) -> int:
+        """Count the numbers whose difference both together explain, and noise alone does not."""
+        return self._counted(_SAMPLING)
+
+    def _counted(self, verdict: str) -> int:
         return sum(difference.verdict == verdict for difference in self.differences)
 
     def to_json(self) -> dict[str, Any]:
@@ -104,9 +118,9 @@ class Drift:
             "level": _LEVEL,
             "threshold": self.threshold,
             "compared": len(self.differences),
-            "changed": self.counted(CHANGED),
-            "explained_by_noise": self.counted(NOISE),
-            "explained_by_noise_and_sampling": self.counted(SAMPLING),
+            "changed": self.changed,
+            "explained_by_noise": self.explained_by_noise,
+            "explained_by_noise_and_sampling": self.explained_by_noise_and_sampling,
             "components": {
                 "pairs": [asdict(pair) for pair in self.pairs],
                 "only_first": list(self.only_first),
@@ -118,7 +132,7 @@ class Drift:
 
 
 def compare(first: Estimate, second: Estimate) -> Drift:
-    """The drift from one release to another.
+    """Find the drift from one release to another.
 
     Args:
         first: a mean, a Gaussian or a mixture.
@@ -206,7 +220,7 @@ def _difference(component: int | None, a: Number, b: Number, threshold: float) -
     noise = float(np.hypot(a.privacy, b.privacy))
     error = float(np.hypot(noise, np.hypot(a.sampling, b.sampling)))
     noises, errors = _units(apart, noise), _units(apart, error)
-    verdict = NOISE if abs(noises) <= threshold else SAMPLING if abs(errors) <= threshold else CHANGED
+    verdict = _NOISE if abs(noises) <= threshold else _SAMPLING if abs(errors) <= threshold else _CHANGED
     name = (a.quantity, a.column, a.other_column)
     return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict)
 

@@ -19,7 +19,7 @@ from pubpriv.errors import InvalidInput
 
 
 @dataclass(frozen=True)
-class Between:
+class _Between:
     """A number that is known to lie in [lower, upper]."""
 
     lower: float
@@ -34,7 +34,7 @@ class _Matching:
     columns: tuple[int, ...]
 
 
-def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: Any) -> Between:
+def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: Any) -> _Between:
     """Bounds of the total variation distance of N(mean_1, covariance_1) and N(mean_2, covariance_2).
 
     Upper, the least of: 1; Pinsker's sqrt(KL / 2) in both directions (Arbas, Ashtiani and Liaw 2023, Fact A.3
@@ -59,7 +59,7 @@ def total_variation(mean_1: Any, covariance_1: Any, mean_2: Any, covariance_2: A
     return _apart(means[0], covariances[0], means[1], covariances[1])
 
 
-def dist_gmm(first: Any, second: Any) -> Between:
+def dist_gmm(first: Any, second: Any) -> _Between:
     """Bounds of dist_GMM: least over permutations of the largest weight difference or total variation distance.
 
     Both bounds are exact minima over permutations, of the bounds of `total_variation`.
@@ -76,7 +76,7 @@ def dist_gmm(first: Any, second: Any) -> Between:
     apart = [[_apart(*one(i), *other(j)) for j in range(k)] for i in range(k)]
     lower = np.array([[bounds.lower for bounds in row] for row in apart])
     upper = np.array([[bounds.upper for bounds in row] for row in apart])
-    return Between(*(_bottleneck_matching(np.maximum(weights, bounds)).cost for bounds in (lower, upper)))
+    return _Between(*(_bottleneck_matching(np.maximum(weights, bounds)).cost for bounds in (lower, upper)))
 
 
 def dist_param(first: Any, second: Any) -> float:
@@ -125,12 +125,12 @@ def _bottleneck_matching(costs: Any) -> _Matching:
     return _Matching(float(steps[low]), tuple(columns(steps[low]).tolist()))
 
 
-def _apart(mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray) -> Between:
+def _apart(mean_1: np.ndarray, covariance_1: np.ndarray, mean_2: np.ndarray, covariance_2: np.ndarray) -> _Between:
     with np.errstate(over="ignore", invalid="ignore"):  # of Gaussians that are hopelessly far apart
         return _bounds(*_relative(mean_1, covariance_1, mean_2, covariance_2))
 
 
-def _bounds(shift: np.ndarray, values: np.ndarray) -> Between:
+def _bounds(shift: np.ndarray, values: np.ndarray) -> _Between:
     """Of N(0, I) and N(shift, diag(values))."""
     squares = shift**2
     bhattacharyya = np.exp(-(squares / (1 + values)).sum() / 4 - np.log((1 + values) / 2 / np.sqrt(values)).sum() / 2)
@@ -149,7 +149,7 @@ def _bounds(shift: np.ndarray, values: np.ndarray) -> Between:
         along = best / longest / np.linalg.norm(best / longest)  # squares of long vectors overflow
         lines.append(_on_lines(np.array([along @ shift]), np.array([(along**2) @ values])))
     lower = max(1 - float(bhattacharyya), min(1.0, spread) / 200, min(1 / 600, delta / 200), *map(max, lines))
-    return Between(float(min(lower, upper)), upper)
+    return _Between(float(min(lower, upper)), upper)
 
 
 def _on_lines(shift: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from pubpriv.errors import InvalidInput
 from pubpriv.released.numbers import QUANTITIES, Number
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from pubpriv.privacy.runs import Statement
     from pubpriv.released.law import Mixture
 
-FORMAT = 1
-
 _SOURCES = ("sampling", "privacy")
 """What a standard error is made of."""
+
+_FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
+_STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
+"""What the provenance and the privacy statement of a whole model hold, at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,9 @@ class Estimate:
         diagnostics: public facts of the run.
     """
 
+    format: ClassVar[int] = 1
+    """Of the model file: a version reads its own and older ones."""
+
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
     """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
@@ -54,7 +60,7 @@ class Estimate:
 
     @property
     def n_components(self) -> int | None:
-        """How many components the release has; None if it has none."""
+        """Count the components of the release; None if it has none."""
         return None
 
     @property
@@ -62,12 +68,47 @@ class Estimate:
         """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
         return None
 
+    @property
+    def is_simulation(self) -> bool:
+        """Tell whether it was made from rows in memory, so that nothing about it is private."""
+        return self.provenance.get("dataset") is None or "epsilon" not in self.privacy["guarantee"]
+
+    @property
+    def of_whom(self) -> str:
+        """Name the release, as in `visits, release 2026-11`, or say that it is a simulation."""
+        facts = self.provenance
+        return "a simulation" if self.is_simulation else f"{facts['dataset']}, release {facts['release_id']}"
+
+    def check_public(self, public: "PublicTable | None") -> None:
+        """Check that public rows are those that the release was made with.
+
+        Raises:
+            InvalidInput: they are others.
+        """
+        if public is not None and public.sha256 != self.provenance["public_sha256"]:
+            raise InvalidInput(
+                f"the public rows (sha256 {public.sha256[:12]}...) are not those that {self.of_whom} was made "
+                f"with ({str(self.provenance['public_sha256'])[:12]}...): give that file, with all its rows, or none"
+            )
+
+    def check_whole(self) -> None:
+        """Check that what was read from a file has every number with its errors, and says where it comes from.
+
+        Raises:
+            InvalidInput: it does not: somebody edited the file, or lost part of it.
+        """
+        lacking = next(self._lacking(), None)
+        if lacking is not None:
+            raise InvalidInput(
+                f"the model is damaged: {lacking}. Take it from its backup, or fit the same release again"
+            )
+
     def parts(self) -> dict[str, np.ndarray]:
         """The estimate itself as arrays, by the names that they have in a model file."""
         return {name: np.asarray(getattr(self, name), dtype=float) for name in self.quantities}
 
-    def lacking(self) -> Iterator[str]:
-        """What of the numbers and their errors is missing or cannot be, in words; nothing, if all are there."""
+    def _lacking(self) -> Iterator[str]:
+        """Say in words what is missing or cannot be; nothing, if all is there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
             for source in _SOURCES:
@@ -77,6 +118,10 @@ class Estimate:
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
+        yield from (f"its provenance has no {name}" for name in _FACTS if name not in self.provenance)
+        stated = self.privacy
+        if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
+            yield "its privacy statement is not whole"
 
     def shape_of(self, part: str) -> tuple[int, ...]:
         """The shape that a part and its standard errors have: components first, if there are any, then columns."""
@@ -115,7 +160,7 @@ class Estimate:
     def to_json(self) -> dict[str, Any]:
         """The model file as plain data."""
         return {
-            "format": FORMAT,
+            "format": self.format,
             "kind": self.kind,
             "method": self.method,
             "converged": self.converged,

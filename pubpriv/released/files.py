@@ -15,8 +15,8 @@ from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, Unavaila
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.kinds import load
-from pubpriv.released.report import History, history_of, page
-from pubpriv.released.tree import ReleaseFiles, release_files, safe_name
+from pubpriv.released.report import History, page
+from pubpriv.released.tree import ReleaseFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ _DAY = len("2026-11-21")
 
 
 def public_rows_of(estimate: Estimate, source: str) -> PublicTable | None:
-    """The public rows that a release was made with, if they are still in `source`; else None."""
+    """Open the public rows that a release was made with, if they are still in `source`; else None."""
     try:
         public = PublicTable.open(source, estimate.columns)
     except PubPrivError:
@@ -42,21 +42,26 @@ def store_run(
 ) -> ReleaseFiles:
     """Keep the release of a run that came to its end, with the history of its budget on the page.
 
-    This is how every run is kept, with and without Prefect. See `store_release` for what it raises.
+    This is how every run is kept, with and without Prefect.
 
     Args:
         estimate: that was released.
         folder: root of the tree.
         public: for the page; None draws none.
         ledger: URL of the ledger that the run was charged to.
+
+    Raises:
+        InvalidInput: a simulation, bad names, or public rows of another release.
+        LedgerViolation: another release is kept under this id.
+        Unavailable: the disk refuses a file; storing again is safe.
     """
     with Ledger.open(ledger, create=False) as opened:
-        history = history_of(opened, str(estimate.provenance["dataset"]))
-    store_release(estimate, folder, public, history)
-    return release_files(estimate, folder)
+        history = History.of(opened, str(estimate.provenance["dataset"]))
+    _store_release(estimate, folder, public, history)
+    return ReleaseFiles.of(estimate, folder)
 
 
-def store_release(
+def _store_release(
     estimate: Estimate,
     folder: str | os.PathLike[str],
     public: PublicTable | None = None,
@@ -81,7 +86,7 @@ def store_release(
         LedgerViolation: another release is kept under this id.
         Unavailable: the disk refuses a file; storing again is safe.
     """
-    files = release_files(estimate, folder)
+    files = ReleaseFiles.of(estimate, folder)
     refused = None
     try:
         with _alone(files.model.parent):
@@ -105,7 +110,7 @@ def store_release(
     return files.model
 
 
-def numbers_table(estimate: Estimate) -> "pa.Table":
+def _numbers_table(estimate: Estimate) -> "pa.Table":
     """Every released number as a row of an Arrow table, the same columns for all kinds of release.
 
     | column | |
@@ -138,11 +143,11 @@ def numbers_table(estimate: Estimate) -> "pa.Table":
 
 
 def _numbers_file(estimate: Estimate) -> bytes:
-    """`numbers_table` as a Parquet file; the same release gives the same bytes."""
+    """`_numbers_table` as a Parquet file; the same release gives the same bytes."""
     import pyarrow.parquet as pq
 
     buffer = io.BytesIO()
-    pq.write_table(numbers_table(estimate), buffer, compression="snappy")
+    pq.write_table(_numbers_table(estimate), buffer, compression="snappy")
     return buffer.getvalue()
 
 
@@ -176,7 +181,7 @@ def _newer(estimate: Estimate, files: ReleaseFiles) -> bool:
         known = load(files.latest)
         mine, theirs = (str(each.provenance["created"]) for each in (estimate, known))
         ids = [str(each.provenance["release_id"]) for each in (estimate, known)]
-        other = files.model.with_name(f"{safe_name(ids[1])}.json")
+        other = files.model_of(ids[1])
     except (InvalidInput, KeyError):
         return True
     if mine[:_DAY] != theirs[:_DAY]:

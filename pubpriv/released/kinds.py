@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.estimate import FORMAT, Estimate
+from pubpriv.released.estimate import Estimate
 from pubpriv.released.law import Mixture
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class MeanEstimate(Estimate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawEstimate(Estimate):
+class _LawEstimate(Estimate):
     """A released law of rows: what a Gaussian and a mixture have in common."""
 
     @property
@@ -65,7 +65,7 @@ class LawEstimate(Estimate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureEstimate(LawEstimate):
+class MixtureEstimate(_LawEstimate):
     """A released Gaussian mixture; components by falling weight.
 
     Attributes:
@@ -109,7 +109,7 @@ class MixtureEstimate(LawEstimate):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianEstimate(LawEstimate):
+class GaussianEstimate(_LawEstimate):
     """A released Gaussian.
 
     Attributes:
@@ -168,7 +168,7 @@ def load(path: str | os.PathLike[str]) -> Estimate:
         known, kind = int(data["format"]), str(data["kind"])
     except (ValueError, KeyError, TypeError, OSError):
         raise InvalidInput(f"{file} is not a pubpriv model") from None
-    if known > FORMAT or kind not in KINDS:
+    if known > Estimate.format or kind not in KINDS:
         raise InvalidInput(
             f"{file} is a model of format {known} ({kind}), which this version cannot read: upgrade pubpriv"
         )

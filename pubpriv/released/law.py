@@ -32,6 +32,16 @@ class Mixture:
         """(weights, means, covariances)."""
         return np.array(self.weights), np.array(self.means), np.array(self.covariances)
 
+    @property
+    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Find the mean (d,) of the whole mixture, and the covariances (d, d) of its means and of all of it."""
+        weights, means, covariances = self.arrays
+        weights = weights / weights.sum()
+        center = weights @ means
+        apart = means - center
+        between = (weights[:, None] * apart).T @ apart
+        return center, between, between + np.einsum("k,kij->ij", weights, covariances)
+
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """log p(x) of each row (n, d)."""
         from scipy.special import logsumexp

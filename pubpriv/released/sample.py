@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.released.estimate import Estimate, replacing
-from pubpriv.released.kinds import LawEstimate
+from pubpriv.released.law import Mixture
 
 _SUFFIXES = (".csv", ".parquet")
 _AT_ONCE = 2**22
@@ -38,7 +38,8 @@ def write_sample(
         Unavailable: the disk refuses the file.
     """
     file = Path(path)
-    if not isinstance(estimate, LawEstimate):
+    law = estimate.law
+    if law is None:
         raise InvalidInput(f"a {estimate.kind} is no law to draw rows from: release a gaussian or a mixture")
     if file.suffix.lower() not in _SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
@@ -49,19 +50,19 @@ def write_sample(
         raise InvalidInput(f"two columns would both be called {', '.join(twice)}: leave --original-units out")
     refused = None
     try:
-        _write(file, names, _drawn(estimate, n, seed, columns if original_units else ()))
+        _write(file, names, _drawn(law, n, seed, columns if original_units else ()))
     except OSError as error:
         refused = error.strerror or "it does not say why"
     if refused is not None:
         raise Unavailable(f"the rows cannot be written to {file} ({refused}): choose another place")
 
 
-def _drawn(estimate: LawEstimate, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
+def _drawn(law: Mixture, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
     """Rows (m, d), some at a time, each part with a seed of its own."""
-    most = max(1, _AT_ONCE // len(estimate.columns))
+    most = max(1, _AT_ONCE // len(law.means[0]))
     seeds = np.random.SeedSequence(seed)
     for start in range(0, n, most):
-        rows = estimate.sample(min(most, n - start), int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
+        rows = law.sample(min(most, n - start), int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
         with np.errstate(over="ignore"):
             for i, column in enumerate(back):
                 if column.function:

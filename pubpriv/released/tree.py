@@ -3,7 +3,7 @@
 ::
 
     PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
-                                    <release id>.parquet   the same numbers as a table (`numbers_table`)
+                                    <release id>.parquet   the same numbers as a table, one a row
                                     <release id>.html      the report page
                                     latest.json            a copy of the newest model
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
 
 _VARIABLE = "PUBPRIV_OUTPUT"
-LATEST = "latest"
+_LATEST = "latest"
 _LONGEST = 200
 """Bytes that a file name may have beside its suffix; file systems allow 255."""
 
@@ -36,6 +36,42 @@ class ReleaseFiles:
     table: Path
     page: Path
     latest: Path
+
+    @classmethod
+    def of(cls, estimate: "Estimate", folder: str | os.PathLike[str]) -> "ReleaseFiles":
+        """Tell where the files of a release are kept.
+
+        Args:
+            estimate: that was released.
+            folder: root of the tree, as in `PUBPRIV_OUTPUT`.
+
+        Raises:
+            InvalidInput: a simulation, or names that make no file name.
+        """
+        dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
+        if dataset is None or release_id is None:
+            raise InvalidInput("a simulation is no release: save it with .save(path)")
+        home, name = Path(folder) / "models" / _safe_name(dataset), _safe_name(release_id)
+        model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
+        return cls(model, table, page, home / f"{_LATEST}.json")
+
+    def model_of(self, release_id: str) -> Path:
+        """Tell where the model file of another release of the same dataset is kept.
+
+        Raises:
+            InvalidInput: a name that makes no file name.
+        """
+        return self.model.with_name(f"{_safe_name(release_id)}.json")
+
+    @staticmethod
+    def models(folder: str | os.PathLike[str], dataset: str) -> list[Path]:
+        """List the model files of a dataset, without the copy of the newest.
+
+        Args:
+            folder: with a folder for each dataset, as `models` of an output tree is.
+            dataset: its name.
+        """
+        return [path for path in Path(folder, _safe_name(dataset)).glob("*.json") if path.stem != _LATEST]
 
 
 def output_root() -> Path | None:
@@ -57,18 +93,18 @@ def check_tree(dataset: str, release_id: str) -> Path | None:
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise InvalidInput(f"{_VARIABLE} {root} cannot be written: {folder} is no folder this user may write to")
     for name in (dataset, release_id):
-        safe_name(name)
+        _safe_name(name)
     return root
 
 
-def safe_name(name: str) -> str:
+def _safe_name(name: str) -> str:
     """A file name for any text: one of its own for each, in the same folder.
 
     Raises:
         InvalidInput: it is too long, empty, or no text.
     """
     safe = quote(name, safe="") if _is_text(name) else ""
-    if safe[:1] == "." or safe == LATEST:
+    if safe[:1] == "." or safe == _LATEST:
         safe = f"%{ord(safe[0]):02X}{safe[1:]}"
     if not 0 < len(safe) <= _LONGEST:
         raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {_LONGEST} plain letters")
@@ -78,21 +114,3 @@ def safe_name(name: str) -> str:
 def _is_text(name: str) -> bool:
     """It has no half of a character, as names from undecodable bytes do."""
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
-
-
-def release_files(estimate: "Estimate", folder: str | os.PathLike[str]) -> ReleaseFiles:
-    """Where the files of a release are kept.
-
-    Args:
-        estimate: that was released.
-        folder: root of the tree, as in `PUBPRIV_OUTPUT`.
-
-    Raises:
-        InvalidInput: a simulation, or names that make no file name.
-    """
-    dataset, release_id = (estimate.provenance.get(name) for name in ("dataset", "release_id"))
-    if dataset is None or release_id is None:
-        raise InvalidInput("a simulation is no release: save it with .save(path)")
-    home, name = Path(folder) / "models" / safe_name(dataset), safe_name(release_id)
-    model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
-    return ReleaseFiles(model, table, page, home / f"{LATEST}.json")

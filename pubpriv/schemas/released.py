@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
-from pubpriv.released.numbers import QUANTITIES, Number, of_quantity
+from pubpriv.released.numbers import Number, of_quantity
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
@@ -30,27 +30,6 @@ _RELEASED = pa.DataFrameSchema(
 )
 
 
-_NUMBERS = pa.DataFrameSchema(
-    {
-        "dataset": pa.Column(str),
-        "release_id": pa.Column(str),
-        "created": pa.Column(str),
-        "quantity": pa.Column(str, pa.Check.isin(list(QUANTITIES))),
-        "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
-        "column": pa.Column(str, nullable=True),
-        "other_column": pa.Column(str, nullable=True),
-        "value": pa.Column(float, FINITE),
-        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
-    },
-    checks=SOME_ROWS,
-    strict=True,
-    ordered=True,
-    unique=["quantity", "component", "column", "other_column"],
-    unique_column_names=True,
-)
-"""Every released number as a row: what `<release id>.parquet` of the output tree holds (`pubpriv.released.files`)."""
-
-
 _ESTIMATES = pa.DataFrameSchema(
     {
         "column": pa.Column(str, unique=True),
@@ -65,25 +44,21 @@ _ESTIMATES = pa.DataFrameSchema(
 )
 
 
-def validate_numbers(frame: pd.DataFrame) -> None:
-    """Check the table of an output tree, as it reads back from its Parquet file.
-
-    Raises:
-        InvalidInput: the first failure, in one line.
-    """
-    require(_NUMBERS, frame, "the released numbers")
-
-
 def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
-    """A mean or a Gaussian as a table: of each column its mean and variance, with standard errors.
+    """Make a table of a mean or a Gaussian: of each column its mean and variance, with standard errors; checked.
 
     Args:
         numbers: all of a release without components; a mean has no variance.
+
+    Raises:
+        InvalidInput: what it promises does not hold: the first failure, in one line.
     """
     means = of_quantity(numbers, "mean")
     table: dict[str, Any] = {"column": [mean.column for mean in means], **_with_errors("mean", means)}
     variances = [number for number in numbers if number.is_variance]
-    return pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+    frame = pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+    require(_ESTIMATES, frame, "the released estimates")
+    return frame
 
 
 def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
@@ -94,33 +69,20 @@ def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]
     }
 
 
-def validate_estimates(frame: pd.DataFrame) -> None:
-    """Check a table of `estimates_table`.
-
-    Raises:
-        InvalidInput: the first failure, in one line.
-    """
-    require(_ESTIMATES, frame, "the released estimates")
-
-
 def released_table(numbers: Sequence[Number]) -> pd.DataFrame:
-    """A mixture as a table: component, weight, and the mean of every column.
+    """Make a table of a mixture: component, weight, and the mean of every column; checked.
 
     Args:
         numbers: all of a release with components.
+
+    Raises:
+        InvalidInput: what it promises does not hold: the first failure, in one line.
     """
     weights = of_quantity(numbers, "weight")
     means: dict[str, list[float]] = {}
     for number in of_quantity(numbers, "mean"):
         means.setdefault(f"mean of {number.column}", []).append(number.value)
     components = {"component": [weight.component for weight in weights], "weight": [weight.value for weight in weights]}
-    return pd.DataFrame(components | means).astype({"component": int, "weight": float})
-
-
-def validate_released(frame: pd.DataFrame) -> None:
-    """Check a released table.
-
-    Raises:
-        InvalidInput: the first failure, in one line.
-    """
+    frame = pd.DataFrame(components | means).astype({"component": int, "weight": float})
     require(_RELEASED, frame, "the released mixture")
+    return frame

@@ -21,9 +21,9 @@ from pubpriv.privacy.wording import declared
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
-from pubpriv.released.report import history_of
+from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
-from pubpriv.schemas.released import estimates_table, released_table, validate_estimates, validate_released
+from pubpriv.schemas.released import estimates_table, released_table
 from pubpriv.tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
 from pubpriv.tasks.boundary import publishing_task
 from pubpriv.tasks.crossing import crossing
@@ -57,7 +57,7 @@ def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn
     public = public_rows_of(estimate, job.public)
     show_picture(estimate, public)
     with Ledger.open(job.ledger, create=False) as ledger:
-        history, outlook = history_of(ledger, dataset), _outlook(ledger, job)
+        history, outlook = History.of(ledger, dataset), _outlook(ledger, job)
     show_budget(history, outlook, release_id)
     tell_if_low(outlook, release_id, warn_below)
     root = output_root()
@@ -88,7 +88,7 @@ def refusals_shown(job: Job) -> Iterator[None]:
 
 def _show_refusal(job: Job, refusal: str) -> None:
     with Ledger.open(job.ledger, create=False) as ledger:
-        history, outlook = history_of(ledger, job.dataset), _outlook(ledger, job)
+        history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
     tell_if_exhausted(outlook, job.release_id)
     show_refusal(outlook, job.release_id, refusal)
     show_budget(history, outlook, job.release_id)
@@ -156,7 +156,6 @@ def _publish_numbers(estimate: Estimate) -> UUID:
     """
     several = estimate.n_components is not None
     frame = released_table(estimate.numbers()) if several else estimates_table(estimate.numbers())
-    (validate_released if several else validate_estimates)(frame)
     name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"] or "none"
     table = create_table_artifact(
         key=artifact_key(name, "components" if several else estimate.kind),

@@ -69,7 +69,7 @@ def test_a_short_scan_and_an_unwatched_one_say_nothing(slow, heard, monkeypatch)
     scan(slow, QUESTION)
     assert heard == []
     progress.watcher.set(None)
-    with progress.watched(lambda: pytest.fail("nobody watches")) as count:
+    with progress.Count.watched(lambda: pytest.fail("nobody watches")) as count:
         assert count is None
 
 

@@ -14,7 +14,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.memory import _Remembered, remembering
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Counts, LiftedGram
-from pubpriv.data.regions import Everything, View, Workspace
+from pubpriv.data.regions import Everything, View, _Workspace
 from pubpriv.data.scan import scan
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.plan import GRAM_SHARES
@@ -96,7 +96,7 @@ def test_nothing_else_that_holds_rows_is_pickled_or_shown():
     """A block and what was computed of it, the arrays of a scan, and a simulated curator; arrays are not shown."""
     rows = np.full((4, 2), 73921.5)
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(1), seed=1)
-    view, workspace = View(rows.T), Workspace()
+    view, workspace = View(rows.T), _Workspace()
     workspace.array("kept", (2, 4))[:] = rows.T
     for thing in (view, workspace, curator):
         assert "73921" not in repr(thing)

@@ -102,7 +102,7 @@ def test_everything_else_is_refused_before_anything_is_opened(name, worker, monk
     with Ledger.open(f"sqlite:///{worker}/mine.db") as ledger:
         ledger.register("visits", ZeroConcentratedDP(10**6))
     monkeypatch.setenv("OTHER_LEDGER", f"sqlite:///{worker}/mine.db")
-    monkeypatch.setattr("pubpriv.data.tables.columns_of", None)
+    monkeypatch.setattr("pubpriv.data.tables.read_rows", None)
     monkeypatch.setattr("pubpriv.estimators.jobs.Ledger", None)
     wanted = {field: value.format(worker) for field, value in HOSTILE[name].items()}
     with pytest.raises(InvalidInput, match="PUBPRIV_ALLOW"):

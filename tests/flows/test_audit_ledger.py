@@ -17,7 +17,7 @@ from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.released.files import store_release
+from pubpriv.released.files import _store_release
 
 pytestmark = pytest.mark.prefect
 
@@ -30,7 +30,7 @@ def world(tmp_path, monkeypatch, prefect_server):
     with Ledger.open(url) as ledger:
         for name in ("visits", "idle"):
             ledger.register(name, budget=parse_budget("zcdp:1"))
-    store_release(run_job(Job.of(MEAN, *tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
+    _store_release(run_job(Job.of(MEAN, *tables, None, "zcdp:0.5", "visits", url, "r1")), tmp_path / "released")
     monkeypatch.setenv("PUBPRIV_LEDGER", url)
     monkeypatch.setenv("PUBPRIV_OUTPUT", str(tmp_path / "released"))
     return url, tmp_path / "released" / "models" / "visits" / "r1.json"

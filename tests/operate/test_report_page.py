@@ -11,7 +11,7 @@ import pytest
 from helpers.browsing import SCREENSHOTS, chromium
 
 import pubpriv as pp
-from pubpriv.released.report import history_of, write_report
+from pubpriv.released.report import History, write_report
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(300)]
 
@@ -43,7 +43,7 @@ def reports(tmp_path_factory):
     with ledger:
         for kind in KINDS:
             estimate = _estimate(kind, public, private, ledger)
-            history = history_of(ledger, "visits-2026")
+            history = History.of(ledger, "visits-2026")
             files[kind] = write_report(estimate, folder / f"{kind}.html", public, history)
     return files
 

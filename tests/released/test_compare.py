@@ -8,7 +8,7 @@ import pytest
 from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.compare import CHANGED, NOISE, SAMPLING, _match, compare
+from pubpriv.released.compare import _CHANGED, _NOISE, _SAMPLING, _match, compare
 
 
 def redrawn(make, columns, error, generator):
@@ -35,7 +35,7 @@ def test_chance_is_no_change(make):
     generator = np.random.default_rng(5)
     columns = ("a", "b", "c")
     found = [
-        compare(redrawn(make, columns, 0.02, generator), redrawn(make, columns, 0.02, generator)).counted(CHANGED) > 0
+        compare(redrawn(make, columns, 0.02, generator), redrawn(make, columns, 0.02, generator)).changed > 0
         for _ in range(200)
     ]
     # Bonferroni over N independent numbers: 1 - (1 - 0.05 / N)^N = 4.9%; 22 of 200 is 4 sd above
@@ -47,7 +47,7 @@ def test_verdicts_say_what_explains_a_difference():
     first = mean_release(("a", "b", "c"), center=[0.0, 0.0, 0.0], release_id="r1")
     second = mean_release(("a", "b", "c"), center=[2.0, 0.28, 0.01], release_id="r2")
     drift = compare(first, second)
-    assert [told.verdict for told in drift.differences] == [CHANGED, SAMPLING, NOISE]
+    assert [told.verdict for told in drift.differences] == [_CHANGED, _SAMPLING, _NOISE]
     worst = drift.differences[0]
     # both have an error of 0.1, of which 0.06 is privacy noise
     assert worst.noise == pytest.approx(0.06 * 2**0.5)
@@ -65,7 +65,7 @@ def test_components_are_matched_wherever_they_stand():
     second = mixture_release(means=means, weights=np.array(first.weights)[[2, 0, 1]], release_id="r2")
     assert [(pair.first, pair.second) for pair in _match(first, second)] == [(1, 2), (2, 3), (3, 1)]
     assert _match(first, second)[0].distance == pytest.approx(0.001 * 2**0.5)
-    assert compare(first, second).counted(CHANGED) == 0
+    assert compare(first, second).changed == 0
 
 
 def test_the_assignment_is_the_best_of_all():
@@ -97,7 +97,7 @@ def test_components_far_apart_are_flagged():
     moved[1] += 3.0
     drift = compare(first, mixture_release(means=moved, release_id="r2"))
     assert any("components 2 and 2 are 4.2 standard deviations apart" in note for note in drift.notes)
-    assert {(t.component, t.quantity) for t in drift.differences if t.verdict == CHANGED} == {(2, "mean")}
+    assert {(t.component, t.quantity) for t in drift.differences if t.verdict == _CHANGED} == {(2, "mean")}
 
 
 def test_spreads_and_covariances_are_compared():
@@ -105,8 +105,8 @@ def test_spreads_and_covariances_are_compared():
     first = gaussian_release(covariance=[[4.0, 0.0], [0.0, 1.0]], error=0.01, release_id="r1")
     second = gaussian_release(covariance=[[4.0, 0.5], [0.5, 9.0]], error=0.01, release_id="r2")
     told = {(t.quantity, t.column, t.other_column): t for t in compare(first, second).differences}
-    assert told["sd", "age", None].verdict == NOISE
-    assert told["sd", "cost", None].verdict == CHANGED
+    assert told["sd", "age", None].verdict == _NOISE
+    assert told["sd", "cost", None].verdict == _CHANGED
     assert (told["sd", "cost", None].first, told["sd", "cost", None].second) == (1.0, 3.0)
     # an error of 0.01 in a variance of 9 is one of 0.01 / 6 in the sd
     assert told["sd", "cost", None].error == pytest.approx(np.hypot(0.01 / 2, 0.01 / 6))
@@ -119,7 +119,7 @@ def test_without_any_noise_every_difference_is_a_change():
         mean_release(error=0.0, release_id="r1"), mean_release(center=[1.0, 2.5], error=0.0, release_id="r2")
     )
     assert [told.errors for told in drift.differences] == [0.0, inf]
-    assert [told.verdict for told in drift.differences] == [NOISE, CHANGED]
+    assert [told.verdict for told in drift.differences] == [_NOISE, _CHANGED]
 
 
 @pytest.mark.parametrize(

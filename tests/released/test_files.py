@@ -7,19 +7,42 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pandera.pandas as pa
 import pytest
 from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
-from pubpriv.released.files import numbers_table, store_release
-from pubpriv.released.tree import output_root, release_files, safe_name
-from pubpriv.schemas.released import validate_numbers
+from pubpriv.released.files import _numbers_table, _store_release
+from pubpriv.released.numbers import QUANTITIES
+from pubpriv.released.tree import ReleaseFiles, _safe_name, output_root
+from pubpriv.schemas.checks import require
+from pubpriv.schemas.public import FINITE, SOME_ROWS
 
 NAMES = [
     "../x", "..", ".", "/etc/passwd", "a/b", "a\\b", ".hidden", "latest", "ä ö", "a%2Fb", "con:aux", "x\x00y", "\u202e",
     "-rf", "~", "a" * 60,
 ]  # fmt: skip
+
+NUMBERS = pa.DataFrameSchema(
+    {
+        "dataset": pa.Column(str),
+        "release_id": pa.Column(str),
+        "created": pa.Column(str),
+        "quantity": pa.Column(str, pa.Check.isin(list(QUANTITIES))),
+        "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
+        "column": pa.Column(str, nullable=True),
+        "other_column": pa.Column(str, nullable=True),
+        "value": pa.Column(float, FINITE),
+        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+    },
+    checks=SOME_ROWS,
+    strict=True,
+    ordered=True,
+    unique=["quantity", "component", "column", "other_column"],
+    unique_column_names=True,
+)
+"""Every released number as a row: what `<release id>.parquet` of the output tree holds for whoever reads it."""
 
 
 def dated(estimate, created, release_id=None):
@@ -40,7 +63,7 @@ def test_names_stay_in_their_folder(number, tmp_path):
     """Datasets and release ids of any text make files two levels below `models`, and nothing anywhere else."""
     name = NAMES[number]
     root = tmp_path / "root"
-    file = store_release(mean_release(release_id=name, dataset=name), root)
+    file = _store_release(mean_release(release_id=name, dataset=name), root)
     assert file.is_file()
     assert file.resolve().parent.parent == (root / "models").resolve()
     assert {path.name for path in tmp_path.iterdir()} == {"root"}
@@ -51,8 +74,8 @@ def test_names_stay_in_their_folder(number, tmp_path):
 def test_no_two_names_share_a_file():
     """Each name has a file of its own, also those that look like others' escapes."""
     names = [*NAMES, "a_b", "a b", "a%20b", "%2E", "%6Catest", "LATEST", "x", "X"]
-    assert len({safe_name(name) for name in names}) == len(names)
-    assert safe_name("2026-11-21T14_visits.v2") == "2026-11-21T14_visits.v2"
+    assert len({_safe_name(name) for name in names}) == len(names)
+    assert _safe_name("2026-11-21T14_visits.v2") == "2026-11-21T14_visits.v2"
 
 
 @pytest.mark.parametrize(
@@ -61,13 +84,13 @@ def test_no_two_names_share_a_file():
 def test_names_that_make_no_file_are_refused(name):
     """With what would do, before anything is written."""
     with pytest.raises(InvalidInput, match="is no name for a file"):
-        safe_name(name)
+        _safe_name(name)
 
 
 def test_a_release_is_four_files(tmp_path):
     """Model, table, page and the latest, which is the model."""
     estimate = mixture_release()
-    file = store_release(estimate, tmp_path)
+    file = _store_release(estimate, tmp_path)
     told = bytes_of(tmp_path)
     folder = "models/visits/"
     assert set(told) - {f"{folder}.lock"} == {
@@ -76,27 +99,27 @@ def test_a_release_is_four_files(tmp_path):
     assert load(file).to_json() == estimate.to_json()
     assert told[f"{folder}latest.json"] == told[f"{folder}2026-11.json"]
     assert told[f"{folder}2026-11.html"].startswith(b"<!doctype html>")
-    assert release_files(estimate, tmp_path).model == file
+    assert ReleaseFiles.of(estimate, tmp_path).model == file
 
 
 def test_a_replay_changes_no_byte(tmp_path):
     """The same release made again later, by a newer version, leaves every file as it is."""
-    store_release(mean_release(), tmp_path)
+    _store_release(mean_release(), tmp_path)
     before = bytes_of(tmp_path)
     told = dated(mean_release(), "2027-01-01T00:00:00+00:00").to_json()
     told["provenance"]["version"] = "9.9"
-    store_release(type(mean_release()).from_json(told), tmp_path)
+    _store_release(type(mean_release()).from_json(told), tmp_path)
     assert bytes_of(tmp_path) == before
 
 
 def test_what_was_lost_is_written_again(tmp_path):
     """Table and page are made from the model that is kept, to the same byte."""
-    file = store_release(mean_release(), tmp_path)
+    file = _store_release(mean_release(), tmp_path)
     before = bytes_of(tmp_path)
     for suffix in (".parquet", ".html"):
         file.with_suffix(suffix).unlink()
     (file.parent / "latest.json").write_text("{broken")
-    store_release(dated(mean_release(), "2027-01-01T00:00:00+00:00"), tmp_path)
+    _store_release(dated(mean_release(), "2027-01-01T00:00:00+00:00"), tmp_path)
     assert bytes_of(tmp_path) == before
 
 
@@ -106,7 +129,7 @@ def test_latest_never_goes_back(tmp_path):
     releases = [dated(base, f"2026-11-2{day}T00:00:00+00:00", f"r{day}") for day in (3, 1, 4, 2, 4, 1)]
     newest = []
     for estimate in releases:
-        file = store_release(estimate, tmp_path)
+        file = _store_release(estimate, tmp_path)
         newest.append(load(file.parent / "latest.json").provenance["release_id"])
     assert newest == ["r3", "r3", "r4", "r4", "r4", "r4"]
 
@@ -115,12 +138,12 @@ def test_of_one_day_the_latest_is_the_one_that_was_written_last(tmp_path):
     """Models have no time of day: whatever the ids, a new release is the latest, and a replay never is."""
     newest = []
     for release_id in ("r9", "r1", "r5", "r9", "r1"):
-        file = store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
+        file = _store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
         newest.append(load(file.parent / "latest.json").provenance["release_id"])
     assert newest == ["r9", "r1", "r5", "r5", "r5"]
     (file.parent / "latest.json").unlink()
     for release_id in ("r1", "r5", "r9"):
-        store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
+        _store_release(dated(mean_release(), "2026-11-21", release_id), tmp_path)
     assert load(file.parent / "latest.json").provenance["release_id"] == "r5"
 
 
@@ -128,17 +151,17 @@ def test_models_with_a_time_and_without_follow_one_another(tmp_path):
     """What an older version wrote this morning is older than today's release, and not older than yesterday's."""
     newest = []
     for created in ("2026-11-21T23:59:59+00:00", "2026-11-21", "2026-11-20", "2026-11-22T00:00:01+00:00"):
-        file = store_release(dated(mean_release(), created, f"of-{created[8:10]}-{len(created)}"), tmp_path)
+        file = _store_release(dated(mean_release(), created, f"of-{created[8:10]}-{len(created)}"), tmp_path)
         newest.append(load(file.parent / "latest.json").provenance["created"])
     assert newest == ["2026-11-21T23:59:59+00:00", "2026-11-21", "2026-11-21", "2026-11-22T00:00:01+00:00"]
 
 
 def test_another_release_under_one_id_is_refused(tmp_path):
     """One number that differs is another release: the kept file stays, and the message says what to do."""
-    file = store_release(mean_release(), tmp_path)
+    file = _store_release(mean_release(), tmp_path)
     before = bytes_of(tmp_path)
     with pytest.raises(LedgerViolation, match="another release under the same id") as refused:
-        store_release(mean_release(center=[1.0, 2.0000001]), tmp_path)
+        _store_release(mean_release(center=[1.0, 2.0000001]), tmp_path)
     assert refused.value.exit_code == 6
     assert str(file) in str(refused.value)
     assert bytes_of(tmp_path) == before
@@ -147,7 +170,7 @@ def test_another_release_under_one_id_is_refused(tmp_path):
 def test_a_simulation_is_no_release(tmp_path):
     """Nothing of it enters the tree."""
     with pytest.raises(InvalidInput, match="a simulation is no release"):
-        store_release(simulated(mean_release()), tmp_path)
+        _store_release(simulated(mean_release()), tmp_path)
     assert bytes_of(tmp_path) == {}
 
 
@@ -156,7 +179,7 @@ def test_public_rows_of_another_release_leave_nothing_behind(tmp_path):
     from pubpriv.data.tables import PublicTable
 
     with pytest.raises(InvalidInput, match="are not those"):
-        store_release(mean_release(), tmp_path, PublicTable(("age", "cost"), np.zeros((2, 2))))
+        _store_release(mean_release(), tmp_path, PublicTable(("age", "cost"), np.zeros((2, 2))))
     assert not list(tmp_path.rglob("*.json"))
 
 
@@ -164,11 +187,11 @@ def test_a_disk_that_refuses_is_no_defect(tmp_path):
     """It says that the answers are kept and what to run again."""
     (tmp_path / "models").write_text("a file where a folder should be")
     with pytest.raises(Unavailable, match="which spends nothing"):
-        store_release(mean_release(), tmp_path)
+        _store_release(mean_release(), tmp_path)
 
 
 def _store(folder, number):
-    store_release(dated(mean_release(), f"2026-11-21T00:00:{number:02}+00:00", f"r{number}"), folder)
+    _store_release(dated(mean_release(), f"2026-11-21T00:00:{number:02}+00:00", f"r{number}"), folder)
 
 
 def test_many_writers_at_once_leave_the_newest(tmp_path):
@@ -207,8 +230,8 @@ def test_the_table_holds_every_number(kind, tmp_path):
     """One row a number with both errors, the same columns for all kinds, as the schema says."""
     make, count = RELEASES[kind]
     estimate = make()
-    frame = pd.read_parquet(store_release(estimate, tmp_path).with_suffix(".parquet"))
-    validate_numbers(frame)
+    frame = pd.read_parquet(_store_release(estimate, tmp_path).with_suffix(".parquet"))
+    require(NUMBERS, frame, "the released numbers")
     assert len(frame) == count
     assert set(frame.dataset) == {"visits"}
     assert set(frame.release_id) == {"2026-11"}
@@ -223,8 +246,8 @@ def test_the_table_holds_every_number(kind, tmp_path):
 @pytest.mark.parametrize("change", ["value", "error_privacy", "quantity", "extra", "twice"])
 def test_a_wrong_table_is_seen(change):
     """What the schema is for: a number that is none, a negative error, another name, a column, a row too many."""
-    frame = numbers_table(mean_release()).to_pandas()
-    validate_numbers(frame)
+    frame = _numbers_table(mean_release()).to_pandas()
+    require(NUMBERS, frame, "the released numbers")
     if change == "extra":
         frame["more"] = 1
     elif change == "twice":
@@ -232,7 +255,7 @@ def test_a_wrong_table_is_seen(change):
     else:
         frame.loc[0, change] = {"value": np.inf, "error_privacy": -1.0, "quantity": "median"}[change]
     with pytest.raises(InvalidInput):
-        validate_numbers(frame)
+        require(NUMBERS, frame, "the released numbers")
 
 
 def test_the_root_is_named_by_the_environment(monkeypatch):

@@ -161,7 +161,7 @@ def test_no_estimator_reads_private_rows_as_public(name, curator, world, monkeyp
     opened = pp.PublicTable.open(world / "links" / "x.parquet")
     mapped = opened.select(["log1p(a)", "b"])
     chosen = opened.select(["b", "a"])
-    monkeypatch.setattr("pubpriv.data.tables.columns_of", no_reading)
+    monkeypatch.setattr("pubpriv.data.tables.read_rows", no_reading)
     for public in (str(world / "hard.parquet"), world / "visits", opened, mapped, chosen):
         with pytest.raises(InvalidInput, match="rows cannot be both"):
             ESTIMATORS[name](public, curator)

@@ -19,9 +19,9 @@ from pubpriv.data.regions import NearestPoint
 from pubpriv.flows import deployed
 from pubpriv.ledger import new_release_id
 from pubpriv.privacy.ledger import book, run
-from pubpriv.released.files import store_release
-from pubpriv.released.report import history_of, page
-from pubpriv.released.tree import release_files
+from pubpriv.released.files import _store_release
+from pubpriv.released.report import History, page
+from pubpriv.released.tree import ReleaseFiles
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 CLOCK = re.compile(r"\d\d:\d\d|T\d{4}")
@@ -73,7 +73,7 @@ def test_nobody_reads_more_off_a_page_than_it_says(tmp_path):
             table = table_of(tmp_path, dataset, 10.0 * last)
             ledger.register(dataset, budget=RHO("5.4"), table=table, unit="one patient")
             early_stop(table, ledger, dataset)
-            text = page(small_release(table, ledger, dataset), history=history_of(ledger, dataset))
+            text = page(small_release(table, ledger, dataset), history=History.of(ledger, dataset))
             spent = re.search(r">search<.*?5\.3-zCDP<.*?>([\d.]+)<", text)[1]
             right += (float(spent) > 5) == last
             probability = stated(text)
@@ -87,7 +87,7 @@ def test_a_page_without_a_history_speaks_of_its_own_numbers(tmp_path):
     with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.register("people", budget=RHO("2"), table=table)
         estimate = small_release(table, ledger, "people")
-        history = history_of(ledger, "people")
+        history = History.of(ledger, "people")
     alone, together = page(estimate), page(estimate, history=history)
     assert stated(alone) == pytest.approx(0.509)
     assert "everything that other releases have published" in alone
@@ -159,8 +159,8 @@ def test_no_file_of_a_release_tells_a_time_of_day(tmp_path):
         ledger.register("people", budget=RHO("2"), table=table)
         with pp.Curator(table, ledger, "people", RHO("0.5")) as curator:
             estimate = pp.estimate_mean(PUBLIC, curator)
-        store_release(estimate, tmp_path / "out", history=history_of(ledger, "people"))
-    files = release_files(estimate, tmp_path / "out")
+        _store_release(estimate, tmp_path / "out", history=History.of(ledger, "people"))
+    files = ReleaseFiles.of(estimate, tmp_path / "out")
     numbers = pq.read_table(files.table).to_pylist()
     texts = [files.model.read_text(), files.latest.read_text(), json.dumps(numbers)]
     texts += [re.sub(r"<style>.*?</style>", "", files.page.read_text(), flags=re.DOTALL)]

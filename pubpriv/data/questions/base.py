@@ -164,22 +164,13 @@ def check_noise(what: str, scale: int) -> None:
     integer(f"the noise scale of {what}", scale, 1)
 
 
-def check_partition(what: str, partition: Partition) -> None:
-    """A partition is one of the closed list.
-
-    Raises:
-        InvalidInput: it is not.
-    """
-    kind(f"the partition of {what}", partition, *PARTITIONS)
-
-
 def check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...]) -> None:
     """The partition is one of the closed list, with a frame and a radius for each region.
 
     Raises:
         InvalidInput: they do not fit each other.
     """
-    check_partition(what, partition)
+    kind(f"the partition of {what}", partition, *PARTITIONS)
     kinds(f"the frames of {what}", frames, Frame)
     kind(f"the radii of {what}", radii, tuple)
     for radius in radii:

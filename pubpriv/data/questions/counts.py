@@ -6,10 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from pubpriv.data.checks import kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame, grid_scale, quantise
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
+    PARTITIONS,
     SUM_FACTOR,
     Additive,
     Part,
@@ -17,7 +19,6 @@ from pubpriv.data.questions.base import (
     Values,
     check_columns,
     check_noise,
-    check_partition,
     check_regions,
     noise_for,
     squared_weight,
@@ -39,7 +40,7 @@ class Counts(Additive):
     noise_scale: int
 
     def __post_init__(self) -> None:
-        check_partition("Counts", self.partition)
+        kind("the partition of Counts", self.partition, *PARTITIONS)
         check_noise("Counts", self.noise_scale)
 
     def check(self, columns: int) -> None:
@@ -49,7 +50,7 @@ class Counts(Additive):
     @classmethod
     def priced(cls, partition: Partition, squared_distance: Fraction) -> "Counts":
         """Counts whose price mu^2 is at most `squared_distance`."""
-        check_partition("Counts", partition)
+        kind("the partition of Counts", partition, *PARTITIONS)
         changed = min(partition.n_regions, 2)
         return cls(partition, noise_for(squared_distance / changed, COUNT_FACTOR))
 

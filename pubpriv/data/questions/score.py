@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,9 +22,6 @@ from pubpriv.data.questions.base import (
 )
 from pubpriv.data.regions import Cells, View
 
-SCORE_GRID = 1 << 16
-"""c: the largest magnitude of a record's integer score."""
-
 
 @public_value
 @dataclass(frozen=True)
@@ -39,6 +37,9 @@ class BoundedScore(Additive):
     bound: float
     noise_scale: int
 
+    grid: ClassVar[int] = 1 << 16
+    """c: the largest magnitude of a record's integer score."""
+
     def __post_init__(self) -> None:
         for cells in (self.first, self.second):
             kind("each side of a BoundedScore", cells, Cells)
@@ -53,29 +54,29 @@ class BoundedScore(Additive):
     @classmethod
     def priced(cls, first: Cells, second: Cells, bound: float, squared_distance: Fraction) -> "BoundedScore":
         """The score whose price mu^2 is at most `squared_distance`."""
-        return cls(first, second, bound, noise_for(squared_distance / (4 * SCORE_GRID**2), SUM_FACTOR))
+        return cls(first, second, bound, noise_for(squared_distance / (4 * BoundedScore.grid**2), SUM_FACTOR))
 
     @property
     def parts(self) -> Mapping[str, Part]:
         """One coordinate."""
-        return {"score": Part(1, SUM_FACTOR, self.noise_scale, SCORE_GRID)}
+        return {"score": Part(1, SUM_FACTOR, self.noise_scale, BoundedScore.grid)}
 
     @property
     def squared_distance(self) -> Fraction:
         """4 c^2 w^2."""
-        return 4 * SCORE_GRID**2 * squared_weight(self.parts["score"])
+        return 4 * BoundedScore.grid**2 * squared_weight(self.parts["score"])
 
     def totals(self, view: View) -> Totals:
         """{"score": (1,)}."""
         difference = self.first.log_density(view) - self.second.log_density(view)
-        scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (SCORE_GRID / self.bound))
-        keep = np.abs(scaled) <= SCORE_GRID
+        scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (BoundedScore.grid / self.bound))
+        keep = np.abs(scaled) <= BoundedScore.grid
         return {"score": np.array([np.where(keep, scaled, 0.0).sum()]).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:
         """The sum of clipped differences, in nats, (1,)."""
-        return {"score": noisy["score"] * (self.bound / (SCORE_GRID * SUM_FACTOR))}
+        return {"score": noisy["score"] * (self.bound / (BoundedScore.grid * SUM_FACTOR))}
 
     def noise(self) -> Values:
         """sd of the sum, in nats."""
-        return {"score": np.array([self.noise_scale * (self.bound / (SCORE_GRID * SUM_FACTOR))])}
+        return {"score": np.array([self.noise_scale * (self.bound / (BoundedScore.grid * SUM_FACTOR))])}

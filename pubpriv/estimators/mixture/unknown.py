@@ -18,7 +18,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.pairs import BINS, INNER, WIDTH, PairBins
+from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Counts
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.pca import Subspaces
@@ -56,7 +56,7 @@ class Evidence:
     """Released counts of one proposal.
 
     Attributes:
-        counts: (pairs, BINS), pairs in the order of `PairBins`.
+        counts: (pairs, bins), pairs in the order of `PairBins`.
         noise: sd of each count.
         components: how many were proposed.
         apart: whether every pair of them is apart, and each holds enough rows.
@@ -85,7 +85,7 @@ def probe(
     partition = _pairs(scaling, groups, subspaces, seeds)
     question = Counts.priced(partition, ask.price)
     answer = curator.release(question, ask.label)
-    counts = answer.values["count"].reshape(-1, BINS)
+    counts = answer.values["count"].reshape(-1, PairBins.bins)
     noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
     grain = _grains(partition, scaling, groups.steps)
     return Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
@@ -100,22 +100,22 @@ def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> 
     first, second = np.triu_indices(len(centers), 1)
     ways = centers[second] - centers[first]
     slopes = 2 * ways @ matrix / np.maximum((ways**2).sum(axis=1, keepdims=True), 1e-300)
-    return np.asarray(np.sqrt(((slopes * np.array(steps)) ** 2).sum(axis=1)) / WIDTH)
+    return np.asarray(np.sqrt(((slopes * np.array(steps)) ** 2).sum(axis=1)) / PairBins.width)
 
 
 def _apart(counts: np.ndarray, noise: float, k: int, least: float, grain: np.ndarray | float = 0.0) -> bool:
-    """Whether k seeds stand for k components, by counts (pairs, BINS) with noise of sd `noise`.
+    """Whether k seeds stand for k components, by counts (pairs, bins) with noise of sd `noise`.
 
     `grain` (pairs,) is that of `_grains`; 0: columns take any value.
     """
     pairs = list(zip(*np.triu_indices(k, 1), strict=True))
     rows, beyond = np.zeros(k), np.zeros(k)
     for (i, j), row in zip(pairs, counts, strict=True):
-        rows[i] += row[: BINS // 2].sum()
-        rows[j] += row[BINS // 2 :].sum()
+        rows[i] += row[: PairBins.bins // 2].sum()
+        rows[j] += row[PairBins.bins // 2 :].sum()
         beyond[i] += row[0]
         beyond[j] += row[-1]
-    if (rows - _SURE * noise * math.sqrt((k - 1) * BINS / 2) < least).any():
+    if (rows - _SURE * noise * math.sqrt((k - 1) * PairBins.bins / 2) < least).any():
         return False
     wide = beyond > _BEYOND * rows
     return all(
@@ -128,7 +128,7 @@ def _touch(row: np.ndarray, noise: float, step: float, smaller: float) -> bool:
     """Whether the middle between two seeds, the smaller of which has `smaller` rows, may be more than empty."""
     if step > 2:  # its two bins may lie between one step and the next
         return True
-    middle = float(row[BINS // 2 - 1 : BINS // 2 + 1].sum())
+    middle = float(row[PairBins.bins // 2 - 1 : PairBins.bins // 2 + 1].sum())
     return middle + _SURE * math.sqrt(2 * noise**2 + max(middle, 0.0)) >= _CONTACT * smaller
 
 
@@ -138,11 +138,11 @@ def _dips(row: np.ndarray, noise: float, step: float) -> bool:
 
 
 def _dips_by(row: np.ndarray, noise: float, width: int) -> bool:
-    inner = row[1 : INNER + 1]
+    inner = row[1 : PairBins.inner + 1]
     sums = np.convolve(inner, np.ones(width), "valid")
     slack = _SURE * np.sqrt(width * noise**2 + np.maximum(sums, 0.0))
     high, low = sums + slack, sums - slack
-    center = INNER // 2
+    center = PairBins.inner // 2
     for first in range(center - _MIDDLE, center + _MIDDLE - width + 1):
         peak = min(low[: first - width + 1].max(), low[first + width :].max())
         if high[first] < _DIP * peak:

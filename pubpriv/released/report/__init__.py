@@ -4,8 +4,7 @@ Nothing here looks at private rows, so a page costs nothing and may be made agai
 """
 
 from pubpriv.released.report.ellipses import picture
-from pubpriv.released.report.history import History, PastRun, history_of
-from pubpriv.released.report.inputs import check_public
+from pubpriv.released.report.history import History
 from pubpriv.released.report.page import page, write_report
 
-__all__ = ["History", "PastRun", "check_public", "history_of", "page", "picture", "write_report"]
+__all__ = ["History", "page", "picture", "write_report"]

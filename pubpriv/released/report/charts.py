@@ -10,14 +10,11 @@ from pubpriv.released.report.drawing import (
     HALO,
     INK,
     PAPER,
-    RULE,
     SHADES,
     WIDTH,
     Axis,
     add,
-    bottom_axis,
     element,
-    left_axis,
     line,
     sheet,
     short,
@@ -47,7 +44,7 @@ def intervals(numbers: Sequence[Number]) -> Element:
         width = max(b, 1e-300)
         axis = Axis(m - 2.6 * width, m + 2.6 * width, 20.0, WIDTH - 20)
         name = words(short(str(number.column), 50), 0.0, y, font_weight="bold")
-        add(made, name, line(20.0, y + 14, WIDTH - 20, y + 14, RULE))
+        add(made, name, line(20.0, y + 14, WIDTH - 20, y + 14))
         _interval(made, axis, m, b, number.privacy, y + 14)
         for end, x, anchor in ((m - Z95 * b, 20.0, "start"), (m + Z95 * b, WIDTH - 20, "end")):
             add(made, words(rounded(end, b), x, y + 29, anchor, fill=FAINT, font_size="11"))
@@ -84,7 +81,7 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
             add(made, words(str(m.component), 0.0, at + 4, font_size="11", fill=FAINT))
             add(made, line(axis(m.value - s.value), at, axis(m.value + s.value), at, "#9a9a9a", 1.2))
             _interval(made, axis, m.value, m.error, m.privacy, at)
-        bottom_axis(made, axis, y + 12 + row * len(means), "")
+        axis.draw_below(made, y + 12 + row * len(means), "")
     return made
 
 
@@ -106,7 +103,7 @@ def weight_bars(weights: Sequence[Number]) -> Element:
         add(made, element("rect", x=22.0, y=y - 8, width=long, height=16.0, fill=color, opacity="0.35"))
         _interval(made, axis, 100 * weight.value, 100 * weight.error, 100 * weight.privacy, y)
         add(made, words(percent(weight.value, weight.error), WIDTH - 64, y + 4))
-    bottom_axis(made, axis, bottom, "percent of the records")
+    axis.draw_below(made, bottom, "percent of the records")
     return made
 
 
@@ -125,7 +122,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
     made = sheet("budget", bottom + 44, f"What is left of the budget of {history.dataset}", about)
     upwards = Axis(0.0, history.cap * 1.04, bottom, top)
     add(made, words(f"left of the budget, in {history.currency}", 0.0, 12.0))
-    left_axis(made, upwards, start, WIDTH - 10)
+    upwards.draw_beside(made, start, WIDTH - 10)
     shown = history.runs[-_MOST_RUNS:]
     before = sum(run.spent for run in history.runs) - sum(run.spent for run in shown)
     left = history.cap - before

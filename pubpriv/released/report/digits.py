@@ -1,9 +1,6 @@
-"""How numbers are written: as many digits as their error lets stand, and round numbers on axes."""
+"""How numbers are written: as many digits as their error lets stand."""
 
-from itertools import pairwise
-from math import ceil, floor, isfinite, log10
-
-import numpy as np
+from math import floor, isfinite, log10
 
 MINUS = "\u2212"
 """As wide as a plus; a hyphen is lost before a digit."""
@@ -40,30 +37,6 @@ def small(value: float) -> str:
 def percent(value: float, error: float | None = None) -> str:
     """A share as a percentage."""
     return f"{rounded(100 * value, 100 * error if error else None)}%"
-
-
-def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers between `low` and `high`, at most about `most`, at least one."""
-    span = high - low
-    if not (isfinite(span) and span > 0):
-        return [low]
-    raw = span / most
-    power = 10.0 ** floor(log10(raw))
-    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
-    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
-    return [float(np.round(i * step, 12 - floor(log10(step)))) for i in range(first, last + 1)] or [low]
-
-
-def tick_text(value: float, marks: list[float]) -> str:
-    """A mark on an axis, with as many digits as tell it from its neighbours."""
-    step = min((b - a for a, b in pairwise(marks)), default=abs(value) or 1.0)
-    largest = max(map(abs, marks))
-    if largest >= 1e6 or (0 < largest < 1e-3):
-        return f"{value:.{max(2, 1 + ceil(log10(max(largest / step, 1))))}g}".replace("-", MINUS)
-    places = max(0, -floor(log10(step) + 1e-9))
-    if abs(step * 10**places - round(step * 10**places)) > 1e-6:
-        places += 1
-    return f"{value + 0.0:,.{places}f}".replace("-", MINUS)
 
 
 def _grouped(text: str, value: float) -> str:

@@ -7,17 +7,20 @@ attributes of `xml.etree`, which escapes them when it writes, and never as marku
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, pairwise
+from math import ceil, floor, isfinite, log10
 from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
-from pubpriv.released.report.digits import tick_text, ticks
+import numpy as np
 
-INK, FAINT, RULE, PAPER = "#1a1a1a", "#595959", "#d0d0d0", "#ffffff"
+from pubpriv.released.report.digits import MINUS
+
+INK, FAINT, PAPER = "#1a1a1a", "#595959", "#ffffff"
+_RULE = "#d0d0d0"
 SHADES = ("#0072B2", "#D55E00", "#007A5A", "#A64D79", "#8A6D00", "#3D6A8A", "#5B3E96", "#7A3B00")
 """After Okabe and Ito, darkened to stand on white; pictures number what they colour, so nothing hangs on them."""
 
-_DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
 WIDTH = 360.0
 """Of every picture in its own units: on a telephone its letters stay readable, on paper it fills a column."""
 
@@ -69,11 +72,6 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
-def markup(picture: Element) -> str:
-    """Write a picture for an HTML page."""
-    return ET.tostring(picture, encoding="unicode", method="html")
-
-
 def picture_text(root: ET.Element) -> str:
     """An SVG file that stands alone."""
     alone = ET.Element(root.tag, {"xmlns": "http://www.w3.org/2000/svg", **root.attrib})
@@ -83,11 +81,6 @@ def picture_text(root: ET.Element) -> str:
     texts = [part for part in root if part.tag in {"title", "desc"}]
     alone.extend([*texts, paper, *[part for part in root if part not in texts]])
     return ET.tostring(alone, encoding="unicode") + "\n"
-
-
-def color_and_dash(number: int) -> tuple[str, str]:
-    """Find what a component is drawn with: after all colours, other dashes."""
-    return SHADES[number % len(SHADES)], _DASHES[number // len(SHADES) % len(_DASHES)]
 
 
 @dataclass(frozen=True)
@@ -108,6 +101,31 @@ class Axis:
     def scale(self) -> float:
         """Pixels of a unit; negative where the axis runs upwards."""
         return (self.end - self.start) / (self.high - self.low or 1.0)
+
+    def draw_below(self, picture: Element, y: float, title: str, top: float | None = None) -> None:
+        """Draw a horizontal axis: marks below it, its title, and faint lines up to `top`."""
+        marks = _ticks(self.low, self.high)
+        for mark in marks:
+            x = self(mark)
+            add(picture, line(x, y, x, y + 4, FAINT))
+            if top is not None:
+                add(picture, line(x, top, x, y, "#ececec"))
+            text = _tick_text(mark, marks)
+            half = 3.3 * len(text)  # of its width: the outermost stays on the sheet
+            at = min(max(x, half), WIDTH - half)
+            add(picture, words(text, at, y + 16, "middle", font_size="11", fill=FAINT))
+        add(picture, line(self.start, y, self.end, y, FAINT))
+        for number, part in zip(count(), folded(title, 50), strict=False):
+            add(picture, words(part, (self.start + self.end) / 2, y + 32 + 14 * number, "middle"))
+
+    def draw_beside(self, picture: Element, x: float, right: float) -> None:
+        """Draw a vertical axis: marks beside it, and faint lines to `right`."""
+        marks = _ticks(min(self.low, self.high), max(self.low, self.high))
+        for mark in marks:
+            y = self(mark)
+            add(picture, line(x, y, right, y, "#ececec"), line(x - 4, y, x, y, FAINT))
+            add(picture, words(_tick_text(mark, marks), x - 6, y + 4, "end", font_size="11", fill=FAINT))
+        add(picture, line(x, self.start, x, self.end, FAINT))
 
 
 def sheet(name: str, height: float, title: str, description: str, width: float = WIDTH) -> Element:
@@ -140,7 +158,7 @@ def words(text: str, x: float, y: float, anchor: str = "start", **attributes: ob
 
 
 def line(
-    x1: float, y1: float, x2: float, y2: float, color: str = RULE, width: float = 1.0, dash: str = "none"
+    x1: float, y1: float, x2: float, y2: float, color: str = _RULE, width: float = 1.0, dash: str = "none"
 ) -> Element:
     """A straight line."""
     dashed = None if dash == "none" else dash
@@ -164,31 +182,28 @@ def dots(points: Sequence[tuple[float, float]], size: float, color: str, opacity
     )
 
 
-def bottom_axis(picture: Element, axis: Axis, y: float, title: str, top: float | None = None) -> None:
-    """Marks below a horizontal axis, its title, and faint lines up to `top`."""
-    marks = ticks(axis.low, axis.high)
-    for mark in marks:
-        x = axis(mark)
-        add(picture, line(x, y, x, y + 4, FAINT))
-        if top is not None:
-            add(picture, line(x, top, x, y, "#ececec"))
-        text = tick_text(mark, marks)
-        half = 3.3 * len(text)  # of its width: the outermost stays on the sheet
-        at = min(max(x, half), WIDTH - half)
-        add(picture, words(text, at, y + 16, "middle", font_size="11", fill=FAINT))
-    add(picture, line(axis.start, y, axis.end, y, FAINT))
-    for number, part in zip(count(), folded(title, 50), strict=False):
-        add(picture, words(part, (axis.start + axis.end) / 2, y + 32 + 14 * number, "middle"))
+def _ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers between `low` and `high`, at most about `most`, at least one."""
+    span = high - low
+    if not (isfinite(span) and span > 0):
+        return [low]
+    raw = span / most
+    power = 10.0 ** floor(log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw * 0.999)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [float(np.round(i * step, 12 - floor(log10(step)))) for i in range(first, last + 1)] or [low]
 
 
-def left_axis(picture: Element, axis: Axis, x: float, right: float) -> None:
-    """Marks beside a vertical axis, and faint lines to `right`."""
-    marks = ticks(min(axis.low, axis.high), max(axis.low, axis.high))
-    for mark in marks:
-        y = axis(mark)
-        add(picture, line(x, y, right, y, "#ececec"), line(x - 4, y, x, y, FAINT))
-        add(picture, words(tick_text(mark, marks), x - 6, y + 4, "end", font_size="11", fill=FAINT))
-    add(picture, line(x, axis.start, x, axis.end, FAINT))
+def _tick_text(value: float, marks: list[float]) -> str:
+    """A mark on an axis, with as many digits as tell it from its neighbours."""
+    step = min((b - a for a, b in pairwise(marks)), default=abs(value) or 1.0)
+    largest = max(map(abs, marks))
+    if largest >= 1e6 or (0 < largest < 1e-3):
+        return f"{value:.{max(2, 1 + ceil(log10(max(largest / step, 1))))}g}".replace("-", MINUS)
+    places = max(0, -floor(log10(step) + 1e-9))
+    if abs(step * 10**places - round(step * 10**places)) > 1e-6:
+        places += 1
+    return f"{value + 0.0:,.{places}f}".replace("-", MINUS)
 
 
 def folded(text: str, letters: int, most: int = 3) -> list[str]:

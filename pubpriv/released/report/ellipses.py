@@ -16,24 +16,21 @@ from pubpriv.released.report.drawing import (
     WIDTH,
     Axis,
     add,
-    bottom_axis,
-    color_and_dash,
     curve,
     dots,
     element,
     folded,
-    left_axis,
     line,
     picture_text,
     sheet,
     words,
 )
-from pubpriv.released.report.inputs import check_public
-from pubpriv.released.report.plane import Plane, plane_of
+from pubpriv.released.report.plane import Plane
 
 _MOST_POINTS = 1000
 """Of more public rows, so many are drawn, evenly chosen in their order."""
 
+_DASHES = ("none", "7 3", "2 3", "9 3 2 3", "5 2 1 2", "12 4", "1 4", "6 2 2 2 2 2")
 _LEFT, _RIGHT, _TOP, _SIDE = 48.0, 8.0, 10.0, 300.0
 
 
@@ -49,7 +46,7 @@ def picture(estimate: Estimate, public: PublicTable | None = None) -> str:
 
     Privacy: none is spent: released numbers and public rows go in.
     """
-    check_public(estimate, public)
+    estimate.check_public(public)
     return picture_text(drawn(estimate, public))
 
 
@@ -66,7 +63,7 @@ def drawn(estimate: Estimate, public: PublicTable | None) -> Element:
 
 
 def _ellipses(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> Element:
-    plane = plane_of(mixture, estimate.columns)
+    plane = Plane.of(mixture, estimate.columns)
     weights, means, covariances = mixture.arrays
     centers = plane.of_rows(means)
     shapes = [plane.of_covariance(covariance) for covariance in covariances]
@@ -139,8 +136,8 @@ def _frame(name: str, title: str, about: str, plane: Plane, across: Axis, upward
     for number, part in enumerate(upward_title):
         add(made, words(part, 4.0, 12.0 + 14 * number))
     body = element("g", transform=f"translate(0 {head:g})")
-    left_axis(body, upwards, _LEFT, WIDTH - _RIGHT)
-    bottom_axis(body, across, _TOP + _SIDE, plane.titles[0] + (" →" if len(below) == 1 else ""), _TOP)
+    upwards.draw_beside(body, _LEFT, WIDTH - _RIGHT)
+    across.draw_below(body, _TOP + _SIDE, plane.titles[0] + (" →" if len(below) == 1 else ""), _TOP)
     inside = element("g", clip_path=f"url(#{name}-frame)")
     add(body, _clipped(f"{name}-frame", _LEFT, _TOP, WIDTH - _RIGHT - _LEFT, _SIDE), inside)
     add(made, body)
@@ -180,7 +177,7 @@ def _ellipse(
     angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1])) % 180
     x, y = across(center[0]), upwards(center[1])
     radii = np.sqrt(np.maximum(values, 0.0))
-    color, dash = color_and_dash(number)
+    color, dash = _color_and_dash(number)
     add(
         inside,
         element(
@@ -197,6 +194,11 @@ def _ellipse(
             stroke_dasharray=None if dash == "none" else dash,
         ),
     )
+
+
+def _color_and_dash(number: int) -> tuple[str, str]:
+    """Find what a component is drawn with: after all colours, other dashes."""
+    return SHADES[number % len(SHADES)], _DASHES[number // len(SHADES) % len(_DASHES)]
 
 
 def _badge(inside: Element, text: str, x: float, y: float, number: int) -> None:
@@ -228,13 +230,13 @@ def _density(estimate: Estimate, mixture: Mixture, rows: np.ndarray | None) -> E
     made = sheet("density", 270.0, title, " ".join(listed) + public)
     for j in range(len(weights) if len(weights) > 1 else 0):
         points = [(across(x), upwards(y)) for x, y in zip(grid, parts[:, j], strict=True)]
-        color, dash = color_and_dash(j)
+        color, dash = _color_and_dash(j)
         add(made, curve(points, color, 1.5, dash))
     add(made, curve([(across(x), upwards(y)) for x, y in zip(grid, whole, strict=True)], "#1a1a1a", 2.0))
     for j in range(len(weights) if len(weights) > 1 else 0):
         _badge(made, str(j + 1), across(centers[j]), upwards(float(parts[:, j].max())), j)
     _rug(made, rows, across, 206.0)
-    bottom_axis(made, across, 222.0, estimate.columns[0])
+    across.draw_below(made, 222.0, estimate.columns[0])
     return made
 
 
@@ -253,7 +255,7 @@ def _interval(estimate: Estimate, rows: np.ndarray | None) -> Element:
     add(made, line(across(center - Z95 * error), 24.0, across(center + Z95 * error), 24.0, SHADES[0], 5.0))
     add(made, element("circle", cx=across(center), cy=24.0, r=5.0, fill=SHADES[0], stroke=PAPER, stroke_width=1.5))
     _rug(made, rows, across, 46.0)
-    bottom_axis(made, across, 62.0, estimate.columns[0])
+    across.draw_below(made, 62.0, estimate.columns[0])
     return made
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PastRun:
+class _PastRun:
     """One run of a dataset.
 
     Attributes:
@@ -56,7 +56,27 @@ class History:
     cap: float
     spent: float
     held: float
-    runs: tuple[PastRun, ...]
+    runs: tuple[_PastRun, ...]
+
+    @classmethod
+    def of(cls, ledger: "Ledger", dataset: str) -> "History":
+        """Read the history of one dataset.
+
+        Raises:
+            InvalidInput: the ledger does not know it.
+            LedgerViolation: a record cannot be read.
+        """
+        balance = ledger.balance(dataset)
+        return cls(
+            dataset=dataset,
+            budget=balance.budget.describe(),
+            guarantee=balance.budget.guarantee(),
+            currency=balance.budget.currency,
+            cap=balance.cap.main / UNIT,
+            spent=balance.spent.main / UNIT,
+            held=balance.held.main / UNIT,
+            runs=_runs(ledger.records(dataset)),
+        )
 
     @property
     def remaining(self) -> float:
@@ -64,27 +84,7 @@ class History:
         return max(0.0, self.cap - self.spent - self.held)
 
 
-def history_of(ledger: "Ledger", dataset: str) -> History:
-    """The history of one dataset.
-
-    Raises:
-        InvalidInput: the ledger does not know it.
-        LedgerViolation: a record cannot be read.
-    """
-    balance = ledger.balance(dataset)
-    return History(
-        dataset=dataset,
-        budget=balance.budget.describe(),
-        guarantee=balance.budget.guarantee(),
-        currency=balance.budget.currency,
-        cap=balance.cap.main / UNIT,
-        spent=balance.spent.main / UNIT,
-        held=balance.held.main / UNIT,
-        runs=_runs(ledger.records(dataset)),
-    )
-
-
-def _runs(records: Sequence[Record]) -> tuple[PastRun, ...]:
+def _runs(records: Sequence[Record]) -> tuple[_PastRun, ...]:
     """Each run from its first record and its last state."""
     first: dict[str, Record] = {}
     last: dict[str, Record] = {}
@@ -95,11 +95,11 @@ def _runs(records: Sequence[Record]) -> tuple[PastRun, ...]:
     return tuple(_run(opened, last[release_id]) for release_id, opened in first.items())
 
 
-def _run(opened: Record, newest: Record) -> PastRun:
+def _run(opened: Record, newest: Record) -> _PastRun:
     state = states_of(newest.state)[1]
     if state is None:
         raise LedgerViolation(f"record {newest.seq} of run {newest.release_id!r} has no balance of it: it was changed")
-    return PastRun(
+    return _PastRun(
         release_id=str(opened.release_id),
         day=opened.at[:10],
         allotment=budget_from_json(opened.facts()["allotment"]).describe(),

@@ -8,21 +8,25 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
+import numpy as np
+
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import guarantee_lines, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
 from pubpriv.released.numbers import by_component, of_quantity
 from pubpriv.released.report import words
 from pubpriv.released.report.charts import burn_down, intervals, positions, weight_bars
-from pubpriv.released.report.drawing import clean, markup
+from pubpriv.released.report.digits import rounded
+from pubpriv.released.report.drawing import clean
 from pubpriv.released.report.ellipses import drawn
 from pubpriv.released.report.history import History
-from pubpriv.released.report.inputs import check_history, check_public
-from pubpriv.released.report.plane import moments_of, telling
-from pubpriv.released.report.tables import Table, correlations, flat, number_table
+from pubpriv.released.report.tables import Table, correlations, number_table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -46,7 +50,7 @@ def write_report(
         estimate: a released mean, Gaussian or mixture.
         path: of the HTML file.
         public: the public rows that helped, to be drawn beneath; None draws none.
-        history: of the dataset's budget (`report.history_of`); None leaves it out.
+        history: of the dataset's budget (`History.of`); None leaves it out.
 
     Returns:
         The path.
@@ -64,11 +68,11 @@ def write_report(
 
 def page(estimate: Estimate, public: PublicTable | None = None, history: History | None = None) -> str:
     """Make the text of the page; the same for the same input. See `write_report`."""
-    check_public(estimate, public)
-    check_history(estimate, history)
+    estimate.check_public(public)
+    _check_history(estimate, history)
     return _template().render(
         title=words.headline(estimate),
-        simulation=words.is_simulation(estimate),
+        simulation=estimate.is_simulation,
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
@@ -79,6 +83,25 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         budget=None if history is None else _budget(history, estimate),
         origin=_origin(estimate),
     )
+
+
+def _check_history(estimate: Estimate, history: History | None) -> None:
+    """Check that the ledger which the history is from knows the release.
+
+    Raises:
+        InvalidInput: it does not.
+    """
+    if history is None:
+        return
+    stated = estimate.provenance
+    known = history.dataset == stated.get("dataset") and stated["release_id"] in {
+        run.release_id for run in history.runs
+    }
+    if not known:
+        raise InvalidInput(
+            f"the ledger's dataset {history.dataset} does not have what this model says to be "
+            f"({estimate.of_whom}): name the ledger that it was charged to, or none"
+        )
 
 
 @cache
@@ -102,12 +125,12 @@ def _template() -> "Template":
 def _figure(chart: Element, caption: str) -> _Figure:
     from markupsafe import Markup
 
-    return Markup(markup(chart)), caption  # noqa: S704  # `xml.etree` escaped what it wrote
+    return Markup(ET.tostring(chart, encoding="unicode", method="html")), caption  # noqa: S704  # `xml.etree` escaped what it wrote
 
 
 def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
     stated, where = estimate.privacy, estimate.provenance
-    if words.is_simulation(estimate):
+    if estimate.is_simulation:
         return {"text": stated["guarantee"]["text"]}
     cap = None if history is None else history.guarantee
     text = None if cap is None else cap["text"]
@@ -135,7 +158,7 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     numbers, d = estimate.numbers(), len(estimate.columns)
     shown = list(estimate.columns)
     if d > _MOST_COLUMNS:
-        shown = [shown[i] for i in telling(estimate.mixture)[:_MOST_COLUMNS]]
+        shown = [shown[i] for i in _telling(estimate.mixture)[:_MOST_COLUMNS]]
     weights = of_quantity(numbers, "weight")
     charts = [
         _figure(weight_bars(weights), "A component's weight is its share of the records."),
@@ -149,6 +172,13 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
         caption = f"Means of component {component}{left_out}"
         tables.append(number_table(caption, [means[name] for name in shown], ("sd of rows", spread)))
     return {"charts": charts, "tables": tables}
+
+
+def _telling(mixture: Mixture) -> np.ndarray:
+    """Columns (d,), those in which components differ most first; of one component, all as they are."""
+    _, between, total = mixture.moments
+    share = np.diag(between) / np.diag(total)
+    return np.argsort(-share.round(9), kind="stable")
 
 
 def _picture(estimate: Estimate, public: PublicTable | None) -> _Figure:
@@ -174,7 +204,7 @@ def _relations(estimate: Estimate) -> list[Any]:
     covariances = mixture.arrays[2]
     if len(covariances) == 1:
         return [correlations("Correlations", columns, covariances[0], _MOST_COLUMNS)]
-    whole = "Correlations over all components together", moments_of(mixture)[2]
+    whole = "Correlations over all components together", mixture.moments[2]
     parts = [(f"Correlations inside component {j + 1}", covariance) for j, covariance in enumerate(covariances)]
     return [correlations(caption, columns, covariance, _MOST_COLUMNS) for caption, covariance in (whole, *parts)]
 
@@ -217,15 +247,42 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
     rows.insert(2, ("method", estimate.method))
     checked = (
         "The numbers of a simulation stand in no ledger."
-        if words.is_simulation(estimate)
+        if estimate.is_simulation
         else "Whether the ledger accounts for this release is checked by: pubpriv ledger verify --model FILE."
     )
     return {
         "provenance": rows,
         "charges": _charges(estimate.privacy),
-        "details": [(name, value) for name, value in flat(estimate.diagnostics) if name != "warnings"],
+        "details": [(name, value) for name, value in _flat(estimate.diagnostics) if name != "warnings"],
         "checked": checked,
     }
+
+
+def _flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    """List names and values of nested data, in its order; of long lists only the length."""
+    rows: list[tuple[str, str]] = []
+    for name, value in data.items():
+        full = f"{before}{name}".replace("_", " ")
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{full}: ")
+        elif isinstance(value, list | tuple | np.ndarray):
+            rows += [(full, _listed(list(value)))]
+        else:
+            rows += [(full, _scalar(value))]
+    return rows
+
+
+def _listed(values: list[Any]) -> str:
+    nested = any(isinstance(value, list | tuple | Mapping) for value in values)
+    if len(values) > 12 or (nested and len(str(values)) > 160):
+        return f"{len(values)} values, in the model file"
+    return ", ".join(_listed(list(v)) if isinstance(v, list | tuple) else _scalar(v) for v in values) or "none"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return rounded(value) if isinstance(value, float) else str(value)
 
 
 def _charges(privacy: Mapping[str, Any]) -> Table:

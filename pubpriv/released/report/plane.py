@@ -27,6 +27,37 @@ class Plane:
     titles: tuple[str, str]
     plain: bool
 
+    @classmethod
+    def of(cls, mixture: Mixture, columns: Sequence[str]) -> "Plane":
+        """Find the plane: two columns as they are; of more columns, the two directions that tell components apart best.
+
+        With T the covariance of the whole mixture and B that of its means, these are the leading eigenvectors of
+        T^(-1/2) B T^(-1/2) (Fisher's discriminants), filled up with the directions of the columns' largest correlation
+        where there are too few components. Coordinates have unit variance over the whole mixture.
+
+        Args:
+            mixture: of d >= 2 columns.
+            columns: their names.
+        """
+        center, between, total = mixture.moments
+        if len(columns) == 2:
+            return cls(np.zeros(2), np.eye(2), (columns[0], columns[1]), plain=True)
+        spread = np.sqrt(np.diag(total))
+        root = _inverse_root(total / np.outer(spread, spread)) / spread
+        values, vectors = np.linalg.eigh(root @ between @ root.T)
+        found = vectors[:, ::-1][:, : int((values[::-1][:2] > 1e-9).sum())]
+        # correlations of columns with what is not shown yet: their leading directions
+        rest = np.eye(len(columns)) - found @ found.T
+        loads = total @ root.T / spread[:, None]
+        missing = np.linalg.eigh(rest @ loads.T @ loads @ rest)[1][:, ::-1]
+        chosen = np.column_stack([found, missing])[:, :2]
+        axes = root.T @ chosen
+        correlations = (total @ axes) / spread[:, None]
+        signs = np.sign(correlations[np.abs(correlations).argmax(axis=0), [0, 1]])
+        axes, correlations = axes * signs, correlations * signs
+        titles = _title(1, correlations[:, 0], columns), _title(2, correlations[:, 1], columns)
+        return cls(center, axes, titles, plain=False)
+
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """(m, 2) of rows (m, d)."""
         return np.asarray((rows - self.center) @ self.axes)
@@ -34,53 +65,6 @@ class Plane:
     def of_covariance(self, covariance: np.ndarray) -> np.ndarray:
         """(2, 2) of a covariance (d, d)."""
         return np.asarray(self.axes.T @ covariance @ self.axes)
-
-
-def plane_of(mixture: Mixture, columns: Sequence[str]) -> Plane:
-    """Two columns as they are; of more columns, the two directions that tell the components apart best.
-
-    With T the covariance of the whole mixture and B that of its means, these are the leading eigenvectors of
-    T^(-1/2) B T^(-1/2) (Fisher's discriminants), filled up with the directions of the columns' largest correlation
-    where there are too few components. Coordinates have unit variance over the whole mixture.
-
-    Args:
-        mixture: of d >= 2 columns.
-        columns: their names.
-    """
-    center, between, total = moments_of(mixture)
-    if len(columns) == 2:
-        return Plane(np.zeros(2), np.eye(2), (columns[0], columns[1]), plain=True)
-    spread = np.sqrt(np.diag(total))
-    root = _inverse_root(total / np.outer(spread, spread)) / spread
-    values, vectors = np.linalg.eigh(root @ between @ root.T)
-    found = vectors[:, ::-1][:, : int((values[::-1][:2] > 1e-9).sum())]
-    # correlations of columns with what is not shown yet: their leading directions
-    rest = np.eye(len(columns)) - found @ found.T
-    loads = total @ root.T / spread[:, None]
-    missing = np.linalg.eigh(rest @ loads.T @ loads @ rest)[1][:, ::-1]
-    chosen = np.column_stack([found, missing])[:, :2]
-    axes = root.T @ chosen
-    correlations = (total @ axes) / spread[:, None]
-    signs = np.sign(correlations[np.abs(correlations).argmax(axis=0), [0, 1]])
-    axes, correlations = axes * signs, correlations * signs
-    return Plane(center, axes, (_title(1, correlations[:, 0], columns), _title(2, correlations[:, 1], columns)), False)
-
-
-def moments_of(mixture: Mixture) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean (d,) of the whole mixture, covariance (d, d) of its means, and covariance (d, d) of all of it."""
-    weights, means, covariances = mixture.arrays
-    weights = weights / weights.sum()
-    center = weights @ means
-    apart = means - center
-    between = (weights[:, None] * apart).T @ apart
-    return center, between, between + np.einsum("k,kij->ij", weights, covariances)
-
-
-def telling(mixture: Mixture) -> np.ndarray:
-    """Columns (d,), those in which components differ most first; of one component, all as they are."""
-    _, between, total = moments_of(mixture)
-    share = np.diag(between) / np.diag(total)
-    return np.argsort(-share.round(9), kind="stable")
 
 
 def _inverse_root(matrix: np.ndarray) -> np.ndarray:

@@ -20,12 +20,10 @@ from pubpriv.released.estimate import write_atomically
 from pubpriv.released.report.drawing import (
     FAINT,
     HALO,
-    RULE,
     SHADES,
     Axis,
     add,
     element,
-    left_axis,
     line,
     picture_text,
     sheet,
@@ -137,7 +135,7 @@ def spending(dataset: str, budget: Any, records: Sequence[Any]) -> Element:
     first, beyond = balances[0].at - span * 0.02, last.at + span * 0.16  # room for the last run's name
     across = Axis(first.timestamp(), beyond.timestamp(), _LEFT, _RIGHT)
     upwards = Axis(0.0, 1.06 * max(balance.cap for balance in balances), _BOTTOM, _TOP)
-    left_axis(made, upwards, _LEFT, _RIGHT)
+    upwards.draw_beside(made, _LEFT, _RIGHT)
     add(made, words(f"cumulative, in {budget.currency}", 4.0, _TOP - 8, font_size="11", fill=FAINT))
     _time_axis(made, across, first, beyond)
     _draw_balances(made, balances, across, upwards)
@@ -250,7 +248,7 @@ def _time_axis(made: Element, across: Axis, first: datetime, last: datetime) -> 
         if below != before:
             add(made, words(below, x, _BOTTOM + 31, "middle", font_size="11", fill=FAINT))
         before = below
-    add(made, line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, RULE))
+    add(made, line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM))
     add(made, words("time (UTC)", (_LEFT + _RIGHT) / 2, _BOTTOM + 52, "middle"))
 
 

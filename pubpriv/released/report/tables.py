@@ -1,8 +1,7 @@
 """Tables of a report as text: released numbers with their errors, correlations, provenance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -72,33 +71,6 @@ def correlations(caption: str, names: Sequence[str], covariance: np.ndarray, mos
     order = np.argsort(-np.abs(values[first, second]).round(9), kind="stable")[:most]
     rows = [[f"{names[first[i]]} and {names[second[i]]}", _signed(values[first[i], second[i]])] for i in order]
     return Table(f"{caption}: the {len(rows)} strongest", ("columns", "correlation"), rows)
-
-
-def flat(data: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
-    """List names and values of nested data, in its order; of long lists only the length."""
-    rows: list[tuple[str, str]] = []
-    for name, value in data.items():
-        full = f"{before}{name}".replace("_", " ")
-        if isinstance(value, Mapping):
-            rows += flat(value, f"{full}: ")
-        elif isinstance(value, list | tuple | np.ndarray):
-            rows += [(full, _listed(list(value)))]
-        else:
-            rows += [(full, _scalar(value))]
-    return rows
-
-
-def _listed(values: list[Any]) -> str:
-    nested = any(isinstance(value, list | tuple | Mapping) for value in values)
-    if len(values) > 12 or (nested and len(str(values)) > 160):
-        return f"{len(values)} values, in the model file"
-    return ", ".join(_listed(list(v)) if isinstance(v, list | tuple) else _scalar(v) for v in values) or "none"
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return rounded(value) if isinstance(value, float) else str(value)
 
 
 def _color(value: float, diagonal: bool) -> str:

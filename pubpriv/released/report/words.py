@@ -11,11 +11,6 @@ _METHODS = {
 }
 
 
-def is_simulation(estimate: Estimate) -> bool:
-    """The estimate was made from rows in memory, and nothing about it is private."""
-    return estimate.provenance.get("dataset") is None or "epsilon" not in estimate.privacy["guarantee"]
-
-
 def _what(estimate: Estimate) -> str:
     """What was released, in words."""
     columns = counted(len(estimate.columns), "column")
@@ -26,22 +21,16 @@ def _what(estimate: Estimate) -> str:
     return f"a mixture of {counted(estimate.n_components or 0, 'Gaussian component')} over {columns}"
 
 
-def of_whom(estimate: Estimate) -> str:
-    """`visits, release 2026-11`, or that it is a simulation."""
-    facts = estimate.provenance
-    return "a simulation" if is_simulation(estimate) else f"{facts['dataset']}, release {facts['release_id']}"
-
-
 def headline(estimate: Estimate) -> str:
     """The title of the page."""
-    return f"{_what(estimate)[0].upper()}{_what(estimate)[1:]} of {of_whom(estimate)}"
+    return f"{_what(estimate)[0].upper()}{_what(estimate)[1:]} of {estimate.of_whom}"
 
 
 def opening(estimate: Estimate) -> str:
     """The first sentence: what, from what, when."""
     facts = estimate.provenance
     made = str(facts.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
-    rows = f"{facts['n_private']:,} {'simulated' if is_simulation(estimate) else 'private'} records"
+    rows = f"{facts['n_private']:,} {'simulated' if estimate.is_simulation else 'private'} records"
     names = ", ".join(estimate.columns[:12]) + (
         f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12)
     )
@@ -58,7 +47,7 @@ def _how(estimate: Estimate) -> str:
 def warnings(estimate: Estimate) -> list[str]:
     """Say what has to be known before a number is used; empty where there is nothing."""
     found = []
-    if is_simulation(estimate):
+    if estimate.is_simulation:
         found.append("This is a simulation. Nothing about it is private: do not publish it if its rows are.")
     if not estimate.converged:
         found.append("The estimate did not converge. Do not use its numbers.")

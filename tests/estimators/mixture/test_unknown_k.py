@@ -9,7 +9,7 @@ from helpers.runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.data.frames import Frame
-from pubpriv.data.pairs import BINS, PairBins
+from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators.mixture.plan import _searched, mixture_plan
@@ -45,9 +45,10 @@ def gaussian(d, n, generator, condition=10.0):
 
 
 def counted(centers, rows):
-    """Exact counts (pairs, BINS) of rows between centers."""
+    """Exact counts (pairs, bins) of rows between centers."""
     pairs = PairBins(Frame.of(np.zeros(rows.shape[1])), tuple(map(tuple, centers.tolist())))
-    return np.bincount(pairs.assign(View(np.ascontiguousarray(rows.T))), minlength=pairs.n_regions).reshape(-1, BINS)
+    regions = pairs.assign(View(np.ascontiguousarray(rows.T)))
+    return np.bincount(regions, minlength=pairs.n_regions).reshape(-1, PairBins.bins)
 
 
 # --- the partition -------------------------------------------------------------------------------------------
@@ -58,12 +59,12 @@ def test_bins_are_those_of_a_slow_twin():
     generator = np.random.default_rng(0)
     centers, rows = 2 * generator.normal(size=(4, 3)), 3 * generator.normal(size=(500, 3))
     order = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    expected = np.zeros((6, BINS), dtype=int)
+    expected = np.zeros((6, PairBins.bins), dtype=int)
     for row in rows:
         far = ((row - centers) ** 2).sum(axis=1)
         i, j = sorted(np.argsort(far)[:2])
         t = (far[i] - far[j]) / ((centers[i] - centers[j]) ** 2).sum()
-        expected[order.index((i, j)), int(np.clip(np.floor(t / 0.25) + 6, 0, BINS - 1))] += 1
+        expected[order.index((i, j)), int(np.clip(np.floor(t / 0.25) + 6, 0, PairBins.bins - 1))] += 1
     assert np.array_equal(counted(centers, rows), expected)
 
 

@@ -12,7 +12,8 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, pu
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.released.report import History, PastRun, history_of, page, write_report
+from pubpriv.released.report import History, page, write_report
+from pubpriv.released.report.history import _PastRun
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 NASTY = ("<script>alert(1)</script>", 'a" onload="x', "b & <b>c</b>", "\x00\u202e]]>-->")
@@ -46,8 +47,8 @@ class Reader(HTMLParser):
 
 def history(release_id="2026-11", runs=3):
     """A dataset that spent a quarter of its budget in each run."""
-    past = [PastRun(f"r{i}", f"2026-1{i}-01", "0.5-zCDP", 0.5, False) for i in range(runs - 1)]
-    past.append(PastRun(release_id, "2026-11-21", "0.5-zCDP", 0.5, False))
+    past = [_PastRun(f"r{i}", f"2026-1{i}-01", "0.5-zCDP", 0.5, False) for i in range(runs - 1)]
+    past.append(_PastRun(release_id, "2026-11-21", "0.5-zCDP", 0.5, False))
     told = {
         "kind": "zcdp",
         "text": "2-zCDP, which implies (11.69, 1e-06)-DP",
@@ -218,7 +219,7 @@ def test_a_ledger_tells_its_history_without_clocks(tmp_path):
         for release_id in ("r1", "r2"):
             with pp.Curator(private, ledger, "visits", pp.ZeroConcentratedDP(0.5), release_id) as curator:
                 estimate = pp.estimate_mean(public, curator)
-        told, records = history_of(ledger, "visits"), ledger.records("visits")
+        told, records = History.of(ledger, "visits"), ledger.records("visits")
     assert [(run.release_id, run.allotment, run.open) for run in told.runs] == [
         ("r1", "0.5-zCDP", False),
         ("r2", "0.5-zCDP", False),

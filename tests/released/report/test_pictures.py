@@ -12,9 +12,10 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.released.law import Mixture
 from pubpriv.released.report import picture
-from pubpriv.released.report.digits import rounded, tick_text, ticks
-from pubpriv.released.report.drawing import FAINT, Axis, folded
-from pubpriv.released.report.plane import moments_of, plane_of, telling
+from pubpriv.released.report.digits import rounded
+from pubpriv.released.report.drawing import FAINT, Axis, _tick_text, _ticks, folded
+from pubpriv.released.report.page import _telling
+from pubpriv.released.report.plane import Plane
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -93,11 +94,11 @@ def test_directions_tell_components_apart():
         covariance = root @ root.T
         apart = 8 * np.linalg.eigh(covariance)[1][:, 0] * np.sqrt(np.linalg.eigvalsh(covariance)[0])
         mixture = Mixture.of([0.6, 0.4], [np.zeros(6), apart], [covariance, covariance])
-        plane = plane_of(mixture, list("abcdef"))
+        plane = Plane.of(mixture, list("abcdef"))
         centers = plane.of_rows(np.array([np.zeros(6), apart]))
         within = np.sqrt(plane.of_covariance(covariance)[0, 0])
         assert abs(centers[1, 0] - centers[0, 0]) / within == pytest.approx(8, rel=1e-6)
-        total = moments_of(mixture)[2]
+        total = mixture.moments[2]
         assert np.allclose(plane.axes.T @ total @ plane.axes, np.eye(2), atol=1e-9)
 
 
@@ -105,7 +106,7 @@ def test_directions_are_named_after_their_columns():
     """The title of an axis says which columns go with it, and which way."""
     means = np.zeros((2, 4))
     means[1] = [5.0, -5.0, 0.0, 0.0]
-    plane = plane_of(Mixture.of([0.5, 0.5], means, [np.eye(4)] * 2), ["up", "down", "idle", "calm"])
+    plane = Plane.of(Mixture.of([0.5, 0.5], means, [np.eye(4)] * 2), ["up", "down", "idle", "calm"])
     assert plane.titles[0] in {"direction 1: more up, less down", "direction 1: more down, less up"}
     assert not {"up", "down"} & set(plane.titles[1].replace(",", "").split()[3:])
 
@@ -113,7 +114,7 @@ def test_directions_are_named_after_their_columns():
 def test_columns_that_tell_components_apart_come_first():
     """By the share of a column's variance that lies between components."""
     means = np.array([[0.0, 0.0, 0.0], [1.0, 9.0, 3.0]])
-    assert telling(Mixture.of([0.5, 0.5], means, [np.eye(3)] * 2)).tolist() == [1, 2, 0]
+    assert _telling(Mixture.of([0.5, 0.5], means, [np.eye(3)] * 2)).tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(
@@ -150,8 +151,8 @@ def test_numbers_have_as_many_digits_as_their_error_lets_stand(value, error, tex
 )
 def test_marks_are_round_and_told_exactly(low, high, texts):
     """Marks on axes are round numbers, and what is written is where they are."""
-    marks = ticks(low, high)
-    assert [tick_text(mark, marks) for mark in marks] == texts
+    marks = _ticks(low, high)
+    assert [_tick_text(mark, marks) for mark in marks] == texts
     for mark, text in zip(marks, texts, strict=True):
         assert float(text.replace("\u2212", "-").replace(",", "")) == pytest.approx(mark, abs=1e-12)
 
