@@ -16,10 +16,10 @@ from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
+from pubpriv.data.questions import QUESTIONS, Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined
-from pubpriv.data.rehearsal import _QUESTIONS, checked, rehearse
+from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import InvalidInput, PrivateStepFailed
@@ -93,7 +93,7 @@ def test_well_formed_questions_are_answered(curator):
         partitions.add(type(getattr(question, "partition", None)))
     curator.release(Counts(Everything(), SD), "good/everything")
     curator.release(Counts(CELLS, SD), "good/cells")
-    assert kinds == set(_QUESTIONS)
+    assert kinds == set(QUESTIONS)
     assert partitions | {Everything, Cells} == {*PARTITIONS, type(None)}
 
 

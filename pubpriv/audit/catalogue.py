@@ -1,25 +1,26 @@
-"""Examples of every question that may be asked of private rows, over regions of every kind.
+"""What an audit knows of each question: examples over regions of every kind, and what one record adds to it.
 
-Tables have two columns, `a` and `log1p(b)`; regions are cut at a = 0, so that (-4, 0) and (4, 0) lie deep in two
-of them. Questions are built anew at each call, by the product as it stands at that moment.
+The second is worked out apart from the product's code, as `reference` does it for regions. Tables have the columns
+`neighbours.COLUMNS`; regions are cut at a = 0, so that (-4, 0) and (4, 0) lie deep in two of them. Questions are built
+anew at each call, by the product as it stands at that moment.
 """
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from pubpriv.audit.neighbours import Integers, Record
+from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
-
-COLUMNS = ("a", "log1p(b)")
-"""As they are named to `parse_columns`; a region's points are given after the map."""
 
 PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
@@ -201,3 +202,76 @@ def _attainable(question: Question) -> float:
 def _opposite(s: float, m: float, shorter: float) -> float:
     """Squared distance of opposite vectors of norms R and `shorter` R in one region."""
     return s * (1 + shorter) ** 2 + m * (1 - shorter**2) ** 2
+
+
+# --- what a record adds
+
+
+def adds(question: Question, record: Record) -> Integers:
+    """Work out what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
+    a, b = record
+    with np.errstate(all="ignore"):
+        x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
+    if isinstance(question, Bisection):
+        return {"histogram": _first_fit(question, x)}
+    if isinstance(question, BoundedScore):
+        return {"score": [_score(question, x)]}
+    if isinstance(question, Counts):
+        return {"count": _one_of(question.partition.n_regions, region_of(question.partition, x), 1)}
+    if isinstance(question, ClippedSums | Moments | LiftedGram):
+        return _each_region(question, x)
+    raise TypeError(f"no reference for {type(question).__name__}: write one")
+
+
+def _quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:
+    """The record's integers, or None where it does not count."""
+    z, norm = mapped(frame, x)
+    if not math.isfinite(norm):
+        return None
+    scale = (GRID - math.sqrt(len(z)) / 2 - 1) / radius
+    shorter = radius / math.sqrt(norm) if norm > radius * radius else 1.0
+    q = [round(cell * scale * shorter) for cell in z]
+    return q if sum(cell * cell for cell in q) <= GRID * GRID else None
+
+
+def _each_region(question: ClippedSums | Moments | LiftedGram, x: Vector) -> Integers:
+    """Count, sum, squared norm and second moment of the one region that the record is in."""
+    found = region_of(question.partition, x)
+    pieces: list[Mapping[str, list[int]]] = []
+    for number, (frame, radius) in enumerate(zip(question.frames, question.radii, strict=True)):
+        q = _quantised(frame, radius, x) if number == found else None
+        ell, counted = frame.dimension, int(q is not None)
+        q = q or [0] * ell
+        upper = [q[i] * q[j] for i in range(ell) for j in range(i + 1, ell)]
+        diagonal = [cell * cell for cell in q]
+        pieces.append({"count": [counted], "sum": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper})
+    return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
+
+
+def _first_fit(question: Bisection, x: Vector) -> list[int]:
+    """One at the first threshold that is not below the record's number; nothing beyond the last."""
+    z, norm = mapped(question.frame, x)
+    thresholds = question.thresholds.tolist()
+    number = z[0] if question.signed else math.sqrt(norm)
+    at = bisect_left(thresholds, number) if math.isfinite(number) else -1
+    return _one_of(len(thresholds), at if at < len(thresholds) else -1, 1)
+
+
+def _score(question: BoundedScore, x: Vector) -> int:
+    first, second = _log_density(question.first, x), _log_density(question.second, x)
+    if math.isnan(first - second):
+        return 0
+    clipped = min(max(first - second, -question.bound), question.bound)
+    return round(clipped * BoundedScore.grid / question.bound)
+
+
+def _log_density(cells: Cells, x: Vector) -> float:
+    scores = scores_of(cells, x)
+    top = max(scores)
+    # all components infinitely far: there is no density to compare
+    return top + math.log(sum(math.exp(score - top) for score in scores)) if math.isfinite(top) else math.nan
+
+
+def _one_of(size: int, place: int, value: int) -> list[int]:
+    """Zeros, with `value` at `place`; -1 is nowhere."""
+    return [value if i == place else 0 for i in range(size)]

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.catalogue import COLUMNS, EAST, NORTH, WEST, Example, at, examples
+from pubpriv.audit.catalogue import EAST, NORTH, WEST, Example, adds, at, examples
 from pubpriv.audit.finding import Finding, judged
-from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, integers
-from pubpriv.audit.reference import adds
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data.memory import remembering
 from pubpriv.data.parquet import BATCH, block_length

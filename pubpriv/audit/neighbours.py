@@ -11,10 +11,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from pubpriv.audit.catalogue import COLUMNS
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data.questions import Bisection, Question
 from pubpriv.data.scan import scan
+
+COLUMNS = ("a", "log1p(b)")
+"""As they are named to `parse_columns`; a region's points are given after the map."""
 
 Integers = dict[str, list[int]]
 """Totals, or their difference, as Python integers."""
@@ -32,7 +34,7 @@ def _one_thread() -> ThreadPoolExecutor:
 
 
 def totals_of(question: Question, rows: Sequence[Record]) -> Integers:
-    """Total a table in memory exactly, with columns `catalogue.COLUMNS`, by the product's own scan."""
+    """Total a table in memory exactly, with columns `COLUMNS`, by the product's own scan."""
     return integers(scan(in_memory(rows, COLUMNS), question, _one_thread()))
 
 

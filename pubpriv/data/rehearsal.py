@@ -13,13 +13,10 @@ import numpy as np
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
+from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.errors import InvalidInput
-
-_QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments)
-"""The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 _HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
 """Cells that arithmetic does not like."""
@@ -37,8 +34,8 @@ def checked(question: Any, columns: int) -> Question:
     Raises:
         InvalidInput: it is none of the closed list, or does not fit; nothing was spent.
     """
-    if type(question) not in _QUESTIONS:
-        names = ", ".join(kind.__name__ for kind in _QUESTIONS)
+    if type(question) not in QUESTIONS:
+        names = ", ".join(kind.__name__ for kind in QUESTIONS)
         raise InvalidInput(f"{type(question).__name__} is no question that may be asked of private rows: {names} are")
     try:
         known: Question = rebuilt(question)

@@ -9,11 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pubpriv.audit.catalogue import EAST, WEST, at, examples
+from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.files import _LAYOUTS, _tried
 from pubpriv.audit.malformed import forged
 from pubpriv.audit.neighbours import NOBODY, totals_of
-from pubpriv.audit.reference import adds
 from pubpriv.audit.sensitivity import _records
 from pubpriv.data import memory, parquet
 from pubpriv.data import scan as scanning

@@ -22,9 +22,8 @@ from pubpriv.data import codec
 from pubpriv.data.codec import to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import Bisection
+from pubpriv.data.questions import QUESTIONS, Bisection
 from pubpriv.data.questions.base import PARTITIONS
-from pubpriv.data.rehearsal import _QUESTIONS
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import BudgetExceeded, InvalidInput
@@ -112,7 +111,7 @@ def regions(partition):
 @st.composite
 def questions(draw, d):
     """(the data of a well-formed question)."""
-    kind = draw(st.sampled_from([cls.__name__ for cls in _QUESTIONS]))
+    kind = draw(st.sampled_from([cls.__name__ for cls in QUESTIONS]))
     sd = st.integers(SD >> 8, SD)
     if kind == "Bisection":
         low, logarithmic = draw(st.floats(0.1, 2)), draw(st.booleans())
@@ -270,7 +269,7 @@ def holds(data, worlds):
     if any(isinstance(answer, str) for answer in answers):
         assert answers[0] == answers[1], "whether a question is refused depends on the rows"
         return "refused"
-    assert type(question) in _QUESTIONS
+    assert type(question) in QUESTIONS
     question = codec.from_json(to_json(question))
     noise = question.noise()
     for answer in answers:

@@ -18,7 +18,7 @@ from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
 
 import pubpriv as pp
-from pubpriv.audit.catalogue import COLUMNS
+from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data.cluster import Cluster, _BlockFailed
 from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import PrivateTable

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.neighbours import QUESTIONS, FileTable, plain
 
-from pubpriv.audit.catalogue import CENTERS, COLUMNS, PARTITIONS, PRICE
+from pubpriv.audit.catalogue import CENTERS, PARTITIONS, PRICE
+from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.parquet import block_length

@@ -14,7 +14,7 @@ import pytest
 from helpers.neighbours import QUESTIONS
 
 import pubpriv as pp
-from pubpriv.audit.catalogue import COLUMNS
+from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data import stores
 from pubpriv.data.scan import scan
 from pubpriv.data.stores import content_hash

@@ -6,8 +6,8 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pubpriv.audit.catalogue import COLUMNS, questions
-from pubpriv.audit.neighbours import difference, distance, integers
+from pubpriv.audit.catalogue import questions
+from pubpriv.audit.neighbours import COLUMNS, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Bisection

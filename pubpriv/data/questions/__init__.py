@@ -18,4 +18,7 @@ from pubpriv.data.questions.counts import ClippedSums, Counts
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.score import BoundedScore
 
+QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments)
+"""The closed list itself: the door answers objects of these classes, and of no subclass."""
+
 __all__ = ["Bisection", "BoundedScore", "ClippedSums", "Counts", "LiftedGram", "Moments", "Part", "Question"]
