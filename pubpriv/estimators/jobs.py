@@ -11,7 +11,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
-from pubpriv.estimators.settings import Settings, files_of
+from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
@@ -82,8 +82,10 @@ class Job:
         return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
 
     def public_files(self) -> tuple[str, ...]:
-        """What is read as public: none of it may be private."""
-        return self.public, *files_of(self.settings)
+        """Name what is read as public, with the files that settings name: none of it may be private."""
+        values, declared = chosen(self.settings), settings_of(type(self.settings))
+        named = (values[each.field] for each in declared if each.about.is_file(values[each.field]))
+        return self.public, *named
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""

@@ -3,28 +3,48 @@
 All prices are fixed before the run, so under `auto` both branches ask the same questions but for the radius of the
 last one: the best for a Gaussian, debiased afterwards, or a high quantile, reported as it is. The rounds are those of
 the learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
+
+Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. So for the table's own
+moments the rounds serve as a whitening alone; a private high quantile of |w| says where to clip, where almost no record
+is, and what the last release says is what is reported. Source: our study, section E (`docs/gaussian.md`).
 """
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.gaussian.degenerate_columns import (
     Layout,
     Scale,
     assemble,
     learn_scale,
 )
-from pubpriv.estimators.gaussian.learner import Position, measure, pool, walk
-from pubpriv.estimators.gaussian.moments import Table, clip_radius, loud_radius, measure_table
+from pubpriv.estimators.gaussian.learner import (
+    LEAST_VARIANCE,
+    Fitted,
+    Position,
+    floored,
+    measure,
+    pool,
+    released_moments,
+    walk,
+)
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
+    TablePlan,
     check_feasible,
     feasible,
+    final_theta,
+    joint_question,
+    table_plan,
 )
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.quantiles import (
@@ -36,9 +56,49 @@ from pubpriv.estimators.gaussian.quantiles import (
     spread_quantile,
 )
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased, plain_errors, shortage
-from pubpriv.estimators.gaussian.table_plan import TablePlan, table_plan
-from pubpriv.estimators.steps import Execution
+from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
+
+_LOUD = 0.5
+"""The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
+
+_ROOM = 1.4
+"""The clip radius is at most this many times the reach."""
+
+_FAINT, _STANDING_OUT = 1e-6, 4.0
+"""A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
+variance is so many times the noise."""
+
+
+@public_value
+@dataclass(frozen=True)
+class _Table:
+    """What the last release says of the table, without debiasing.
+
+    Attributes:
+        frame: the map to w.
+        fitted: mean and covariance in the table's units.
+        records: rows without missing or infinite values.
+        radius: clip radius.
+        mean_sd: noise sd of a coordinate of the mean of w.
+        moment_sd: noise sd of a diagonal entry of the second moment of w.
+        edge: largest eigenvalue of the noise alone.
+        weakest: smallest eigenvalue of the covariance of w as it was released.
+    """
+
+    frame: Frame
+    fitted: Fitted
+    records: float
+    radius: float
+    mean_sd: float
+    moment_sd: float
+    edge: float
+    weakest: float
+
+    @property
+    def quiet(self) -> bool:
+        """The noise is not of the size of the estimate: its largest eigenvalue is clearly below the loudest."""
+        return self.edge <= 0.9 * _LOUD
 
 
 def estimate_table(
@@ -79,9 +139,9 @@ def estimate_table(
             if not measured.converged:
                 outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
             return "gaussian", outcome
-    radius = clip_radius(frame, records, found["upper"], found["reach"], final)
+    radius = _clip_radius(frame, records, found["upper"], found["reach"], final)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    table = run.at("", *found.values())(measure_table, frame, radius, guessed, whole, final)
+    table = run.at("", *found.values())(_measure_table, frame, radius, guessed, whole, final)
     outcome = _undebiased(curator, layout, table, scales, plan, purse)
     outcome.facts.update(facts)
     outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
@@ -110,7 +170,7 @@ def _whitened(
 
 
 def _undebiased(
-    curator: Curator, layout: Layout, table: Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
+    curator: Curator, layout: Layout, table: _Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
 ) -> GaussianResult:
     """The outcome of a release that is reported as it is."""
     enough = feasible(table.records, layout.dimension, purse.rho)
@@ -137,3 +197,68 @@ def _undebiased(
     noise = (colour, table.mean_sd), (colour, table.moment_sd)
     errors = plain_errors(table.fitted, round(table.records), *noise)
     return GaussianResult(table.fitted, enough and table.quiet, errors, facts, warnings)
+
+
+def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
+    """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
+    return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
+
+
+def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
+    """The radius at which noise alone has an eigenvalue of `_LOUD`: public."""
+    return math.sqrt(_LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
+
+
+def _clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
+    """Where clipping and noise together are least, if the tail goes on beyond `reach` as it came there from `upper`.
+
+    With P(|w| > r + t) = f exp(-t / h) beyond the reach r, the fit of the two quantiles, clipping at c takes
+    2 f h (c + h) exp((r - c) / h) from the trace of the second moment, all of it from one direction at worst, and the
+    noise has a Frobenius norm in proportion to c^2. A Gaussian's h is small, and c = r; long tails are given more room.
+    """
+    d, r, beyond = frame.dimension, reach.value, max(1 - reach.share, 1 / n)
+    h = max(r - upper.value, 0.01 * r) / max(math.log((1 - upper.share) / beyond), 0.1)
+    c = r * np.linspace(1, _ROOM, 201)
+    noise = _moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
+    lost = 2 * beyond * h * (c + h) * np.exp((r - c) / h)
+    return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
+
+
+@step(title="final release as it is", private=True)
+def _measure_table(
+    curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], whole: Whole, ask: Ask
+) -> _Table:
+    """Mean and covariance of the records clipped to `radius`, in the table's units.
+
+    Args:
+        curator: the run.
+        frame: the map to w, (d, d).
+        radius: beyond which almost no record is.
+        guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
+        whole: rows without missing or infinite values.
+        ask: label and price.
+
+    Privacy: one `LiftedGram`, mu^2 at most ask.price.
+    """
+    d = frame.dimension
+    answer = released_moments(curator, frame, radius, final_theta(d), ask)
+    per = answer.records / whole.records  # the rows were counted better than beside the moments
+    center, matrix = answer.frame.dense()
+    colour = np.linalg.inv(matrix)
+    mean, sd = answer.mean * per, answer.moment_sd * per
+    spread, edge = answer.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
+    covariance = floored(spread, min(LEAST_VARIANCE, edge))
+    for index in guessed:
+        if spread[index, index] < _STANDING_OUT * sd:
+            covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
+            covariance[index, index] = _FAINT**2
+    return _Table(
+        frame=answer.frame,
+        fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
+        records=whole.records,
+        radius=answer.radius,
+        mean_sd=answer.mean_sd * per,
+        moment_sd=sd,
+        edge=edge,
+        weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
+    )

@@ -7,7 +7,6 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.components import cells_of
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -57,6 +56,6 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
     """
     n = curator.n_rows
     bound = _score_bound(n, len(scaling.location), ask)
-    question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
+    question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

@@ -13,17 +13,19 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
-from pubpriv.estimators.mixture.choice import prefer
+from pubpriv.estimators.mixture.choice import Preference, prefer
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
+from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, mixture_plan, spectral_factor
 from pubpriv.estimators.mixture.public_model import public_model
-from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
-from pubpriv.estimators.mixture.results import diagnostics, released
-from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search
-from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.mixture.regimes import Regime, advice
+from pubpriv.estimators.mixture.results import released
+from pubpriv.estimators.mixture.routes import Scene, measured
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.shapes import shaped
+from pubpriv.estimators.mixture.shapes import Shape, shaped
 from pubpriv.estimators.mixture.supercluster import Groups, supercluster
+from pubpriv.estimators.mixture.unknown import Placement, search
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.kinds import MixtureEstimate
@@ -84,7 +86,7 @@ def estimate_mixture(
     most = min(settings.most, len(rows.rows))
     groups = run(supercluster, rows, scene.scaling, most)
     looked_for = most if n_components is None and most > 1 else 0
-    regime = searching(most) if looked_for else _regime(scene, groups, most)
+    regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
         return mixture_plan(
@@ -96,13 +98,13 @@ def estimate_mixture(
         curator.rehearse(other.questions)
     layout = Placement(most, groups)
     if looked_for:
-        layout = search(scene, groups, plan)
+        layout = search(run, scene.scaling, groups, plan, curator.n_rows * settings.smallest_weight / 4)
         plan = planned(layout.n_components)
     fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
     last, shape = measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
-    facts = diagnostics(scene, layout, plan, regime, last, shape, guard)
+    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
@@ -110,10 +112,10 @@ def estimate_mixture(
 def _regime(scene: Scene, groups: Groups, k: int) -> Regime:
     """The regime that public facts suggest; that of a run which was begun before there was any, if there is one."""
     m, d = len(scene.rows.rows), len(scene.rows.columns)
-    regime = choose(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
+    regime = Regime.of(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
     asked = {line.label for line in scene.run.curator.statement().charges}
-    if regime.name == AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
-        return Regime(SCARCE, "as this run was begun by an earlier version")
+    if regime.name == Regime.AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
+        return Regime(Regime.SCARCE, "as this run was begun by an earlier version")
     return regime
 
 
@@ -145,3 +147,56 @@ def _count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)
     return tuple((counts / counts.sum()).tolist())
+
+
+def _diagnostics(
+    scene: Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+) -> dict[str, Any]:
+    """Collect public facts and released answers of a run by the default method."""
+    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
+    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
+    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
+    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
+    if plan.loud:
+        warnings.append(
+            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
+            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
+        )
+    elif loud.max() > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if not guard.clear:
+        warnings.append("the private rows do not support a better model than the public one, which is returned")
+        shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    unasked = plan.search[len(layout.tried) :]
+    return {
+        "regime": regime.name,
+        "regime_reason": regime.reason,
+        "separation": layout.groups.separation if plan.most == 0 else None,
+        "groups": layout.groups.count,
+        "n_components": k,
+        "components_tried": [
+            {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
+        ],
+        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
+        "covariance_type": shape.kind,
+        "covariance_reason": shape.reason,
+        "covariance_noise": loud.tolist(),
+        "covariance_noise_predicted": plan.noise,
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "private_model_chosen": guard.clear,
+        "clip_radius": clip_radius(d),
+        "covariance_floor": _floor(
+            layout if guard.clear and regime.name != Regime.OVERLAPPING else None, scene.scaling
+        ),
+        "warnings": warnings,
+    }
+
+
+def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
+    """Least variance of each column, in the data's own units.
+
+    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
+    table's; then it is the least of all groups.
+    """
+    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
+    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())

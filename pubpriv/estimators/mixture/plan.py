@@ -16,7 +16,7 @@ from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Qu
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
-from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
+from pubpriv.estimators.mixture.regimes import Regime
 from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
@@ -99,7 +99,7 @@ def mixture_plan(
     n: int,
     d: int,
     k: int,
-    regime: str = SCARCE,
+    regime: str = Regime.SCARCE,
     covariance_type: str = "full",
     most: int = 0,
     groups: int = 1,
@@ -117,12 +117,12 @@ def mixture_plan(
         groups: of public rows, each with a subspace of its own.
     """
     blanks = _Blanks(d, k, covariance_type)
-    if regime == OVERLAPPING:
+    if regime == Regime.OVERLAPPING:
         shares = _overlapping(purse.rho, n / k, blanks)
     else:
-        shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
+        shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == Regime.AMPLE, groups)
     asks = split_purse(purse, "mixture", shares)
-    starts = range(1, _STARTS + 1) if regime == OVERLAPPING else range(0)
+    starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
     return MixturePlan(
         asks=tuple(asks.values()),
         regime=regime,
@@ -132,7 +132,9 @@ def mixture_plan(
         noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
         guard=asks["guard"],
         pca=asks.get("pca"),
-        search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
+        search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
+        if regime != Regime.OVERLAPPING
+        else (),
         subspace=asks.get("coarse/subspace"),
         space=asks.get("coarse/space"),
         starts=tuple(

@@ -2,12 +2,9 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pubpriv.data.codec import public_value
-
-OVERLAPPING = "overlapping"
-SCARCE = "separated-scarce"
-AMPLE = "separated-ample"
 
 SEPARATED = 4.0
 """Components at least this many standard deviations apart can be told apart by their own geometry."""
@@ -31,39 +28,49 @@ class Regime:
         reason: why, for a reader.
     """
 
+    OVERLAPPING: ClassVar[str] = "overlapping"
+    SCARCE: ClassVar[str] = "separated-scarce"
+    AMPLE: ClassVar[str] = "separated-ample"
+
     name: str
     reason: str
 
+    @classmethod
+    def of(
+        cls, m: int, d: int, k: int, smallest_weight: float, separation: float | None, overlapping: bool
+    ) -> "Regime":
+        """Tell the regime of a run with k components known beforehand.
 
-def choose(m: int, d: int, k: int, smallest_weight: float, separation: float | None, overlapping: bool) -> Regime:
-    """The regime of a run with k components known beforehand.
+        Args:
+            m: public rows.
+            d: columns.
+            k: components.
+            smallest_weight: w_min.
+            separation: of public clusters, in standard deviations; None: too few public rows to judge.
+            overlapping: what the superclustering made of it.
+        """
+        if k == 1:
+            return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
+        if overlapping:
+            near = "" if separation is None else f" ({separation:.1f} standard deviations, below {SEPARATED:g})"
+            return cls(cls.OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
+        if separation is None:
+            text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
+            return cls(cls.SCARCE, f"{text}: they are taken to be separated")
+        apart = f"public clusters are {separation:.1f} standard deviations apart"
+        wanted = math.ceil(_PLENTY * d / smallest_weight)
+        if m >= wanted:
+            return cls(
+                cls.AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns"
+            )
+        return cls(
+            cls.SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace"
+        )
 
-    Args:
-        m: public rows.
-        d: columns.
-        k: components.
-        smallest_weight: w_min.
-        separation: of public clusters, in standard deviations; None: too few public rows to judge.
-        overlapping: what the superclustering made of it.
-    """
-    if k == 1:
-        return Regime(OVERLAPPING, "one component: there is nothing to separate")
-    if overlapping:
-        near = "" if separation is None else f" ({separation:.1f} standard deviations, below {SEPARATED:g})"
-        return Regime(OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
-    if separation is None:
-        text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
-        return Regime(SCARCE, f"{text}: they are taken to be separated")
-    apart = f"public clusters are {separation:.1f} standard deviations apart"
-    wanted = math.ceil(_PLENTY * d / smallest_weight)
-    if m >= wanted:
-        return Regime(AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns")
-    return Regime(SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace")
-
-
-def searching(most: int) -> Regime:
-    """The regime of a run that finds k: private rows decide what is separated."""
-    return Regime(SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
+    @classmethod
+    def searching(cls, most: int) -> "Regime":
+        """Tell the regime of a run that finds k: private rows decide what is separated."""
+        return cls(cls.SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
 
 
 def _needed(k: int, smallest_weight: float) -> int:

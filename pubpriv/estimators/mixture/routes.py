@@ -1,4 +1,4 @@
-"""The ways through a run: looking for k, measuring components that lie apart, and components that overlap."""
+"""The ways through a run: measuring components that lie apart, and components that overlap."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,16 +16,14 @@ from pubpriv.estimators.mixture.components import (
     estimate_spherical,
 )
 from pubpriv.estimators.mixture.partition import locate, seed
-from pubpriv.estimators.mixture.pca import Subspaces, private_pca
+from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_starts
-from pubpriv.estimators.mixture.regimes import OVERLAPPING
+from pubpriv.estimators.mixture.regimes import Regime
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import Seeds
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
-from pubpriv.estimators.mixture.supercluster import Groups, tighten
-from pubpriv.estimators.mixture.unknown import Evidence, probe
+from pubpriv.estimators.mixture.unknown import Placement
 from pubpriv.estimators.steps import Execution
 from pubpriv.released.law import Mixture
 
@@ -49,57 +47,9 @@ class Scene:
         return shaped(mixture, self.covariance_type, self.scaling)
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Where components are looked for.
-
-    Attributes:
-        n_components: k.
-        groups: of the scale tree, whose units covariance floors follow.
-        located: the same groups in the units in which components are located; None: in their own.
-        subspaces: released directions, or all of R^d; None: not asked yet.
-        seeds: one for each component; None: not made yet.
-        tried: released counts of the numbers of components that were tried.
-    """
-
-    n_components: int
-    groups: Groups
-    located: Groups | None = None
-    subspaces: Subspaces | None = None
-    seeds: Seeds | None = None
-    tried: tuple[Evidence, ...] = ()
-
-
-def search(scene: Scene, groups: Groups, plan: MixturePlan) -> Placement:
-    """The largest number of components that are all apart, from `plan.most` downwards.
-
-    Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
-    Numbers below the one that is found are not tried, and their share of the budget is not spent.
-    """
-    run = scene.run
-    tight = run.at("(by group)")(tighten, groups, plan.most)
-    joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
-    subspaces = _subspaces(scene, tight, plan)
-    least = run.curator.n_rows * scene.settings.smallest_weight / 4
-    tried: list[Evidence] = []
-    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
-        where = _proposal(tight, joined, subspaces, k)
-        here = run.at(f"({k} components)", subspaces)
-        seeds = here(seed, *where, k)
-        tried.append(here(probe, scene.scaling, *where, seeds, least, ask))
-        if tried[-1].apart:
-            return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
-    return Placement(1, _as_grouped(groups, 1), *_proposal(tight, joined, subspaces, 1), None, tuple(tried))
-
-
-def _as_grouped(groups: Groups, k: int) -> Groups:
-    """The groups that k components lie in; see `_proposal`."""
-    return groups if k >= groups.count else groups.joined()
-
-
 def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
     """The last round of the plan's regime, with covariances of the type that is released, and why that one."""
-    last = _overlapping(scene, plan) if plan.regime == OVERLAPPING else _separated(scene, layout, plan)
+    last = _overlapping(scene, plan) if plan.regime == Regime.OVERLAPPING else _separated(scene, layout, plan)
     if scene.covariance_type != "auto":
         return last, Shape(scene.covariance_type, "as asked for")
     shape = scene.run(choose_shape, last, scene.scaling)
@@ -109,19 +59,12 @@ def measured(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round,
 def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
     """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
     groups, k = layout.located or layout.groups, plan.n_components
-    subspaces = layout.subspaces or _subspaces(scene, groups, plan)
+    subspaces = layout.subspaces or find_subspaces(scene.run, scene.scaling, groups, plan.dimension, plan.pca)
     seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
     assert plan.space is not None
     located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
     floors = layout.groups.floors(seeds.groups)
     return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
-
-
-def _subspaces(scene: Scene, groups: Groups, plan: MixturePlan) -> Subspaces:
-    """Private directions where the plan pays for them, else all of R^d."""
-    if plan.pca is None:
-        return Subspaces.whole(groups)
-    return scene.run(private_pca, scene.scaling, groups, plan.dimension, plan.pca)
 
 
 def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
@@ -165,11 +108,3 @@ def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
     d = len(scaling.location)
     quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
     return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
-
-
-def _proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
-
-    `joined` has the same points as one group.
-    """
-    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))

@@ -14,7 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.regimes import SEPARATED
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import k_means, nearest_others, seed_group
+from pubpriv.estimators.mixture.seeding import nearest_others, seed_group
 from pubpriv.estimators.steps import step
 
 _CUT = 2.0
@@ -22,12 +22,6 @@ _CUT = 2.0
 
 _POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""
-
-_LOOKS = 2
-"""How often clusters and the column scales inside them are found in turn."""
-
-_LEAST_FREE = 8
-"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
 
 _MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
@@ -145,34 +139,6 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     # equal rows have a spread of rounding errors; in standard coordinates nothing real is that small
     pooled = np.where(pooled > _POINTLIKE, pooled, 1.0)
     return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
-
-
-@step(title="scales inside clusters")
-@one_thread
-def tighten(groups: Groups, most: int) -> Groups:
-    """The same groups, in units of the column spreads inside clusters, of which there are at most `most` in all.
-
-    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
-    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
-    is cut along its own long axis, and rounder in the new units. Public points only.
-    """
-    units = np.array(groups.units)
-    for group in range(groups.count):
-        for _ in range(_LOOKS):
-            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
-            units[group] *= inside
-    return replace(groups, units=tuple(map(tuple, units.tolist())))
-
-
-def _inside(points: np.ndarray, most: int) -> np.ndarray:
-    """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
-    count = min(most, len(points) // 3)
-    if count < 2 or len(points) - count < _LEAST_FREE:
-        return np.ones(points.shape[1])
-    labels = k_means(points, count)
-    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
-    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
-    return np.where(spread > _POINTLIKE, spread, 1.0)
 
 
 def _separation(rows: np.ndarray, k: int) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import ALPHA, CONSTANTS
+from pubpriv.estimators.mixture.bks.constants import ALPHA, Constants
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
@@ -109,7 +109,7 @@ def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, fl
 
 
 def _least(n: int, settings: MixtureSettings) -> float:
-    return CONSTANTS[settings.constants].least_private(n, settings.smallest_weight)
+    return Constants.named(settings.constants).least_private(n, settings.smallest_weight)
 
 
 def _diagnostics(
