@@ -15,7 +15,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.degenerate_columns import checked_scale, examine
+from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.learner import (
     Fitted,
     Measured,
@@ -88,8 +88,7 @@ def estimate_gaussian(
     rows = PublicTable.open(public, list(curator.columns))
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
-        examine(rows, scale)  # refuses what cannot be, before the run begins
-        given = checked_scale(rows.columns, scale)
+        given = examine(rows, scale).given  # refuses what cannot be, before the run begins
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
@@ -28,9 +29,6 @@ _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
 """With rows to spare the rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
 `_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
 below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
-
-ROUND_MEAN = Fraction(3, 10)
-"""Relative weight theta of the mean beside the second moment in a round's joint release."""
 
 _SEARCH = Fraction(3, 1000)
 """Share of the whole budget that the search of a round's radius takes ..."""
@@ -68,9 +66,12 @@ class LearnerPlan(Plan):
     """Questions of the learner.
 
     Attributes:
+        round_mean: relative weight theta of the mean beside the second moment in a round's joint release.
         rounds: each asks for a radius and for moments; none if no column is whitened.
         final: the last release.
     """
+
+    round_mean: ClassVar[Fraction] = Fraction(3, 10)
 
     rounds: tuple[tuple[Ask, Ask], ...]
     final: Ask
@@ -103,7 +104,7 @@ class TablePlan(LearnerPlan):
 
 
 def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
-    """Shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
+    """Give the shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
 
     Args:
         n: private rows.
@@ -118,31 +119,36 @@ def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[F
     for number, most in enumerate(_ROUND_SHARES, start=1):
         radius = min(scale * most / 4, search)
         shares[f"round-{number}/radius"] = radius, partial(radius_question, frame, 1.0, 0.0)
-        shares[f"round-{number}/moments"] = scale * most - radius, partial(joint_question, frame, 1.0, ROUND_MEAN)
+        shares[f"round-{number}/moments"] = (
+            scale * most - radius,
+            partial(joint_question, frame, 1.0, LearnerPlan.round_mean),
+        )
     return shares
 
 
 def _with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
-    """The same, and what is left for the last release of all d columns."""
+    """Add what is left, for the last release of all d columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
     return shares | {"final": (left, partial(joint_question, Frame((0.0,) * d), 1.0, final_theta(d)))}
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
-    """The learner's plan on n rows of d columns."""
+    """Make the learner's plan on n rows of d columns."""
     shares = _with_final(_round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
     asks = split_purse(purse, "gaussian", shares)
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
 
 def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """The asks of the rounds, by the names that `_round_shares` gives them; none if there are none."""
+    """Give the asks of the rounds, by the names that `_round_shares` gives them; none if there are none."""
     numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
 
 
 def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
-    """The plan of `moments` or `auto`; `moments` asks for two quantiles, and so does `auto` where nothing is decided.
+    """Make the plan of `moments` or `auto`.
+
+    `moments` asks for two quantiles, and so does `auto` where nothing is decided.
 
     Args:
         purse: of the run.

@@ -21,12 +21,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask, Plan
-from pubpriv.estimators.gaussian.degenerate_columns import (
-    Layout,
-    Scale,
-    assemble,
-    learn_scale,
-)
+from pubpriv.estimators.gaussian.degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian.learner import (
     LEAST_VARIANCE,
     Fitted,
@@ -52,7 +47,6 @@ from pubpriv.estimators.gaussian.quantiles import (
     Whole,
     count_rows,
     decide,
-    high_rank,
     spread_quantile,
 )
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased, plain_errors, shortage
@@ -68,6 +62,9 @@ _ROOM = 1.4
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
+
+_SMALL = 1e-3
+"""A scale below this part of a spread that the public rows show is noise's doing."""
 
 
 @public_value
@@ -101,10 +98,24 @@ class _Table:
         return self.edge <= 0.9 * _LOUD
 
 
+@public_value
+@dataclass(frozen=True)
+class _Scale:
+    """What is known of the size of a degenerate column.
+
+    Attributes:
+        value: what z is divided by, in the table's units.
+        seen: False if hardly any private row differs from the public rows' value or combination.
+    """
+
+    value: float
+    seen: bool
+
+
 def estimate_table(
     run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
 ) -> tuple[str, GaussianResult]:
-    """(target that was chosen, outcome) of `moments` or `auto`."""
+    """Estimate by `moments` or `auto`: (target that was chosen, outcome)."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
@@ -115,12 +126,12 @@ def estimate_table(
     whole, final = run(count_rows, plan.count), plan.final
     records = whole.records
     scales = tuple(
-        Scale(float(column.scale or 0.0), True)
+        _Scale(float(column.scale or 0.0), True)
         if ask is None
-        else run.at(f"({layout.columns[column.index]})")(learn_scale, layout, column, whole, ask)
-        for column, ask in zip(layout.degenerate, plan.scales, strict=True)
+        else run.at(f"({layout.columns[column.index]})")(_learn_scale, layout, place, whole, ask)
+        for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
-    frame = run(assemble, layout, None if position is None else position.frame, scales)
+    frame = run(_assemble, layout, None if position is None else position.frame, scales)
     most, found = loud_radius(frame, records, final), dict[str, Quantile]()
     for name, wanted, ask in plan.quantiles:
         share = wanted or _reach_share(plan, whole)
@@ -155,7 +166,7 @@ def _reach_share(plan: TablePlan, whole: Whole) -> float:
     """
     searches = [ask.question for ask in (plan.reach, *plan.scales) if ask is not None]
     noises = [search.noise_scale for search in searches if isinstance(search, Bisection)]
-    return min(high_rank(noise, whole) for noise in noises) / whole.records
+    return min(whole.high_rank(noise) for noise in noises) / whole.records
 
 
 def _whitened(
@@ -170,7 +181,7 @@ def _whitened(
 
 
 def _undebiased(
-    curator: Curator, layout: Layout, table: _Table, scales: tuple[Scale, ...], plan: Plan, purse: Purse
+    curator: Curator, layout: Layout, table: _Table, scales: tuple[_Scale, ...], plan: Plan, purse: Purse
 ) -> GaussianResult:
     """The outcome of a release that is reported as it is."""
     enough = feasible(table.records, layout.dimension, purse.rho)
@@ -200,17 +211,17 @@ def _undebiased(
 
 
 def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
-    """Noise sd of a diagonal entry of the second moment of records clipped to 1; it grows with the radius squared."""
+    """Give the noise sd of a diagonal second moment of records clipped to 1; it grows with the radius squared."""
     return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
 
 
 def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
-    """The radius at which noise alone has an eigenvalue of `_LOUD`: public."""
+    """Give the radius at which noise alone has an eigenvalue of `_LOUD`: public."""
     return math.sqrt(_LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
 
 
 def _clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
-    """Where clipping and noise together are least, if the tail goes on beyond `reach` as it came there from `upper`.
+    """Clip where clipping and noise together are least, if the tail goes on beyond `reach` as it came from `upper`.
 
     With P(|w| > r + t) = f exp(-t / h) beyond the reach r, the fit of the two quantiles, clipping at c takes
     2 f h (c + h) exp((r - c) / h) from the trace of the second moment, all of it from one direction at worst, and the
@@ -228,7 +239,7 @@ def _clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: 
 def _measure_table(
     curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], whole: Whole, ask: Ask
 ) -> _Table:
-    """Mean and covariance of the records clipped to `radius`, in the table's units.
+    """Release mean and covariance of the records clipped to `radius`, in the table's units.
 
     Args:
         curator: the run.
@@ -262,3 +273,45 @@ def _measure_table(
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
     )
+
+
+@step(title="scale of a degenerate column", private=True)
+def _learn_scale(curator: Curator, layout: Layout, place: int, whole: Whole, ask: Ask) -> _Scale:
+    """Learn a size for a degenerate column.
+
+    The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
+    the column set the noise of the last release alone.
+
+    Args:
+        curator: the run.
+        layout: of all columns.
+        place: of the column among the degenerate ones.
+        whole: rows without missing or infinite values.
+        ask: label and price.
+
+    Privacy: one `Bisection`, mu^2 at most ask.price.
+    """
+    column = layout.degenerate[place]
+    answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
+    asked = answer.question  # on a resumed run, as it was stored
+    quantile = float(answer.values["quantile"][0])
+    least = column.unit * _SMALL if column.spread else 2 * asked.lower
+    seen = least < quantile < asked.upper / 2
+    size = quantile if seen else column.unit
+    return _Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
+
+
+@step(title="_assemble coordinates")
+def _assemble(layout: Layout, regular: Frame | None, scales: tuple[_Scale, ...]) -> Frame:
+    """Make the map of the last release: whitened regular columns first, then each degenerate column over its scale.
+
+    Args:
+        layout: of the columns.
+        regular: where the rounds have led, or None if every column is degenerate.
+        scales: of the degenerate columns, in order.
+    """
+    if regular is not None and not layout.degenerate:
+        return regular
+    center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
+    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.degenerate, scales, strict=True)]
+    return Frame.of(center, np.vstack([rows, *own]))

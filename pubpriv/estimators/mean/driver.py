@@ -19,7 +19,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, check_feasible, combined, mean_plan, two_step_errors
+from pubpriv.estimators.mean.plan import MeanPlan, check_feasible, combined, two_step_errors
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
@@ -166,7 +166,7 @@ def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
-    plan = curator.settled("mean/plan", partial(mean_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
+    plan = curator.settled("mean/plan", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
     curator.rehearse(plan.questions)
     public = options.public
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
@@ -268,7 +268,7 @@ def _combine_means(
 
 
 def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:
-    """(distance of mu from the centre of step 2, bias per coordinate that clipping leaves there), estimated."""
+    """Estimate (distance of mu from the centre of step 2, bias per coordinate that clipping leaves there)."""
     step = plan.steps[1]
     squared = float(move @ move) / step.slope**2 - plan.d * step.variance
     distance = math.sqrt(max(squared, 0.0))

@@ -93,14 +93,14 @@ class MeanPlan(Plan):
         """As `_feasible` says of a run before it is planned."""
         return _worth(self.error, self.m)
 
-
-def mean_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
-    """The plan of least predicted error for n private rows of d columns and m public rows."""
-    exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
-    blank = _blank_sum(d)
-    asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
-    design = _design(n, d, m, asks[0].rho, asks[1].rho)
-    return MeanPlan(asks, n, d, m, design.steps, design.move, design.spread, design.error)
+    @classmethod
+    def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
+        """Make the plan of least predicted error for n private rows of d columns and m public rows."""
+        exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
+        blank = _blank_sum(d)
+        asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
+        design = _design(n, d, m, asks[0].rho, asks[1].rho)
+        return cls(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
 
 @cache
@@ -267,7 +267,7 @@ class MeanCase:
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Two steps, combined with the public mean."""
-        plan = mean_plan(purse, n, self.d, self.m)
+        plan = MeanPlan.of(purse, n, self.d, self.m)
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
         error = Predicted("mean", Predicted.own_sd, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))

@@ -36,10 +36,10 @@ class Preference:
         """The first is better beyond the noise."""
         return self.advantage >= _CLEARLY * self.noise
 
-
-def least_advantage(n: int, d: int, ask: Ask) -> float:
-    """From how many nats per row on a private model replaces the public one, for n rows of d columns."""
-    return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
+    @classmethod
+    def least_clear(cls, n: int, d: int, ask: Ask) -> float:
+        """Tell from how many nats per row on a private model replaces the public one, for n rows of d columns."""
+        return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
 
 
 def _score_bound(n: int, d: int, ask: Ask) -> float:

@@ -11,12 +11,11 @@ from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
-from pubpriv.estimators.mixture.choice import least_advantage
+from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.driver import checked_public
-from pubpriv.estimators.mixture.regimes import Regime, advice
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import supercluster
+from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
 from pubpriv.estimators.planning import Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse, purse_of
 
@@ -120,7 +119,7 @@ class MixtureCase:
         if self.settings.n_components is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            least = least_advantage(n, self.d, plan.guard)
+            least = Preference.least_clear(n, self.d, plan.guard)
             notes.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
@@ -143,9 +142,9 @@ class MixtureCase:
         settings, k = self.settings, self.k
         if settings.method != "auto":
             levels = k - self.groups if settings.method == "bks-scarce" else 0
-            return paper_plan.bks_plan(purse, n, self.d, k, levels)
+            return paper_plan.BksPlan.of(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
-        return default_plan.mixture_plan(
+        return default_plan.MixturePlan.of(
             purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
         )
 

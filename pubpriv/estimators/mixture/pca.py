@@ -37,7 +37,7 @@ class Subspaces:
 @step(title="private PCA", private=True)
 @one_thread
 def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
-    """The top k directions of each group's second moment about its public mean: one joint release.
+    """Find the top k directions of each group's second moment about its public mean: one joint release.
 
     The radius is public: the largest norm among the group's public points, a tenth wider, so that clipping
     touches outliers only.

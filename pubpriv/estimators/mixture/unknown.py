@@ -129,12 +129,12 @@ def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, 
 
 
 def _as_grouped(groups: Groups, k: int) -> Groups:
-    """The groups that k components lie in; see `_proposal`."""
+    """Give the groups that k components lie in; see `_proposal`."""
     return groups if k >= groups.count else groups.joined()
 
 
 def _proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
-    """Where k seeds are looked for: k directions of each group of the scale tree; in R^d if these are more than k.
+    """Say where to look for k seeds: in k directions of each group of the scale tree; in R^d if these are more than k.
 
     `joined` has the same points as one group.
     """
@@ -151,7 +151,7 @@ def _probe(
     least: float,
     ask: Ask,
 ) -> _Evidence:
-    """Whether seeds stand for as many components, each of at least `least` rows.
+    """Tell whether seeds stand for as many components, each of at least `least` rows.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
@@ -259,7 +259,7 @@ def _tighten(groups: Groups, most: int) -> Groups:
 
 
 def _inside(points: np.ndarray, most: int) -> np.ndarray:
-    """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
+    """Pool the standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
     count = min(most, len(points) // 3)
     if count < 2 or len(points) - count < _LEAST_FREE:
         return np.ones(points.shape[1])

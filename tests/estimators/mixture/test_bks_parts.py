@@ -21,7 +21,7 @@ from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query, _s
 from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, Constants
 from pubpriv.estimators.mixture.bks.driver import _mixing_weights
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
-from pubpriv.estimators.mixture.bks.plan import bks_plan
+from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
 from pubpriv.estimators.mixture.components import Round
@@ -264,7 +264,7 @@ def test_less_budget_asks_for_more_rows():
         )
     ]
     assert all(less > more for more, less in rows)
-    loud = bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
+    loud = BksPlan.of(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
     assert loud == pytest.approx((1e-5 * 0.13) ** -0.5, rel=1e-3)
     noisy = requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, loud).private_rows
     assert noisy > requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, 0.0).private_rows

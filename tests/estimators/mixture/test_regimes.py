@@ -7,10 +7,10 @@ from helpers.runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.plan import UNTRUSTED, mixture_plan
+from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan
 from pubpriv.estimators.mixture.public_model import _fit, public_model
-from pubpriv.estimators.mixture.regimes import Regime, _needed, advice
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.supercluster import Regime, _needed, advice
 from pubpriv.estimators.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 
@@ -74,7 +74,7 @@ def test_a_run_asks_what_its_regime_needs(m, gap, regime, asked):
 def test_what_ample_public_rows_spare_goes_to_the_rounds():
     """The shares of the subspace are those of the rounds now, and the noise of the last one is smaller."""
     purse = Purse(10**11, "zcdp")
-    scarce, ample = (mixture_plan(purse, 20_000, 10, 3, regime) for regime in (Regime.SCARCE, Regime.AMPLE))
+    scarce, ample = (MixturePlan.of(purse, 20_000, 10, 3, regime) for regime in (Regime.SCARCE, Regime.AMPLE))
     assert ample.asks[-1].price > 1.1 * scarce.asks[-1].price
     assert ample.noise < scarce.noise
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
     public, private = drawn(40, 10.0)
     curator = pp.Curator.simulation(private, HALF, 1)
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("pubpriv.estimators.mixture.regimes._PLENTY", 1e9)
+        earlier.setattr("pubpriv.estimators.mixture.supercluster._PLENTY", 1e9)
         first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     assert again.mixture == first.mixture

@@ -263,7 +263,7 @@ def _private_query(
 def _public_query(
     rows: PublicTable, scaling: Scaling, level: Level, subspaces: Subspaces, weight: float, constants: str
 ) -> tuple[_Split, ...]:
-    """At most one split for each open group of `level`: the one candidate that the private rows are asked about.
+    """Propose at most one split for each open group of `level`: the one that the private rows are asked about.
 
     Post-processing of the subspaces: free. Mended: algorithm 5 asks the private rows about every ball that passes
     Q_pub until one passes Q_priv. Its theorem C.20 shows that under its conditions the first one does, or none.
@@ -294,14 +294,14 @@ def _public_query(
 def _split_of(
     scaling: Scaling, path: Path, center: np.ndarray, directions: np.ndarray, projected: np.ndarray, found: _Found
 ) -> _Split:
-    """The split of the group `path` by the ball `found` among its `projected` points."""
+    """Make the split of the group `path` by the ball `found` among its `projected` points."""
     origin = center + directions.T @ projected[found.center]
     frame = scaling.frame(origin, directions)
     return _Split(path, frame, found.inner, found.outer, found.cut, found.outside - found.inside)
 
 
 def _search(points: np.ndarray, most: float, least_radius: float, least: float, constants: Constants) -> _Found | None:
-    """The ball around one of `points` (m', ell) that passes Q_pub; None if there is none.
+    """Find the ball around one of `points` (m', ell) that passes Q_pub; None if there is none.
 
     Q_pub(c, r): at least `least` points within r of c, none further than r and within `public_shell` r, and at
     least `least` beyond. Equal radii and numbers of points are tried in order, so the answer is a function of them.
