@@ -14,7 +14,7 @@ from benchmarks import learner
 from benchmarks.fits import real_fit, write_rows
 from benchmarks.grid import covers
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mean.settings import MEAN_METHODS
+from pubpriv.estimators.mean.settings import MeanSettings
 
 _PARTS = ("all", "mean", "covariance")
 
@@ -77,8 +77,8 @@ def bench(
     """
     if part not in _PARTS:
         raise InvalidInput(f"part must be one of {', '.join(_PARTS)}, not {part!r}")
-    if method not in MEAN_METHODS:
-        raise InvalidInput(f"method must be one of {', '.join(MEAN_METHODS)}, not {method!r}")
+    if method not in MeanSettings.methods:
+        raise InvalidInput(f"method must be one of {', '.join(MeanSettings.methods)}, not {method!r}")
     pp.parse_budget(budget)
     rows: list[dict[str, Any]] = []
     if part != "covariance":

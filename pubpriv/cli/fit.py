@@ -173,12 +173,12 @@ def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
 
 
 def _estimate(job: "Job", flown: bool) -> "Estimate":
-    from pubpriv.estimators.jobs import admit, check_job, run_job
+    from pubpriv.estimators.jobs import run_job
 
-    for line in admit(job):
+    for line in job.admit():
         note(line)
     # before anything is spent, or a server started; the run checks everything again
-    for line in check_job(job):
+    for line in job.check():
         note(f"warning: {line}")
     if not flown:
         # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out

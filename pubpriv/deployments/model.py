@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators import ESTIMATORS, estimator_named
+from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
 from pubpriv.flows.parameters import NAME, Parameters, form_of
 from pubpriv.flows.periods import Period
@@ -137,7 +137,7 @@ class Series(_Part):
 
     @model_validator(mode="after")
     def _settings_fit(self) -> Self:
-        allowed = sorted(set(form_of(estimator_named(self.estimator)).model_fields) - _COMMON)
+        allowed = sorted(set(form_of(_estimator_named(self.estimator)).model_fields) - _COMMON)
         odd = sorted(set(self.settings) - set(allowed))
         if odd:
             raise ValueError(f"settings of {self.estimator} are {', '.join(allowed)}, not {', '.join(odd)}")
@@ -207,7 +207,7 @@ class Dataset(_Part):
 
     def _form(self, release: Series) -> Parameters:
         try:
-            return form_of(estimator_named(release.estimator))(
+            return form_of(_estimator_named(release.estimator))(
                 private=self.private,
                 public=self.public,
                 columns=self.columns,
@@ -274,3 +274,8 @@ def _refuse_relative(place: str) -> str:
             "${NAME} stands for an environment variable of `pubpriv deploy`"
         )
     return place
+
+
+def _estimator_named(name: str) -> Estimator:
+    """Look up the estimator of this name."""
+    return next(estimator for estimator in ESTIMATORS if estimator.name == name)

@@ -5,11 +5,6 @@ from pubpriv.estimators.gaussian.declaration import GAUSSIAN
 from pubpriv.estimators.mean.declaration import MEAN
 from pubpriv.estimators.mixture.declaration import MIXTURE
 
-__all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator", "estimator_named"]
+__all__ = ["ESTIMATORS", "GAUSSIAN", "MEAN", "MIXTURE", "Estimator"]
 
 ESTIMATORS: tuple[Estimator, ...] = (MEAN, GAUSSIAN, MIXTURE)
-
-
-def estimator_named(name: str) -> Estimator:
-    """The estimator of this name."""
-    return next(estimator for estimator in ESTIMATORS if estimator.name == name)

@@ -11,7 +11,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
-from pubpriv.estimators.settings import Settings, files_of
+from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
@@ -82,8 +82,10 @@ class Job:
         return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
 
     def public_files(self) -> tuple[str, ...]:
-        """What is read as public: none of it may be private."""
-        return self.public, *files_of(self.settings)
+        """Name what is read as public, with the files that settings name: none of it may be private."""
+        values, declared = chosen(self.settings), settings_of(type(self.settings))
+        named = (values[each.field] for each in declared if each.about.is_file(values[each.field]))
+        return self.public, *named
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
@@ -105,23 +107,34 @@ class Job:
         """What the job is for, in a run that is open."""
         return self.estimator.driver(self.settings, public, curator, runner)
 
+    def admit(self) -> tuple[str, ...]:
+        """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
 
-def admit(job: Job) -> tuple[str, ...]:
-    """Refuse tables that cannot be what they are named as. No table is opened, and nothing of it is kept.
+        Returns:
+            What to tell before anything is read.
 
-    Returns:
-        What to tell before anything is read.
+        Raises:
+            InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.
+            SpecMismatch: a private table that the dataset does not declare.
+        """
+        with Ledger.open(self.ledger, create=False) as ledger:
+            return _admitted(self, ledger)
 
-    Raises:
-        InvalidInput: an unknown ledger or dataset; public files that are, or could be, those of a private table.
-        SpecMismatch: a private table that the dataset does not declare.
-    """
-    with Ledger.open(job.ledger, create=False) as ledger:
-        return _admitted(job, ledger)
+    def check(self, validation: Validation | None = None) -> tuple[str, ...]:
+        """Find all that can be wrong with the input, without opening the run. Raises as `run_job` does.
+
+        Returns:
+            What to warn of before anything is spent.
+        """
+        budget = parse_budget(self.budget)
+        with Ledger.open(self.ledger, create=False) as ledger:
+            _admitted(self, ledger)
+            public, _ = _ingested(self, validation, plain, budget, ledger)
+        return self.advice(public)
 
 
 def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
-    """`admit` with an open ledger: public files first, for a private one must not pass for them."""
+    """Do `Job.admit` with an open ledger: public files first, for a private one must not pass for them."""
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
@@ -158,19 +171,6 @@ def run_job(
         public, private = _ingested(job, validation, runner, budget, ledger)
         with Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator:
             return job.estimate(public, curator, runner)
-
-
-def check_job(job: Job, validation: Validation | None = None) -> tuple[str, ...]:
-    """All that can be wrong with the input, found without opening the run. Raises as `run_job` does.
-
-    Returns:
-        What to warn of before anything is spent.
-    """
-    budget = parse_budget(job.budget)
-    with Ledger.open(job.ledger, create=False) as ledger:
-        _admitted(job, ledger)
-        public, _ = _ingested(job, validation, plain, budget, ledger)
-    return job.advice(public)
 
 
 def _cluster(job: Job) -> Executor | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
@@ -20,23 +20,22 @@ from pubpriv.privacy.budgets import Budget, Purse
 
 _MOST_ROWS = 1e12
 
-RELATIVE = "relative, Frobenius"
-
-
-OWN_SD = "standard deviations of a column"
-
 
 @dataclass(frozen=True)
 class Predicted:
     """A root mean square error that is to be expected.
 
     Attributes:
+        relative, own_sd: units that several estimators use.
         of: which number.
         unit: what the errors are measured in.
         sampling, privacy: its two parts; their squares add up.
         non_private: error of the best estimate without privacy, from the same rows.
         public_only: error of the public rows alone; None where they cannot estimate it.
     """
+
+    relative: ClassVar[str] = "relative, Frobenius"
+    own_sd: ClassVar[str] = "standard deviations of a column"
 
     of: str
     unit: str

@@ -84,12 +84,6 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def files_of(settings: Settings) -> tuple[str, ...]:
-    """Name the files that settings name: they are read as public."""
-    values = chosen(settings)
-    return tuple(values[each.field] for each in settings_of(type(settings)) if each.about.is_file(values[each.field]))
-
-
 def chosen(settings: Settings) -> dict[str, Any]:
     """Values by field; unlike `dataclasses.asdict` as they are."""
     return {each.name: getattr(settings, each.name) for each in fields(settings)}

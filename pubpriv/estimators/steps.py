@@ -2,10 +2,10 @@
 
 A step is a plain function with a title, and says whether it looks at private rows::
 
-    @step(title="private PCA", private=True)
-    def private_pca(curator: Curator, scaling: Scaling, ...) -> Subspaces: ...
+    @step(title="model choice", private=True)
+    def prefer(curator: Curator, scaling: Scaling, ...) -> Preference: ...
 
-A driver writes `run(private_pca, scaling, ...)`; `run` knows the curator and who runs steps. The title is what a
+A driver writes `run(prefer, scaling, ...)`; `run` knows the curator and who runs steps. The title is what a
 console, a log and an orchestrator show; an orchestrator also takes from the declaration what it may keep. It runs the
 same function on the same values, so the driver cannot tell the difference, and the bits are the same.
 """

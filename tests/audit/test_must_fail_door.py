@@ -19,7 +19,7 @@ from pubpriv.data.questions.base import COUNT_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.errors import PrivateStepFailed, RunClosed
-from pubpriv.estimators.mixture import driver, routes
+from pubpriv.estimators.mixture import driver
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.records import charge_key
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -275,14 +275,14 @@ def test_a_failure_that_quotes_its_cause(monkeypatch):
 
 def test_an_answer_outside_the_door(monkeypatch):
     """A step that starts from the private rows' own mean."""
-    right = routes._refine
+    right = driver._refine
 
     def refine(scene, start, floors, asks, *place):
         center = np.nan_to_num(scene.scaling.apply(scene.run.curator._table.rows)).mean(axis=0)
         means = np.array(start.arrays[1]) + center
         return right(scene, type(start).of(start.arrays[0], means, start.arrays[2]), floors, asks, *place)
 
-    monkeypatch.setattr(routes, "_refine", refine)
+    monkeypatch.setattr(driver, "_refine", refine)
     broken = replayed()
     assert "a question depends on the table" in broken["the same questions in the same order"]
     assert "rows were opened" in broken["nothing outside the door"]
@@ -312,13 +312,13 @@ def test_a_plan_that_depends_on_data(monkeypatch):
 
 def test_a_choice_that_depends_on_totals(monkeypatch):
     """A second round only where an unnoised, unpaid count is large."""
-    right = routes._refine
+    right = driver._refine
 
     def refine(scene, start, floors, asks, *place):
         totals = scan(scene.run.curator._table, Counts.priced(Everything(), Fraction(1)))
         return right(scene, start, floors, asks if totals["count"].sum() else asks[:1], *place)
 
-    monkeypatch.setattr(routes, "_refine", refine)
+    monkeypatch.setattr(driver, "_refine", refine)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
     assert "for 6 charged questions" in broken["nothing outside the door"]

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators import ESTIMATORS, MIXTURE, estimator_named
-from pubpriv.estimators.settings import files_of, setting, settings_of
+from pubpriv.estimators import ESTIMATORS, MEAN, MIXTURE
+from pubpriv.estimators.jobs import Job
+from pubpriv.estimators.settings import setting, settings_of
 
 EACH = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda each: each.name)
 
@@ -30,7 +31,7 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     assert {each.name for each in settings_of(estimator.settings)} <= set(form_of(estimator).model_fields)
     assert KINDS[estimator.makes].kind == estimator.makes
     assert any(driver.name.startswith(f"estimate_{estimator.name}") for driver in drivers(0))
-    assert estimator_named(estimator.name) is estimator
+    assert [each for each in ESTIMATORS if each.name == estimator.name] == [estimator]
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,10 @@ def test_a_setting_that_names_a_file_says_so():
     class WithFile(MIXTURE.settings):
         start: str = setting("nowhere", file_or=("nowhere",), help="Where to begin")
 
-    assert files_of(WithFile()) == ()
-    assert files_of(WithFile(start="start.csv", max_components=3)) == ("start.csv",)
+    common = ("t.parquet", "p.csv", None, "zcdp:1", "visits", "sqlite:///l.db", "r1")
+    kind = replace(MIXTURE, settings=WithFile)
+    assert Job.of(kind, *common).public_files() == ("p.csv",)
+    assert Job.of(kind, *common, start="start.csv", max_components=3).public_files() == ("p.csv", "start.csv")
 
 
 def test_options_that_exclude_each_other_are_refused():
@@ -90,12 +93,10 @@ def test_options_that_exclude_each_other_are_refused():
 
 def test_checks_of_an_estimator_take_its_settings():
     """Files that settings name are inputs of the job: a model must not overwrite them."""
-    from pubpriv.estimators.jobs import Job
-
     common = ("t.parquet", "p.csv", None, "zcdp:1", "visits", "sqlite:///l.db", "r1")
-    job = Job.of(estimator_named("mean"), *common, covariance="sigma.csv")
+    job = Job.of(MEAN, *common, covariance="sigma.csv")
     assert job.inputs() == ("t.parquet", "l.db", "p.csv", "sigma.csv")
-    assert Job.of(estimator_named("mean"), *common).inputs() == ("t.parquet", "l.db", "p.csv")
+    assert Job.of(MEAN, *common).inputs() == ("t.parquet", "l.db", "p.csv")
     few = SimpleNamespace(rows=[0, 1])
     assert Job.of(MIXTURE, *common).advice(few) == ()
     assert Job.of(MIXTURE, *common, n_components=2).advice(few)

@@ -8,7 +8,7 @@ import pytest
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.forecast import GaussianCase
-from pubpriv.estimators.mean.forecast import MeanCase
+from pubpriv.estimators.mean.plan import MeanCase
 from pubpriv.estimators.mixture.forecast import MixtureCase
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.planning import make_plan

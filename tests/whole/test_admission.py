@@ -23,7 +23,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput, PrivateStepFailed, SpecMismatch
 from pubpriv.estimators import ESTIMATORS as REGISTRY
 from pubpriv.estimators import MEAN
-from pubpriv.estimators.jobs import Job, admit, check_job, check_public_file, run_job
+from pubpriv.estimators.jobs import Job, check_public_file, run_job
 
 HALF = pp.ZeroConcentratedDP(0.5)
 COUNTS = Counts(Everything(), 1 << 30)
@@ -88,7 +88,7 @@ def test_no_job_reads_private_rows_as_public(kind, public, world, monkeypatch):
     """Of this dataset or another's, by whatever name: refused before a step is called, with the dataset's name."""
     monkeypatch.setattr("pubpriv.estimators.jobs.plain", no_reading)
     job = job_of(kind, world, public)
-    for attempt in (admit, check_job, lambda job: run_job(job, runner=no_reading)):
+    for attempt in (Job.admit, Job.check, lambda job: run_job(job, runner=no_reading)):
         with pytest.raises(InvalidInput, match=r"private table of dataset '(visits|salaries)'") as refused:
             attempt(job)
         assert "budget set" not in str(refused.value)
@@ -115,14 +115,14 @@ def test_a_table_that_is_not_declared_is_refused_before_anything_is_read(world):
     with pytest.raises(SpecMismatch, match="does not declare the table"):
         run_job(strange, runner=no_reading)
     fresh = job_of(MEAN, world, "public.parquet", private="new.parquet", dataset="fresh")
-    (told,) = admit(fresh)
+    (told,) = fresh.admit()
     assert str(world / "new.parquet") in told
     assert "public.parquet is read, and shown, as public" in told
     with pytest.raises(InvalidInput, match="rows cannot be both"):
-        admit(job_of(MEAN, world, "new.parquet", private="new.parquet", dataset="fresh"))
+        job_of(MEAN, world, "new.parquet", private="new.parquet", dataset="fresh").admit()
     with pytest.raises(SpecMismatch, match="belongs to dataset 'visits'"):
-        admit(job_of(MEAN, world, "public.parquet", dataset="fresh"))
-    assert admit(job_of(MEAN, world, "public.parquet")) == ()
+        job_of(MEAN, world, "public.parquet", dataset="fresh").admit()
+    assert job_of(MEAN, world, "public.parquet").admit() == ()
 
 
 @pytest.mark.parametrize("out", ["visits/new.parquet", "visits/deeper/new.json", "link/new.parquet"])

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
@@ -28,7 +27,7 @@ from pubpriv.estimators.gaussian.preconditioner import (
     check_rows,
     precondition,
 )
-from pubpriv.estimators.gaussian.quantiles import Whole, high_rank
+from pubpriv.estimators.gaussian.quantiles import Whole
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75
@@ -39,9 +38,6 @@ _CLEARLY = 100.0
 
 _WIDE, _SCALE_STEPS = 1e6, 7
 """A scale is looked for within this factor of a column's unit, both ways, in so many halvings of the logarithm."""
-
-_SMALL = 1e-3
-"""A scale below this part of a spread that the public rows show is noise's doing."""
 
 
 @public_value
@@ -112,23 +108,14 @@ class Layout:
         """The regular columns of the public rows."""
         return public.select([public.columns[index] for index in self.regular]) if self.degenerate else public
 
+    @property
+    def given(self) -> dict[str, float]:
+        """Scales from the user, by column."""
+        return {self.columns[own.index]: own.scale for own in self.degenerate if own.scale is not None}
+
     def notes(self) -> list[str]:
         """What a reader should know."""
         return [f"column {self.columns[column.index]} {column.reason}" for column in self.degenerate]
-
-
-@public_value
-@dataclass(frozen=True)
-class Scale:
-    """What is known of the size of a degenerate column.
-
-    Attributes:
-        value: what z is divided by, in the table's units.
-        seen: False if hardly any private row differs from the public rows' value or combination.
-    """
-
-    value: float
-    seen: bool
 
 
 _Scales = Mapping[str, Any] | tuple[tuple[str, Any], ...]
@@ -146,7 +133,7 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
     Raises:
         InvalidInput: too few public rows, or a scale for no column or of no size.
     """
-    given = checked_scale(public.columns, scale)
+    given = _checked_scale(public.columns, scale)
     rows = public.rows
     m, d = rows.shape
     check_rows(m, d)
@@ -169,8 +156,8 @@ def examine(public: PublicTable, scale: _Scales | None = None) -> Layout:
     return layout
 
 
-def checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
-    """The user's scales as numbers.
+def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str, float]:
+    """Take the user's scales as numbers.
 
     Raises:
         InvalidInput: a name that is no column, or a value that is not positive and finite.
@@ -192,48 +179,8 @@ def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask:
     """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
     noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
-    rank = high_rank(noise, whole)
+    rank = whole.high_rank(noise)
     return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, rank, noise, logarithmic=True)
-
-
-@step(title="scale of a degenerate column", private=True)
-def learn_scale(curator: Curator, layout: Layout, column: _DegenerateColumn, whole: Whole, ask: Ask) -> Scale:
-    """A size for a degenerate column.
-
-    The quantile is brought to where the longest of the whitened records are, sqrt(d) + 3, so that neither they nor
-    the column set the noise of the last release alone.
-
-    Args:
-        curator: the run.
-        layout: of all columns.
-        column: whose scale is to be learnt.
-        whole: rows without missing or infinite values.
-        ask: label and price.
-
-    Privacy: one `Bisection`, mu^2 at most ask.price.
-    """
-    answer = curator.release(scale_question(layout, column, whole, ask), ask.label)
-    quantile = float(answer.values["quantile"][0])
-    least = column.unit * _SMALL if column.spread else 2 * column.unit / _WIDE
-    seen = least < quantile < column.unit * _WIDE / 2
-    size = quantile if seen else column.unit
-    return Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
-
-
-@step(title="assemble coordinates")
-def assemble(layout: Layout, regular: Frame | None, scales: tuple[Scale, ...]) -> Frame:
-    """The map of the last release: whitened regular columns first, then each degenerate column over its scale.
-
-    Args:
-        layout: of the columns.
-        regular: where the rounds have led, or None if every column is degenerate.
-        scales: of the degenerate columns, in order.
-    """
-    if regular is not None and not layout.degenerate:
-        return regular
-    center, rows = (np.array(layout.center), np.zeros((0, layout.dimension))) if regular is None else regular.dense()
-    own = [np.array(column.weights) / scale.value for column, scale in zip(layout.degenerate, scales, strict=True)]
-    return Frame.of(center, np.vstack([rows, *own]))
 
 
 def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[_DegenerateColumn, float] | None:

@@ -5,14 +5,19 @@ covariance. The default learner is ours; their own Algorithm 2 is `method="algor
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.degenerate_columns import checked_scale, examine
+from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.learner import (
+    Fitted,
     Measured,
     Position,
     measure,
@@ -25,7 +30,7 @@ from pubpriv.estimators.gaussian.reference import (
     algorithm_2,
     bound,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, SettledGaussian, debiased
+from pubpriv.estimators.gaussian.results import GaussianResult, debiased
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
@@ -83,8 +88,7 @@ def estimate_gaussian(
     rows = PublicTable.open(public, list(curator.columns))
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
-        examine(rows, scale)  # refuses what cannot be, before the run begins
-        given = checked_scale(rows.columns, scale)
+        given = examine(rows, scale).given  # refuses what cannot be, before the run begins
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
@@ -128,7 +132,7 @@ def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) ->
 def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
-    settled: SettledGaussian = curator.settled("gaussian/told", partial(SettledGaussian.of, outcome))
+    settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
     statement = curator.statement()
     return GaussianEstimate(
         gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
@@ -146,3 +150,39 @@ def _start(preconditioner: Preconditioner, n: int) -> Position:
     """The public whitening as a map of the table's own units; all n rows are taken to be whole."""
     center, whitening, _ = preconditioner.arrays
     return Position(Frame.of(center, whitening), n)
+
+
+@public_value
+@dataclass(frozen=True)
+class _SettledGaussian:
+    """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
+
+    Attributes:
+        fitted: mean and covariance.
+        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+    """
+
+    stored_as: ClassVar[str] = "Told"  # in ledgers
+
+    fitted: Fitted
+    mean_errors: tuple[Any, Any]
+    covariance_errors: tuple[Any, Any]
+
+    @classmethod
+    def of(cls, outcome: GaussianResult) -> "_SettledGaussian":
+        """Take an outcome."""
+        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
+        return cls(
+            outcome.fitted,
+            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
+            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+        )
+
+    def errors(self) -> dict[str, Any]:
+        """The `_standard_errors` of the estimate."""
+        parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
+        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))

@@ -10,12 +10,19 @@ from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import (
     predicted_errors,
 )
-from pubpriv.estimators.gaussian.moments import loud_radius
-from pubpriv.estimators.gaussian.plan import LearnerPlan, feasible, final_theta, joint_question, learner_plan
+from pubpriv.estimators.gaussian.plan import (
+    LearnerPlan,
+    TablePlan,
+    feasible,
+    final_theta,
+    joint_question,
+    learner_plan,
+    table_plan,
+)
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
-from pubpriv.estimators.gaussian.table_plan import TablePlan, table_plan
-from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.gaussian.table_driver import loud_radius
+from pubpriv.estimators.planning import Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -84,7 +91,7 @@ class GaussianCase:
         best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
         parts = [*zip(own, noise, best, public, strict=True)]
         return (
-            Predicted("covariance", RELATIVE, math.hypot(own[0], bias * math.sqrt(d)), *parts[0][1:]),
+            Predicted("covariance", Predicted.relative, math.hypot(own[0], bias * math.sqrt(d)), *parts[0][1:]),
             Predicted("mean", "Mahalanobis", *parts[1]),
             Predicted(
                 "variance of a column",
@@ -92,7 +99,7 @@ class GaussianCase:
                 math.hypot(own[0] / entries, bias),
                 *(part / entries for part in parts[0][1:]),
             ),
-            Predicted("mean of a column", OWN_SD, *(part / math.sqrt(d) for part in parts[1])),
+            Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in parts[1])),
         )
 
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:

@@ -27,7 +27,7 @@ from pubpriv.estimators.gaussian.clipping import (
     moment_constants,
     unclip_variances,
 )
-from pubpriv.estimators.gaussian.plan import ROUND_MEAN, LearnerPlan, final_theta, joint_question, radius_question
+from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.steps import Execution, step
 
@@ -151,7 +151,9 @@ def _approach(curator: Curator, position: Position, typical: float, number: int,
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    moments = released_moments(curator, found.question.frame, _WIDENING[number - 1] * median, ROUND_MEAN, asks[1])
+    moments = released_moments(
+        curator, found.question.frame, _WIDENING[number - 1] * median, LearnerPlan.round_mean, asks[1]
+    )
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(

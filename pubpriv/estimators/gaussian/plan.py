@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from typing import ClassVar
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
@@ -17,6 +18,8 @@ from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.gaussian.degenerate_columns import Layout, scale_question
+from pubpriv.estimators.gaussian.quantiles import Whole, count_question, quantile_question
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -26,9 +29,6 @@ _LEAST_ROUNDS, _AMPLE = Fraction(1, 4), 6.0
 """With rows to spare the rounds need less, down to `_LEAST_ROUNDS` of those shares: they fall from where n sqrt(rho) is
 `_AMPLE` times the line of feasibility, so that a round's noise stays what it is there. A round cannot see variances
 below its noise, about a quarter of the average there, so eight rounds still forgive a condition number of 1e4."""
-
-ROUND_MEAN = Fraction(3, 10)
-"""Relative weight theta of the mean beside the second moment in a round's joint release."""
 
 _SEARCH = Fraction(3, 1000)
 """Share of the whole budget that the search of a round's radius takes ..."""
@@ -47,6 +47,18 @@ _SEARCH_STEPS = math.ceil(math.log2(2 * math.log(_REACH) / _TOLERANCE))
 _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
+_QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
+"""Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
+
+_PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
+"""What each quantile takes of the budget."""
+
+_COUNT_SHARE = Fraction(1, 100)
+"""What the count of whole rows takes of the budget."""
+
+_SCALE_SHARE, _SCALES_SHARE = Fraction(2, 100), Fraction(10, 100)
+"""What the scale of a degenerate column takes of the budget; all of them together at most."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -54,16 +66,45 @@ class LearnerPlan(Plan):
     """Questions of the learner.
 
     Attributes:
+        round_mean: relative weight theta of the mean beside the second moment in a round's joint release.
         rounds: each asks for a radius and for moments; none if no column is whitened.
         final: the last release.
     """
+
+    round_mean: ClassVar[Fraction] = Fraction(3, 10)
 
     rounds: tuple[tuple[Ask, Ask], ...]
     final: Ask
 
 
-def round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
-    """Shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
+@public_value
+@dataclass(frozen=True)
+class TablePlan(LearnerPlan):
+    """Questions of `moments` or `auto`.
+
+    Attributes:
+        count: of whole rows.
+        scales: of the degenerate columns, in their order; None where the user gave it.
+        quantiles: name, share of the records and ask of each; see `_QUANTILES`.
+    """
+
+    count: Ask
+    scales: tuple[Ask | None, ...]
+    quantiles: tuple[tuple[str, float | None, Ask], ...]
+
+    @property
+    def decides(self) -> bool:
+        """Whether the quantiles decide for a target: all of them are asked then."""
+        return len(self.quantiles) == len(_QUANTILES)
+
+    @property
+    def reach(self) -> Ask:
+        """The quantile of which as many records as noise allows are asked for."""
+        return next(ask for _, share, ask in self.quantiles if share is None)
+
+
+def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+    """Give the shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
 
     Args:
         n: private rows.
@@ -78,27 +119,68 @@ def round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fr
     for number, most in enumerate(_ROUND_SHARES, start=1):
         radius = min(scale * most / 4, search)
         shares[f"round-{number}/radius"] = radius, partial(radius_question, frame, 1.0, 0.0)
-        shares[f"round-{number}/moments"] = scale * most - radius, partial(joint_question, frame, 1.0, ROUND_MEAN)
+        shares[f"round-{number}/moments"] = (
+            scale * most - radius,
+            partial(joint_question, frame, 1.0, LearnerPlan.round_mean),
+        )
     return shares
 
 
-def with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
-    """The same, and what is left for the last release of all d columns."""
+def _with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
+    """Add what is left, for the last release of all d columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
     return shares | {"final": (left, partial(joint_question, Frame((0.0,) * d), 1.0, final_theta(d)))}
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
-    """The learner's plan on n rows of d columns."""
-    shares = with_final(round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
+    """Make the learner's plan on n rows of d columns."""
+    shares = _with_final(_round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
     asks = split_purse(purse, "gaussian", shares)
-    return LearnerPlan(tuple(asks.values()), rounds_of(asks), asks["final"])
+    return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
 
-def rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
-    """The asks of the rounds, by the names that `round_shares` gives them; none if there are none."""
+def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
+    """Give the asks of the rounds, by the names that `_round_shares` gives them; none if there are none."""
     numbers = [number for number in range(1, len(_ROUND_SHARES) + 1) if f"round-{number}/radius" in asks]
     return tuple((asks[f"round-{number}/radius"], asks[f"round-{number}/moments"]) for number in numbers)
+
+
+def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
+    """Make the plan of `moments` or `auto`.
+
+    `moments` asks for two quantiles, and so does `auto` where nothing is decided.
+
+    Args:
+        purse: of the run.
+        n: private rows.
+        layout: of the columns.
+        target: as it was asked for.
+    """
+    d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
+    shares: dict[str, tuple[Fraction, Blank]] = {}
+    if regular:
+        shares = _round_shares(n, regular, purse.rho, Frame((0.0,) * d, ((0.0,) * d,) * regular))
+    shares["count"] = _COUNT_SHARE, count_question
+    for column in learnt:
+        share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
+        shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
+    decides = target == "auto" and not layout.degenerate  # degenerate columns are no Gaussian's
+    names = list(_QUANTILES) if decides else ["upper", "reach"]
+    blank = partial(quantile_question, Frame((0.0,) * d), 0.5, Whole(1.0, 0.0), 1.0)
+    shares |= {f"quantile-{name}": (_PRICES[name], blank) for name in names}
+    asks = split_purse(purse, "gaussian", _with_final(shares, d))
+    return TablePlan(
+        asks=tuple(asks.values()),
+        rounds=_rounds_of(asks),
+        final=asks["final"],
+        count=asks["count"],
+        scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),
+        quantiles=tuple((name, _QUANTILES[name], asks[f"quantile-{name}"]) for name in names),
+    )
+
+
+def _scale_name(index: int) -> str:
+    return f"scale-{index + 1}"
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:

@@ -40,6 +40,11 @@ class Whole:
     records: float
     sd: float
 
+    def high_rank(self, noise_scale: int) -> float:
+        """Give a rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, at least n / 2."""
+        margin = max(_MARGIN * noise_scale / COUNT_FACTOR, _LEAST_MARGIN) + _DOUBT * self.sd
+        return max(self.records - margin, self.records / 2)
+
 
 def count_question(ask: Ask) -> Counts:
     """How many rows have finite cells throughout."""
@@ -55,12 +60,6 @@ def count_rows(curator: Curator, ask: Ask) -> Whole:
     answer = curator.release(count_question(ask), ask.label)
     count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
     return Whole(float(curator.n_rows) if count > curator.n_rows - _DOUBT * sd else max(count, 2.0), sd)
-
-
-def high_rank(noise_scale: int, whole: Whole) -> float:
-    """A rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, and n / 2 at least."""
-    margin = max(_MARGIN * noise_scale / COUNT_FACTOR, _LEAST_MARGIN) + _DOUBT * whole.sd
-    return max(whole.records - margin, whole.records / 2)
 
 
 @public_value
@@ -85,7 +84,7 @@ def quantile_question(frame: Frame, share: float | None, whole: Whole, most: flo
     """The |w| up to `most` that `share` of the records do not exceed; None: as many as noise allows."""
     low = _LOW * math.sqrt(frame.dimension)
     noise = Bisection.noise_for(_STEPS, ask.price)
-    rank = high_rank(noise, whole) if share is None else share * whole.records
+    rank = whole.high_rank(noise) if share is None else share * whole.records
     return Bisection(frame, low, max(most, 2 * low), _STEPS, rank, noise, logarithmic=True)
 
 

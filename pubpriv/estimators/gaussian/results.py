@@ -18,12 +18,11 @@ Public rows that were pooled in with weight p take the factor (1 - p)^2, and add
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
-from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants
 from pubpriv.estimators.gaussian.learner import Fitted, Measured
@@ -41,38 +40,6 @@ class GaussianResult:
     errors: dict[str, Any]
     facts: dict[str, Any]
     warnings: list[str]
-
-
-@public_value
-@dataclass(frozen=True)
-class SettledGaussian:
-    """The numbers of an estimate as a run settles them, so that a replay on another machine has the same bits.
-
-    Attributes:
-        fitted: mean and covariance.
-        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
-    """
-
-    stored_as: ClassVar[str] = "Told"  # in ledgers
-
-    fitted: Fitted
-    mean_errors: tuple[Any, Any]
-    covariance_errors: tuple[Any, Any]
-
-    @classmethod
-    def of(cls, outcome: GaussianResult) -> "SettledGaussian":
-        """From an outcome."""
-        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
-        return cls(
-            outcome.fitted,
-            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
-            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
-        )
-
-    def errors(self) -> dict[str, Any]:
-        """The `_standard_errors` of the estimate."""
-        parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
-        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
 
 
 def debiased(
@@ -99,10 +66,6 @@ def debiased(
     }
     errors = _standard_errors(measured, fitted, preconditioner.m)
     return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
-
-
-def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, matrix.tolist()))
 
 
 def shortage(records: float, n: int, enough: bool) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pubpriv.estimators.estimator import Checks, Estimator
 from pubpriv.estimators.gaussian.settings import GaussianSettings
-from pubpriv.estimators.mean.settings import WORDS, MeanSettings
+from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.settings import chosen
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.mean.forecast import MeanCase
+    from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.planning import Size
 
     del settings  # planned is the default method
@@ -62,7 +62,7 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
     from pubpriv.estimators.mean.known_covariance import read_covariance
 
-    word = settings.covariance in WORDS
+    word = settings.covariance in settings.words
     return settings.covariance if word else read_covariance(settings.covariance, public.columns)
 
 

@@ -7,20 +7,23 @@ exactly; see `plan`.
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import check_feasible, mean_plan
+from pubpriv.estimators.mean.plan import MeanPlan, check_feasible, combined, two_step_errors
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
-from pubpriv.estimators.mean.settings import MEAN_METHODS
-from pubpriv.estimators.mean.steps import clipped_mean, combine_means
-from pubpriv.estimators.steps import Execution, Runner, plain
+from pubpriv.estimators.mean.settings import MeanSettings
+from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
+from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MeanEstimate
@@ -163,14 +166,14 @@ def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     """The default: a coarse answer around the public mean, a fine one around that, debiased and combined."""
     curator = run.curator
     # a search ends elsewhere on another machine, and a resumed run has to ask what it planned
-    plan = curator.settled("mean/plan", partial(mean_plan, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
+    plan = curator.settled("mean/plan", partial(MeanPlan.of, purse, curator.n_rows, len(rows.columns), len(rows.rows)))
     curator.rehearse(plan.questions)
     public = options.public
     first = run.at("1 of 2")(clipped_mean, known, public, plan.steps[0].radius, plan.asks[0])
     center = np.array(public) + known.colour(plan.move * np.array(first.move))
     around = tuple(center.tolist())
     second = run.at("2 of 2", first)(clipped_mean, known, around, plan.steps[1].radius, plan.asks[1])
-    whole = run(combine_means, plan, known, public, first, second)
+    whole = run(_combine_means, plan, known, public, first, second)
     warnings = []
     if not plan.feasible:
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
@@ -191,7 +194,7 @@ def _two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
     return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
 
 
-_METHODS = dict(zip(MEAN_METHODS, (_two_step, clip_and_noise, coinpress), strict=True))
+_METHODS = dict(zip(MeanSettings.methods, (_two_step, clip_and_noise, coinpress), strict=True))
 
 
 def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
@@ -216,3 +219,62 @@ def _notes(rows: PublicTable, known: KnownCovariance) -> list[str]:
 def _told_errors(sampling: float, privacy: float, deviations: np.ndarray) -> Mapping[str, Mapping[str, list[float]]]:
     """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d]}}."""
     return {"mean": {"sampling": (sampling * deviations).tolist(), "privacy": (privacy * deviations).tolist()}}
+
+
+@public_value
+@dataclass(frozen=True)
+class _Combined:
+    """The estimate of the two-step method.
+
+    Attributes:
+        center: the mean, in the data's own units, (d,).
+        sampling, privacy: standard deviations of one whitened coordinate.
+        weights: of step 1, step 2 and the public mean.
+        distance: estimated distance, in standard deviations, of the mean from the centre of step 2.
+        bias: what clipping leaves of it after debiasing, per whitened coordinate, estimated.
+    """
+
+    center: tuple[float, ...]
+    sampling: float
+    privacy: float
+    weights: tuple[float, ...]
+    distance: float
+    bias: float
+
+
+@step(title="combine means")
+def _combine_means(
+    plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
+) -> _Combined:
+    """Debias both answers, weigh them with the public mean, and say how far they may be off.
+
+    Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
+    (positive-part James-Stein), so public rows of another distribution do no harm that step 2 can see.
+    """
+    one, two = plan.steps
+    origin = np.array(second.center)
+    last = np.array(second.move) / two.slope
+    early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
+    outside = known.whiten(np.array(public) - origin)
+    seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
+    doubted = replace(one, sampling=max(one.sampling, seen - one.privacy))
+    public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
+    weights, _ = combined(doubted, two, plan.n, public_variance)
+    estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)
+    noise = (first.noise / one.slope) ** 2, (second.noise / two.slope) ** 2
+    sampling, privacy = two_step_errors(plan, weights, noise)
+    distance, bias = _clipping_bias(plan, np.array(second.move))
+    return _Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
+
+
+def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:
+    """Estimate (distance of mu from the centre of step 2, bias per coordinate that clipping leaves there)."""
+    step = plan.steps[1]
+    squared = float(move @ move) / step.slope**2 - plan.d * step.variance
+    distance = math.sqrt(max(squared, 0.0))
+    image = float(response(plan.d, step.radius, np.array([distance]))[0])
+    return distance, abs(image / step.slope - distance) / math.sqrt(plan.d)
+
+
+def _mean_square(values: np.ndarray) -> float:
+    return float(np.mean(values * values))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
-from pubpriv.privacy.budgets import Purse
+from pubpriv.estimators.planning import Forecast, Predicted
+from pubpriv.privacy.budgets import Budget, Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
@@ -79,7 +80,7 @@ class MeanPlan(Plan):
     @property
     def questions(self) -> tuple[Question, ...]:
         """As of every plan; a run that was begun when asks had no question yet has them in its notes without."""
-        blank = blank_sum(self.d)
+        blank = _blank_sum(self.d)
         return tuple(blank(ask) for ask in self.asks)
 
     @property
@@ -89,17 +90,17 @@ class MeanPlan(Plan):
 
     @property
     def feasible(self) -> bool:
-        """As `feasible` says of a run before it is planned."""
+        """As `_feasible` says of a run before it is planned."""
         return _worth(self.error, self.m)
 
-
-def mean_plan(purse: Purse, n: int, d: int, m: int) -> MeanPlan:
-    """The plan of least predicted error for n private rows of d columns and m public rows."""
-    exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
-    blank = blank_sum(d)
-    asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
-    design = _design(n, d, m, asks[0].rho, asks[1].rho)
-    return MeanPlan(asks, n, d, m, design.steps, design.move, design.spread, design.error)
+    @classmethod
+    def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
+        """Make the plan of least predicted error for n private rows of d columns and m public rows."""
+        exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
+        blank = _blank_sum(d)
+        asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
+        design = _design(n, d, m, asks[0].rho, asks[1].rho)
+        return cls(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
 
 @cache
@@ -146,9 +147,9 @@ def sum_question(frame: Frame, radius: float, ask: Ask) -> ClippedSums:
     return ClippedSums.priced(Everything(), (frame,), (radius,), ask.price)
 
 
-def blank_sum(d: int) -> Blank:
-    """A `sum_question` about nothing in d columns."""
-    return lambda ask: sum_question(Frame((0.0,) * d), 1.0, ask)
+def _blank_sum(d: int) -> Blank:
+    """Make a `sum_question` about nothing in d columns."""
+    return partial(sum_question, Frame((0.0,) * d), 1.0)
 
 
 @dataclass(frozen=True)
@@ -229,8 +230,8 @@ def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, flo
     return math.sqrt(own + weights[2] ** 2 / plan.m), math.sqrt(drawn)
 
 
-def feasible(n: int, d: int, m: int, rho: float) -> bool:
-    """Whether a run is predicted to bring the error well below that of the m public rows alone."""
+def _feasible(n: int, d: int, m: int, rho: float) -> bool:
+    """Tell whether a run is predicted to bring the error well below that of the m public rows alone."""
     return _worth(_predicted_error(n, d, m, rho), m)
 
 
@@ -255,3 +256,27 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
         f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
         f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
     )
+
+
+@dataclass(frozen=True)
+class MeanCase:
+    """`estimate_mean` by its default method, for d columns and m public rows."""
+
+    d: int
+    m: int
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Two steps, combined with the public mean."""
+        plan = MeanPlan.of(purse, n, self.d, self.m)
+        weights, _ = combined(*plan.steps, n, 1 / self.m)
+        own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
+        error = Predicted("mean", Predicted.own_sd, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
+        return Forecast(plan, (error,))
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """As the driver decides."""
+        return _feasible(n, self.d, self.m, purse.rho)
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
+        """Say what the error assumes."""
+        return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)

@@ -11,17 +11,19 @@ Neither debiases, and both price each round as a Gaussian mechanism of sensitivi
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import tail_bound
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import blank_sum
-from pubpriv.estimators.mean.settings import MOST_ROUNDS
+from pubpriv.estimators.mean.plan import sum_question
+from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
@@ -74,8 +76,12 @@ class Options:
         Raises:
             InvalidInput: rounds or a ball that make no sense.
         """
-        if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or not 1 <= rounds <= MOST_ROUNDS:
-            raise InvalidInput(f"rounds must be a whole number from 1 to {MOST_ROUNDS}, not {rounds!r}")
+        if (
+            isinstance(rounds, bool)
+            or not isinstance(rounds, int | np.integer)
+            or not 1 <= rounds <= MeanSettings.most_rounds
+        ):
+            raise InvalidInput(f"rounds must be a whole number from 1 to {MeanSettings.most_rounds}, not {rounds!r}")
         if ball is None:
             return cls(public, int(rounds))
         try:
@@ -130,7 +136,7 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
 
 
 def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
-    blank = blank_sum(d)
+    blank = partial(sum_question, Frame((0.0,) * d), 1.0)
     return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 
 

@@ -1,25 +1,30 @@
 """What a user may choose about a mean."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pubpriv.estimators.settings import setting
-
-WORDS = ("identity", "unknown")
-"""What a covariance may be besides a file."""
-
-MEAN_METHODS = ("two-step", "clip-and-noise", "coinpress")
-MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True)
 class MeanSettings:
-    """Settings of `estimate_mean`, in names and numbers; see there."""
+    """Settings of `estimate_mean`, in names and numbers; see there.
+
+    Attributes:
+        words: what a covariance may be besides a file.
+        methods: the default, and those to compare with.
+        most_rounds: of coinpress.
+    """
+
+    words: ClassVar[tuple[str, ...]] = ("identity", "unknown")
+    methods: ClassVar[tuple[str, ...]] = ("two-step", "clip-and-noise", "coinpress")
+    most_rounds: ClassVar[int] = 50
 
     covariance: str = setting(
-        "identity", file_or=WORDS, help="Of a row: identity, a CSV file with the known matrix, or unknown"
+        "identity", file_or=words, help="Of a row: identity, a CSV file with the known matrix, or unknown"
     )
     method: str = setting(
-        "two-step", choices=MEAN_METHODS, help="two-step; or, to compare with, clip-and-noise or coinpress"
+        "two-step", choices=methods, help="two-step; or, to compare with, clip-and-noise or coinpress"
     )
-    rounds: int = setting(2, least=1, most=MOST_ROUNDS, help="Rounds of coinpress")
+    rounds: int = setting(2, least=1, most=most_rounds, help="Rounds of coinpress")
     force: bool = setting(False, help="Run where the private rows can tell little; the model says so")

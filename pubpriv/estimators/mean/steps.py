@@ -1,16 +1,14 @@
-"""The steps of `estimate_mean`: one private question that every method asks, and what the default makes of two."""
+"""The private step of `estimate_mean`, which every method takes."""
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_step_errors
+from pubpriv.estimators.mean.plan import sum_question
 from pubpriv.estimators.steps import step
 
 
@@ -30,27 +28,6 @@ class ClippedMean:
     noise: float
 
 
-@public_value
-@dataclass(frozen=True)
-class _Combined:
-    """The estimate of the two-step method.
-
-    Attributes:
-        center: the mean, in the data's own units, (d,).
-        sampling, privacy: standard deviations of one whitened coordinate.
-        weights: of step 1, step 2 and the public mean.
-        distance: estimated distance, in standard deviations, of the mean from the centre of step 2.
-        bias: what clipping leaves of it after debiasing, per whitened coordinate, estimated.
-    """
-
-    center: tuple[float, ...]
-    sampling: float
-    privacy: float
-    weights: tuple[float, ...]
-    distance: float
-    bias: float
-
-
 @step(title="clipped mean", private=True)
 def clipped_mean(
     curator: Curator, known: KnownCovariance, center: tuple[float, ...], radius: float, ask: Ask
@@ -65,41 +42,3 @@ def clipped_mean(
     move = release.values["sum"] / curator.n_rows
     noise = float(asked.noise()["sum"][0]) / curator.n_rows
     return ClippedMean(asked.frames[0].center, tuple(move.tolist()), noise)
-
-
-@step(title="combine means")
-def combine_means(
-    plan: MeanPlan, known: KnownCovariance, public: tuple[float, ...], first: ClippedMean, second: ClippedMean
-) -> _Combined:
-    """Public step: debias both answers, weigh them with the public mean, and say how far they may be off.
-
-    Step 1 and the public mean count for less where they lie farther from step 2 than their errors explain
-    (positive-part James-Stein), so public rows of another distribution do no harm that step 2 can see.
-    """
-    one, two = plan.steps
-    origin = np.array(second.center)
-    last = np.array(second.move) / two.slope
-    early = known.whiten(np.array(first.center) - origin) + np.array(first.move) / one.slope
-    outside = known.whiten(np.array(public) - origin)
-    seen = _mean_square(early - last) - two.variance + 2 / plan.n  # the steps' errors share 1 / n
-    doubted = replace(one, sampling=max(one.sampling, seen - one.privacy))
-    public_variance = max(1 / plan.m, _mean_square(outside - last) - two.variance)
-    weights, _ = combined(doubted, two, plan.n, public_variance)
-    estimate = origin + known.colour(weights[0] * early + weights[1] * last + weights[2] * outside)
-    noise = (first.noise / one.slope) ** 2, (second.noise / two.slope) ** 2
-    sampling, privacy = two_step_errors(plan, weights, noise)
-    distance, bias = _clipping_bias(plan, np.array(second.move))
-    return _Combined(tuple(estimate.tolist()), sampling, privacy, tuple(weights.tolist()), distance, bias)
-
-
-def _clipping_bias(plan: MeanPlan, move: np.ndarray) -> tuple[float, float]:
-    """(distance of mu from the centre of step 2, bias per coordinate that clipping leaves there), estimated."""
-    step = plan.steps[1]
-    squared = float(move @ move) / step.slope**2 - plan.d * step.variance
-    distance = math.sqrt(max(squared, 0.0))
-    image = float(response(plan.d, step.radius, np.array([distance]))[0])
-    return distance, abs(image / step.slope - distance) / math.sqrt(plan.d)
-
-
-def _mean_square(values: np.ndarray) -> float:
-    return float(np.mean(values * values))

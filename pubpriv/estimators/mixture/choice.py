@@ -7,7 +7,6 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.components import cells_of
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -37,10 +36,10 @@ class Preference:
         """The first is better beyond the noise."""
         return self.advantage >= _CLEARLY * self.noise
 
-
-def least_advantage(n: int, d: int, ask: Ask) -> float:
-    """From how many nats per row on a private model replaces the public one, for n rows of d columns."""
-    return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
+    @classmethod
+    def least_clear(cls, n: int, d: int, ask: Ask) -> float:
+        """Tell from how many nats per row on a private model replaces the public one, for n rows of d columns."""
+        return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
 
 
 def _score_bound(n: int, d: int, ask: Ask) -> float:
@@ -57,6 +56,6 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
     """
     n = curator.n_rows
     bound = _score_bound(n, len(scaling.location), ask)
-    question = BoundedScore.priced(cells_of(scaling, first), cells_of(scaling, second), bound, ask.price)
+    question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

@@ -13,7 +13,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.regions import Cells, Partition
+from pubpriv.data.regions import Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.plan import round_question
@@ -57,14 +57,6 @@ class Round:
     frames: tuple[tuple[tuple[float, ...], ...], ...]
 
 
-def cells_of(scaling: Scaling, mixture: Mixture) -> Cells:
-    """Each record's likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
-    weights, means, covariances = mixture.arrays
-    frames = tuple(scaling.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
-    offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
-    return Cells(frames, tuple(offsets.tolist()))
-
-
 @dataclass(frozen=True)
 class _RoundAnswer:
     """What all covariance types share of a round: one joint release about the likeliest component of each record.
@@ -94,7 +86,7 @@ class _RoundAnswer:
         regions: Partition | None = None,
     ) -> "_RoundAnswer":
         """Ask about the components of `mixture`: one `round_question`, mu^2 <= ask.price for all of them together."""
-        cells = cells_of(scaling, mixture)
+        cells = scaling.cells(mixture)
         answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
@@ -179,12 +171,6 @@ def _shrunk(noisy: np.ndarray, before: np.ndarray, sd: float) -> np.ndarray:
     distance = float(((noisy - target) ** 2).sum())
     towards = min(1.0, sd**2 * d * (d + 1) / 2 / max(distance, 1e-12))
     return floored((1 - towards) * noisy + towards * target, min(sd, _LOUDEST))
-
-
-def _inverse_root(covariance: np.ndarray) -> np.ndarray:
-    """The symmetric C^(-1/2) of a positive definite C."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
 @step(title="per-component estimation", private=True)

@@ -40,7 +40,7 @@ def _checked(settings: MixtureSettings, public: PublicTable) -> PublicTable:
 
 def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
     """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
-    from pubpriv.estimators.mixture.regimes import advice
+    from pubpriv.estimators.mixture.supercluster import advice
 
     if settings.n_components is None and settings.min_weight is None:
         return ()

@@ -4,7 +4,7 @@ Source: Bie, Kamath and Singhal 2022, section C, rebuilt: their ideas (superclus
 public points seed, private answers measure) with joint releases that make them private, see `docs/errata.md`.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,50 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
-from pubpriv.estimators.mixture.choice import prefer
-from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import MixturePlan, mixture_plan
-from pubpriv.estimators.mixture.public_model import public_model
-from pubpriv.estimators.mixture.regimes import AMPLE, SCARCE, Regime, choose, searching
-from pubpriv.estimators.mixture.results import diagnostics, released
-from pubpriv.estimators.mixture.routes import Placement, Scene, measured, search
-from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.estimators.mixture.choice import Preference, prefer
+from pubpriv.estimators.mixture.components import (
+    Floors,
+    Round,
+    estimate_components,
+    estimate_diagonal,
+    estimate_spherical,
+)
+from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.partition import locate, seed
+from pubpriv.estimators.mixture.pca import find_subspaces
+from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
+from pubpriv.estimators.mixture.public_model import public_model, public_starts
+from pubpriv.estimators.mixture.results import released
+from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.shapes import shaped
-from pubpriv.estimators.mixture.supercluster import Groups, supercluster
+from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
+from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice, supercluster
+from pubpriv.estimators.mixture.unknown import Placement, search
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.law import Mixture
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What most steps of one run need, and the run itself."""
+
+    run: Execution
+    rows: PublicTable
+    scaling: Scaling
+    settings: MixtureSettings
+
+    @property
+    def covariance_type(self) -> str:
+        """Give the type that was asked for."""
+        return self.settings.covariance_type
+
+    def start(self, mixture: Mixture) -> Mixture:
+        """Give a start covariances of the wanted type."""
+        return shaped(mixture, self.covariance_type, self.scaling)
 
 
 def estimate_mixture(
@@ -80,14 +109,14 @@ def estimate_mixture(
     run = Execution(curator, "mixture", runner)
     if method != "auto":
         return _by_the_paper(rows, run, settings, purse, budget or curator.budget)
-    scene = Scene(run, rows, run(precondition, rows), settings)
+    scene = _Scene(run, rows, run(precondition, rows), settings)
     most = min(settings.most, len(rows.rows))
     groups = run(supercluster, rows, scene.scaling, most)
     looked_for = most if n_components is None and most > 1 else 0
-    regime = searching(most) if looked_for else _regime(scene, groups, most)
+    regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
 
     def planned(k: int) -> MixturePlan:
-        return mixture_plan(
+        return MixturePlan.of(
             purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
         )
 
@@ -96,24 +125,24 @@ def estimate_mixture(
         curator.rehearse(other.questions)
     layout = Placement(most, groups)
     if looked_for:
-        layout = search(scene, groups, plan)
+        layout = search(run, scene.scaling, groups, plan, curator.n_rows * settings.smallest_weight / 4)
         plan = planned(layout.n_components)
     fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
-    last, shape = measured(scene, layout, plan)
+    last, shape = _measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
-    facts = diagnostics(scene, layout, plan, regime, last, shape, guard)
+    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
 
-def _regime(scene: Scene, groups: Groups, k: int) -> Regime:
+def _regime(scene: _Scene, groups: Groups, k: int) -> Regime:
     """The regime that public facts suggest; that of a run which was begun before there was any, if there is one."""
     m, d = len(scene.rows.rows), len(scene.rows.columns)
-    regime = choose(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
+    regime = Regime.of(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
     asked = {line.label for line in scene.run.curator.statement().charges}
-    if regime.name == AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
-        return Regime(SCARCE, "as this run was begun by an earlier version")
+    if regime.name == Regime.AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
+        return Regime(Regime.SCARCE, "as this run was begun by an earlier version")
     return regime
 
 
@@ -145,3 +174,119 @@ def _count_weights(last: Round) -> tuple[float, ...]:
     """Mixing weights from the released counts of a round, summing to one; post-processing, free."""
     counts = np.array(last.counts)
     return tuple((counts / counts.sum()).tolist())
+
+
+def _measured(scene: _Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
+    """Give the last round of the plan's regime, with covariances of the type that is released, and why that one."""
+    last = _overlapping(scene, plan) if plan.regime == Regime.OVERLAPPING else _separated(scene, layout, plan)
+    if scene.covariance_type != "auto":
+        return last, Shape(scene.covariance_type, "as asked for")
+    shape = scene.run(choose_shape, last, scene.scaling)
+    return _narrowed(last, shape.kind, scene.scaling), shape
+
+
+def _separated(scene: _Scene, layout: Placement, plan: MixturePlan) -> Round:
+    """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
+    groups, k = layout.located or layout.groups, plan.n_components
+    subspaces = layout.subspaces or find_subspaces(scene.run, scene.scaling, groups, plan.dimension, plan.pca)
+    seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
+    assert plan.space is not None
+    located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
+    floors = layout.groups.floors(seeds.groups)
+    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
+
+
+def _overlapping(scene: _Scene, plan: MixturePlan) -> Round:
+    """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
+    run, scaling = scene.run, scene.scaling
+    floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
+    starts = run(public_starts, scene.rows, scaling, plan.n_components)
+    refined = []
+    for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
+        refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
+    picks = [
+        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
+        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
+    ]
+    best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
+
+
+def _refine(
+    scene: _Scene, start: Mixture, floors: Floors, asks: tuple[Ask, ...], whose: str = "", *sources: Any
+) -> Round:
+    """One round per ask, each from the estimate before it; for `whose` and `sources` see `Place`."""
+    mixture = start
+    for number, ask in enumerate(asks, start=1):
+        name = f"{number} of {len(asks)} {whose}" if len(asks) > 1 else whose
+        last = _round(scene, scene.run.at(name.strip(), *sources), mixture, floors, ask)
+        mixture, sources = last.mixture, (last,)
+    return last
+
+
+def _round(scene: _Scene, run: Execution, start: Mixture, floors: Floors, ask: Ask) -> Round:
+    if scene.covariance_type == "diag":
+        return run(estimate_diagonal, scene.scaling, start, floors, ask)
+    if scene.covariance_type == "spherical":
+        return run(estimate_spherical, scene.scaling, start, floors, ask)
+    return run(estimate_components, scene.scaling, start, floors, ask)
+
+
+def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
+    """A round of full covariances with those of that type; the mean of d noisy variances is less noisy than one."""
+    d = len(scaling.location)
+    quieter = last.moment_sd / d**0.5 if kind == "spherical" else last.moment_sd
+    return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
+
+
+def _diagnostics(
+    scene: _Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+) -> dict[str, Any]:
+    """Collect public facts and released answers of a run by the default method."""
+    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
+    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
+    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
+    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
+    if plan.loud:
+        warnings.append(
+            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
+            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
+        )
+    elif loud.max() > UNTRUSTED:
+        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if not guard.clear:
+        warnings.append("the private rows do not support a better model than the public one, which is returned")
+        shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    unasked = plan.search[len(layout.tried) :]
+    return {
+        "regime": regime.name,
+        "regime_reason": regime.reason,
+        "separation": layout.groups.separation if plan.most == 0 else None,
+        "groups": layout.groups.count,
+        "n_components": k,
+        "components_tried": [
+            {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
+        ],
+        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
+        "covariance_type": shape.kind,
+        "covariance_reason": shape.reason,
+        "covariance_noise": loud.tolist(),
+        "covariance_noise_predicted": plan.noise,
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "private_model_chosen": guard.clear,
+        "clip_radius": clip_radius(d),
+        "covariance_floor": _floor(
+            layout if guard.clear and regime.name != Regime.OVERLAPPING else None, scene.scaling
+        ),
+        "warnings": warnings,
+    }
+
+
+def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
+    """Give the least variance of each column, in the data's own units.
+
+    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
+    table's; then it is the least of all groups.
+    """
+    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
+    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())

@@ -11,13 +11,12 @@ from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
-from pubpriv.estimators.mixture.choice import least_advantage
+from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.driver import checked_public
-from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice, choose, searching
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import supercluster
-from pubpriv.estimators.planning import OWN_SD, RELATIVE, Forecast, Predicted
+from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
+from pubpriv.estimators.planning import Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -55,8 +54,8 @@ class MixtureCase:
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
         found = supercluster(public, scaling, k)
         if settings.n_components is None and k > 1:
-            return cls(d, m, settings, found.count, searching(k))
-        regime = choose(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
+            return cls(d, m, settings, found.count, Regime.searching(k))
+        regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
         return cls(d, m, settings, found.count, regime)
 
     @classmethod
@@ -71,9 +70,9 @@ class MixtureCase:
         if settings.method != "auto":
             regime = _paper(settings)
         elif settings.n_components is None and k > 1:
-            regime = searching(k)
+            regime = Regime.searching(k)
         else:
-            regime = choose(m, d, k, settings.smallest_weight, None, k == 1)
+            regime = Regime.of(m, d, k, settings.smallest_weight, None, k == 1)
         return cls(d, m, settings, 1, regime, seen=False)
 
     @property
@@ -89,10 +88,10 @@ class MixtureCase:
         numbers = {"diag": 2 * d, "spherical": 2}.get(self.settings.covariance_type, d * (d + 1))
         noisy = {"diag": d, "spherical": d}.get(self.settings.covariance_type, d * (d + 1) / 2)
         rows = (
-            ("mean of a component", f"{OWN_SD} in it", 1 / own, total / own, 1 / each),
+            ("mean of a component", f"{Predicted.own_sd} in it", 1 / own, total / own, 1 / each),
             (
                 "covariance of a component",
-                RELATIVE,
+                Predicted.relative,
                 numbers / own,
                 moment * math.sqrt(noisy) / own,
                 numbers / (each - 1),
@@ -120,7 +119,7 @@ class MixtureCase:
         if self.settings.n_components is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            least = least_advantage(n, self.d, plan.guard)
+            least = Preference.least_clear(n, self.d, plan.guard)
             notes.append(
                 f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
                 "more; else theirs is kept, with their errors"
@@ -131,7 +130,7 @@ class MixtureCase:
             notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
         if not self.seen and k > 1:
             notes.append("components are taken to lie apart; with --public the public rows tell")
-        if self.regime.name == OVERLAPPING and k > 1:
+        if self.regime.name == Regime.OVERLAPPING and k > 1:
             notes.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):
             notes.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
@@ -143,9 +142,9 @@ class MixtureCase:
         settings, k = self.settings, self.k
         if settings.method != "auto":
             levels = k - self.groups if settings.method == "bks-scarce" else 0
-            return paper_plan.bks_plan(purse, n, self.d, k, levels)
+            return paper_plan.BksPlan.of(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
-        return default_plan.mixture_plan(
+        return default_plan.MixturePlan.of(
             purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
         )
 

@@ -11,7 +11,7 @@ from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.steps import step
+from pubpriv.estimators.steps import Execution, step
 
 
 @public_value
@@ -36,8 +36,8 @@ class Subspaces:
 
 @step(title="private PCA", private=True)
 @one_thread
-def private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
-    """The top k directions of each group's second moment about its public mean: one joint release.
+def _private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components: int, ask: Ask) -> Subspaces:
+    """Find the top k directions of each group's second moment about its public mean: one joint release.
 
     The radius is public: the largest norm among the group's public points, a tenth wider, so that clipping
     touches outliers only.
@@ -55,3 +55,8 @@ def private_pca(curator: Curator, scaling: Scaling, groups: Groups, n_components
     moments = curator.release(question, ask.label).values["moment"]
     bases = [np.linalg.eigh(moment)[1][:, ::-1][:, :n_components].T for moment in moments]
     return Subspaces(tuple(tuple(map(tuple, basis.tolist())) for basis in bases))
+
+
+def find_subspaces(run: Execution, scaling: Scaling, groups: Groups, dimension: int, ask: Ask | None) -> Subspaces:
+    """Find private directions where the plan pays for them, else give all of R^d."""
+    return Subspaces.whole(groups) if ask is None else run(_private_pca, scaling, groups, dimension, ask)

@@ -16,7 +16,7 @@ from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Qu
 from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
-from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE
+from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
@@ -89,59 +89,62 @@ class MixturePlan(Plan):
         """Directions that a private subspace would have: k, or the most that it may be."""
         return self.most or self.n_components
 
+    @classmethod
+    def of(
+        cls,
+        purse: Purse,
+        n: int,
+        d: int,
+        k: int,
+        regime: str = Regime.SCARCE,
+        covariance_type: str = "full",
+        most: int = 0,
+        groups: int = 1,
+    ) -> "MixturePlan":
+        """Make the plan of a run on n rows of d columns with k components.
+
+        Args:
+            purse: the method's share.
+            n: private rows.
+            d: columns.
+            k: components; while k is looked for: `most`.
+            regime: `overlapping`, `separated-scarce` or `separated-ample`.
+            covariance_type: as `MixtureSettings` has it.
+            most: most components that are looked for; 0: k is known.
+            groups: of public rows, each with a subspace of its own.
+        """
+        blanks = _Blanks(d, k, covariance_type)
+        if regime == Regime.OVERLAPPING:
+            shares = _overlapping(purse.rho, n / k, blanks)
+        else:
+            shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == Regime.AMPLE, groups)
+        asks = split_purse(purse, "mixture", shares)
+        starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
+        return cls(
+            asks=tuple(asks.values()),
+            regime=regime,
+            n_components=k,
+            covariance_type=covariance_type,
+            most=most,
+            noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+            guard=asks["guard"],
+            pca=asks.get("pca"),
+            search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
+            if regime != Regime.OVERLAPPING
+            else (),
+            subspace=asks.get("coarse/subspace"),
+            space=asks.get("coarse/space"),
+            starts=tuple(
+                tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
+                for start in starts
+            ),
+            picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
+            rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
+        )
+
 
 _Shares = dict[str, tuple[Fraction, Blank]]
 """By name, in the order of the run."""
-
-
-def mixture_plan(
-    purse: Purse,
-    n: int,
-    d: int,
-    k: int,
-    regime: str = SCARCE,
-    covariance_type: str = "full",
-    most: int = 0,
-    groups: int = 1,
-) -> MixturePlan:
-    """The plan of a run on n rows of d columns with k components.
-
-    Args:
-        purse: the method's share.
-        n: private rows.
-        d: columns.
-        k: components; while k is looked for: `most`.
-        regime: `overlapping`, `separated-scarce` or `separated-ample`.
-        covariance_type: as `MixtureSettings` has it.
-        most: most components that are looked for; 0: k is known.
-        groups: of public rows, each with a subspace of its own.
-    """
-    blanks = _Blanks(d, k, covariance_type)
-    if regime == OVERLAPPING:
-        shares = _overlapping(purse.rho, n / k, blanks)
-    else:
-        shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == AMPLE, groups)
-    asks = split_purse(purse, "mixture", shares)
-    starts = range(1, _STARTS + 1) if regime == OVERLAPPING else range(0)
-    return MixturePlan(
-        asks=tuple(asks.values()),
-        regime=regime,
-        n_components=k,
-        covariance_type=covariance_type,
-        most=most,
-        noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
-        guard=asks["guard"],
-        pca=asks.get("pca"),
-        search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1)) if regime != OVERLAPPING else (),
-        subspace=asks.get("coarse/subspace"),
-        space=asks.get("coarse/space"),
-        starts=tuple(
-            tuple(asks[name] for number in (1, 2) if (name := f"start-{start}/round-{number}") in asks)
-            for start in starts
-        ),
-        picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
-        rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
-    )
 
 
 def _searched(k: int) -> str:

@@ -18,68 +18,12 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.linear import clip_radius
-from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
-from pubpriv.estimators.mixture.regimes import OVERLAPPING, Regime, advice
-from pubpriv.estimators.mixture.routes import Placement, Scene
-from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.shapes import Shape
+from pubpriv.estimators.mixture.plan import UNTRUSTED
+from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
-
-
-def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
-    """Least variance of each column, in the data's own units.
-
-    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
-    table's; then it is the least of all groups.
-    """
-    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
-    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())
-
-
-def diagnostics(
-    scene: Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
-) -> dict[str, Any]:
-    """Collect public facts and released answers of a run by the default method."""
-    d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
-    smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
-    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
-    if plan.loud:
-        warnings.append(
-            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
-            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
-        )
-    elif loud.max() > UNTRUSTED:
-        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
-    if not guard.clear:
-        warnings.append("the private rows do not support a better model than the public one, which is returned")
-        shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
-    unasked = plan.search[len(layout.tried) :]
-    return {
-        "regime": regime.name,
-        "regime_reason": regime.reason,
-        "separation": layout.groups.separation if plan.most == 0 else None,
-        "groups": layout.groups.count,
-        "n_components": k,
-        "components_tried": [
-            {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
-        ],
-        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
-        "covariance_type": shape.kind,
-        "covariance_reason": shape.reason,
-        "covariance_noise": loud.tolist(),
-        "covariance_noise_predicted": plan.noise,
-        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
-        "private_model_chosen": guard.clear,
-        "clip_radius": clip_radius(d),
-        "covariance_floor": _floor(layout if guard.clear and regime.name != OVERLAPPING else None, scene.scaling),
-        "warnings": warnings,
-    }
 
 
 def released(

@@ -10,9 +10,11 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
 
 FLOOR = 0.0025
 """Every covariance is regularised to at least this many public variances of each column."""
@@ -52,6 +54,13 @@ class Scaling:
         center, matrix = frame.dense()
         scale = np.array(self.scale)
         return (center - np.array(self.location)) / scale, matrix * scale
+
+    def cells(self, mixture: Mixture) -> Cells:
+        """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
+        weights, means, covariances = mixture.arrays
+        frames = tuple(self.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
+        offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
+        return Cells(frames, tuple(offsets.tolist()))
 
 
 @step(title="precondition")
@@ -97,3 +106,9 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
         else:
             kept.append(int(j))
     return found
+
+
+def _inverse_root(covariance: np.ndarray) -> np.ndarray:
+    """Give the symmetric C^(-1/2) of a positive definite C."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)

@@ -1,10 +1,13 @@
 """Scale tree and regime: what the public rows alone say about the layout of the components.
 
 Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
-lie further apart than anything inside them are separated by public single linkage, at no cost.
+lie further apart than anything inside them are separated by public single linkage, at no cost. The regime is the way
+that a run takes, from public facts alone, in words that a reader can check.
 """
 
+import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,9 +15,8 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.regimes import SEPARATED
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import k_means, nearest_others, seed_group
+from pubpriv.estimators.mixture.seeding import nearest_others, seed_group
 from pubpriv.estimators.steps import step
 
 _CUT = 2.0
@@ -23,14 +25,18 @@ _CUT = 2.0
 _POINTLIKE = 1e-9
 """A spread below this many public standard deviations is none: the rows are repeated."""
 
-_LOOKS = 2
-"""How often clusters and the column scales inside them are found in turn."""
-
-_LEAST_FREE = 8
-"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
-
 _MOST_POINTS = 2000
 """Public rows used for the tree; single linkage needs all pairs."""
+
+_SEPARATED = 4.0
+"""Components at least this many standard deviations apart can be told apart by their own geometry."""
+
+_FEW = 5.0
+"""Fewer than this many times log(k) / w_min public rows may miss a component."""
+
+_PLENTY = 2.0
+"""From this many public rows per column, in a component of the smallest weight, public rows alone tell clusters apart
+in all of R^d, and a private subspace is worth nothing."""
 
 
 @public_value
@@ -100,7 +106,7 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
         tuple(labels.tolist()),
         tuple(map(tuple, _units(rows, labels).tolist())),
         separation,
-        n_components == 1 or (separation is not None and separation < SEPARATED),
+        n_components == 1 or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),
     )
 
@@ -147,34 +153,6 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
 
 
-@step(title="scales inside clusters")
-@one_thread
-def tighten(groups: Groups, most: int) -> Groups:
-    """The same groups, in units of the column spreads inside clusters, of which there are at most `most` in all.
-
-    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
-    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
-    is cut along its own long axis, and rounder in the new units. Public points only.
-    """
-    units = np.array(groups.units)
-    for group in range(groups.count):
-        for _ in range(_LOOKS):
-            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
-            units[group] *= inside
-    return replace(groups, units=tuple(map(tuple, units.tolist())))
-
-
-def _inside(points: np.ndarray, most: int) -> np.ndarray:
-    """Pooled standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
-    count = min(most, len(points) // 3)
-    if count < 2 or len(points) - count < _LEAST_FREE:
-        return np.ones(points.shape[1])
-    labels = k_means(points, count)
-    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
-    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
-    return np.where(spread > _POINTLIKE, spread, 1.0)
-
-
 def _separation(rows: np.ndarray, k: int) -> float | None:
     """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out."""
     m, d = rows.shape
@@ -191,3 +169,73 @@ def _separation(rows: np.ndarray, k: int) -> float | None:
             gap -= d * (seeds.variances[i] / counts[i] + seeds.variances[j] / counts[j])
             found.append(np.sqrt(max(gap, 0.0) / max(seeds.variances[i], seeds.variances[j])))
     return float(min(found))
+
+
+@public_value
+@dataclass(frozen=True)
+class Regime:
+    """The way a run takes.
+
+    Attributes:
+        name: `overlapping`: several public starts in R^d, the private rows choose. `separated-scarce`: private
+            subspaces, public seeds in them. `separated-ample`: public seeds in R^d, no private subspace.
+        reason: why, for a reader.
+    """
+
+    OVERLAPPING: ClassVar[str] = "overlapping"
+    SCARCE: ClassVar[str] = "separated-scarce"
+    AMPLE: ClassVar[str] = "separated-ample"
+
+    name: str
+    reason: str
+
+    @classmethod
+    def of(
+        cls, m: int, d: int, k: int, smallest_weight: float, separation: float | None, overlapping: bool
+    ) -> "Regime":
+        """Tell the regime of a run with k components known beforehand.
+
+        Args:
+            m: public rows.
+            d: columns.
+            k: components.
+            smallest_weight: w_min.
+            separation: of public clusters, in standard deviations; None: too few public rows to judge.
+            overlapping: what the superclustering made of it.
+        """
+        if k == 1:
+            return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
+        if overlapping:
+            near = "" if separation is None else f" ({separation:.1f} standard deviations, below {_SEPARATED:g})"
+            return cls(cls.OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
+        if separation is None:
+            text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
+            return cls(cls.SCARCE, f"{text}: they are taken to be separated")
+        apart = f"public clusters are {separation:.1f} standard deviations apart"
+        wanted = math.ceil(_PLENTY * d / smallest_weight)
+        if m >= wanted:
+            return cls(
+                cls.AMPLE, f"{apart}, and {m} public rows ({wanted} would do) tell them apart in all {d} columns"
+            )
+        return cls(
+            cls.SCARCE, f"{apart}, and {m} public rows are fewer than the {wanted} that need no private subspace"
+        )
+
+    @classmethod
+    def searching(cls, most: int) -> "Regime":
+        """Tell the regime of a run that finds k: private rows decide what is separated."""
+        return cls(cls.SCARCE, f"the number of components is looked for, up to {most}, among those that lie apart")
+
+
+def _needed(k: int, smallest_weight: float) -> int:
+    """Count the public rows below which a component may be missed: 5 log(k) / w_min."""
+    return math.ceil(_FEW * math.log(max(k, 2)) / smallest_weight) if k > 1 else 2
+
+
+def advice(m: int, k: int, smallest_weight: float) -> tuple[str, ...]:
+    """Say before anything is spent where public rows are few."""
+    wanted = _needed(k, smallest_weight)
+    if m >= wanted:
+        return ()
+    text = f"{m} public rows are few for {k} components with weights from {smallest_weight:.2g}"
+    return (f"{text}: one of them may have been missed; about {wanted} would do",)

@@ -11,7 +11,7 @@ line between them. A Gaussian cut by two seeds shows no dip there, whatever its 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Counts
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.pca import Subspaces
+from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.partition import seed
+from pubpriv.estimators.mixture.pca import Subspaces, find_subspaces
+from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.scaling import Scaling
-from pubpriv.estimators.mixture.seeding import Seeds
+from pubpriv.estimators.mixture.seeding import Seeds, k_means
 from pubpriv.estimators.mixture.supercluster import Groups
-from pubpriv.estimators.steps import step
+from pubpriv.estimators.steps import Execution, step
 
 _SURE = 3.0
 """What is concluded from counts has to hold beyond this many standard deviations of noise and sampling."""
@@ -49,10 +52,19 @@ _STEPS = 2
 _MIDDLE = 2
 """A dip is looked for within so many bins of the middle: in the middle half of the way between two seeds."""
 
+_LOOKS = 2
+"""How often clusters and the column scales inside them are found in turn."""
+
+_LEAST_FREE = 8
+"""Column scales inside clusters are estimated from at least this many degrees of freedom."""
+
+_POINTLIKE = 1e-9
+"""A spread below this many public standard deviations is none: the rows are repeated."""
+
 
 @public_value
 @dataclass(frozen=True)
-class Evidence:
+class _Evidence:
     """Released counts of one proposal.
 
     Attributes:
@@ -68,8 +80,69 @@ class Evidence:
     apart: bool
 
 
+@dataclass(frozen=True)
+class Placement:
+    """Where components are looked for.
+
+    Attributes:
+        n_components: k.
+        groups: of the scale tree, whose units covariance floors follow.
+        located: the same groups in the units in which components are located; None: in their own.
+        subspaces: released directions, or all of R^d; None: not asked yet.
+        seeds: one for each component; None: not made yet.
+        tried: released counts of the numbers of components that were tried.
+    """
+
+    n_components: int
+    groups: Groups
+    located: Groups | None = None
+    subspaces: Subspaces | None = None
+    seeds: Seeds | None = None
+    tried: tuple[_Evidence, ...] = ()
+
+
+def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, least: float) -> Placement:
+    """Find the largest number of components that are all apart, from `plan.most` downwards.
+
+    Larger numbers first: seeds for fewer components than there are may cut one of them, and then say nothing.
+    Numbers below the one that is found are not tried, and their share of the budget is not spent.
+
+    Args:
+        run: begun.
+        scaling: of the standard coordinates.
+        groups: of public rows.
+        plan: of the run.
+        least: private rows of a component, at least.
+    """
+    tight = run.at("(by group)")(_tighten, groups, plan.most)
+    joined = tight if groups.count == 1 else run.at("(all groups as one)")(_tighten, groups.joined(), plan.most)
+    subspaces = find_subspaces(run, scaling, tight, plan.dimension, plan.pca)
+    tried: list[_Evidence] = []
+    for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
+        where = _proposal(tight, joined, subspaces, k)
+        here = run.at(f"({k} components)", subspaces)
+        seeds = here(seed, *where, k)
+        tried.append(here(_probe, scaling, *where, seeds, least, ask))
+        if tried[-1].apart:
+            return Placement(k, _as_grouped(groups, k), *where, seeds, tuple(tried))
+    return Placement(1, _as_grouped(groups, 1), *_proposal(tight, joined, subspaces, 1), None, tuple(tried))
+
+
+def _as_grouped(groups: Groups, k: int) -> Groups:
+    """Give the groups that k components lie in; see `_proposal`."""
+    return groups if k >= groups.count else groups.joined()
+
+
+def _proposal(groups: Groups, joined: Groups, subspaces: Subspaces, k: int) -> tuple[Groups, Subspaces]:
+    """Say where to look for k seeds: in k directions of each group of the scale tree; in R^d if these are more than k.
+
+    `joined` has the same points as one group.
+    """
+    return (groups, subspaces.leading(k)) if k >= groups.count else (joined, Subspaces.whole(joined))
+
+
 @step(title="number of components", private=True)
-def probe(
+def _probe(
     curator: Curator,
     scaling: Scaling,
     groups: Groups,
@@ -77,8 +150,8 @@ def probe(
     seeds: Seeds,
     least: float,
     ask: Ask,
-) -> Evidence:
-    """Whether seeds stand for as many components, each of at least `least` rows.
+) -> _Evidence:
+    """Tell whether seeds stand for as many components, each of at least `least` rows.
 
     Privacy: one `Counts` over a partition, mu^2 <= ask.price.
     """
@@ -88,7 +161,7 @@ def probe(
     counts = answer.values["count"].reshape(-1, PairBins.bins)
     noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
     grain = _grains(partition, scaling, groups.steps)
-    return Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
+    return _Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
 
 
 def _grains(partition: PairBins, scaling: Scaling, steps: tuple[float, ...]) -> np.ndarray:
@@ -166,3 +239,31 @@ def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds)
     basis = np.linalg.svd(spread, full_matrices=False)[2][: len(centers) - 1]
     frame: Frame = scaling.frame(origin, basis / unit)
     return PairBins(frame, tuple(map(tuple, (spread @ basis.T).tolist())))
+
+
+@step(title="scales inside clusters")
+@one_thread
+def _tighten(groups: Groups, most: int) -> Groups:
+    """Bring the groups to units of the column spreads inside clusters, of which there are at most `most` in all.
+
+    The standard deviation of a column in which components lie apart is that of their distance; in such units the other
+    columns are noise that hides it. Clusters need not be the components, only keep to them: a component that is cut
+    is cut along its own long axis, and rounder in the new units. Public points only.
+    """
+    units = np.array(groups.units)
+    for group in range(groups.count):
+        for _ in range(_LOOKS):
+            inside = _inside(groups.of(group) / units[group], max(most - groups.count + 1, 1))
+            units[group] *= inside
+    return replace(groups, units=tuple(map(tuple, units.tolist())))
+
+
+def _inside(points: np.ndarray, most: int) -> np.ndarray:
+    """Pool the standard deviation (d,) of columns inside k-means clusters of at least three points on average."""
+    count = min(most, len(points) // 3)
+    if count < 2 or len(points) - count < _LEAST_FREE:
+        return np.ones(points.shape[1])
+    labels = k_means(points, count)
+    centers = np.array([points[labels == j].mean(axis=0) if (labels == j).any() else points[0] for j in range(count)])
+    spread = np.sqrt(((points - centers[labels]) ** 2).sum(axis=0) / (len(points) - count))
+    return np.where(spread > _POINTLIKE, spread, 1.0)

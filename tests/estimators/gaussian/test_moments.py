@@ -12,9 +12,9 @@ from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.degenerate_columns import examine
-from pubpriv.estimators.gaussian.moments import _ROOM, clip_radius, loud_radius, measure_table
+from pubpriv.estimators.gaussian.plan import table_plan
 from pubpriv.estimators.gaussian.quantiles import Quantile, Whole, spread_quantile
-from pubpriv.estimators.gaussian.table_plan import table_plan
+from pubpriv.estimators.gaussian.table_driver import _ROOM, _clip_radius, _measure_table, loud_radius
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -84,19 +84,19 @@ def test_long_tails_get_room_and_a_gaussian_does_not():
     """The radius goes beyond the reach only where the fall from the upper quantile is slow, and never over the cap."""
     frame, n = Frame((0.0,) * 5), 5_000.0
     upper = Quantile(0.9, 3.0, 10.0, 0.03)
-    short = clip_radius(frame, n, upper, Quantile(0.992, 4.0, 10.0, 0.03), ASK)
-    long = clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), ASK)
+    short = _clip_radius(frame, n, upper, Quantile(0.992, 4.0, 10.0, 0.03), ASK)
+    long = _clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), ASK)
     assert short < 1.1 * 4.0
     assert 1.2 * 9.0 < long <= _ROOM * 9.0 + 1e-9
     noisy = Ask("gaussian/final", 1, 10_000)
-    assert clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), noisy) == 9.0
+    assert _clip_radius(frame, n, upper, Quantile(0.992, 9.0, 10.0, 0.03), noisy) == 9.0
     assert loud_radius(frame, n, noisy) < 9.0
 
 
 def test_what_is_measured_is_a_public_value():
     """The last release can be written down and read back, so a resumed run goes on from it."""
     curator = pp.Curator.simulation(np.random.default_rng(0).standard_normal((500, 2)), HALF, 1)
-    told = measure_table(curator, Frame((0.0, 0.0)), 4.0, (), Whole(500.0, 0.0), Ask("gaussian/final", 1, 2))
+    told = _measure_table(curator, Frame((0.0, 0.0)), 4.0, (), Whole(500.0, 0.0), Ask("gaussian/final", 1, 2))
     assert from_json(to_json(told)) == told
 
 

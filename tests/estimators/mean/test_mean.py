@@ -13,7 +13,7 @@ import pubpriv as pp
 from benchmarks.gaussian import MEAN_SETTINGS, mean_row, real_run
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.estimators.mean.plan import mean_plan
+from pubpriv.estimators.mean.plan import MeanPlan
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -75,7 +75,7 @@ def test_system_noise_is_as_good_as_simulated_noise():
 def test_predicted_and_told_errors_are_those_measured(n, d, m):
     """The plan's root mean square error is within 15%, and 95% intervals cover 92% to 98% (100 trials each, 1 s)."""
     found, told = errors(n, d, 100, m)
-    predicted = mean_plan(HALF_PURSE, n, d, m).error
+    predicted = MeanPlan.of(HALF_PURSE, n, d, m).error
     assert np.sqrt(np.mean(found**2)) == pytest.approx(predicted, rel=0.15)
     assert 0.92 <= np.mean(np.abs(found) <= 1.959964 * told) <= 0.98
 
@@ -187,7 +187,7 @@ def test_a_run_charges_what_was_rehearsed_and_no_more_than_its_budget(budget):
     charged = {line.label: line.noise_scale for line in curator.statement().charges}
     assert list(charged) == ["mean/step-1", "mean/step-2"] == list(estimate.diagnostics["shares"])
     if budget == "zcdp:0.5":
-        plan = mean_plan(HALF_PURSE, 1000, 5, 1)
+        plan = MeanPlan.of(HALF_PURSE, 1000, 5, 1)
         assert sum(ask.price for ask in plan.asks) == 1
         planned = [(q, ask) for q, ask in zip(plan.questions, plan.asks, strict=True)]
         assert charged == {
@@ -258,7 +258,7 @@ def test_the_same_run_gives_the_same_bits_and_costs_nothing_again(tmp_path):
 
 def test_a_plan_that_an_older_version_noted_is_read_with_its_questions():
     """Asks had no question then; a resumed run rehearses the same ones."""
-    plan = mean_plan(Purse(500_000_000_000, "zcdp"), 1000, 5, 2)
+    plan = MeanPlan.of(Purse(500_000_000_000, "zcdp"), 1000, 5, 2)
     noted = to_json(plan)
     for ask in noted["asks"]:
         del ask["question"]

@@ -7,7 +7,7 @@ import pytest
 from helpers.bks_world import QUICK, blobs, run, watched
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.bks.plan import bks_plan
+from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.privacy.budgets import Purse, parse_budget
 
 METHODS = ("bks-scarce", "bks-ample")
@@ -238,7 +238,7 @@ def test_prices_of_a_plan_sum_to_the_purse(kind, k, levels):
     """To the last unit that the currency can pay, for every number of levels."""
     purse = Purse(123_456_789_012, kind)
     for d in (2, 50):
-        plan = bks_plan(purse, 10_000, d, k, levels)
+        plan = BksPlan.of(purse, 10_000, d, k, levels)
         assert sum((ask.price for ask in plan.asks), Fraction(0)) == purse.squared_distance(purse.units)
         assert len({ask.label for ask in plan.asks}) == len(plan.asks)
         assert sum(ask.label.endswith("query") for ask in plan.asks) == levels

@@ -17,12 +17,11 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query
-from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, CONSTANTS, Constants
+from pubpriv.estimators.mixture.bks.clustering import _grown, _private_query, _search, _Split
+from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA, Constants
 from pubpriv.estimators.mixture.bks.driver import _mixing_weights
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
-from pubpriv.estimators.mixture.bks.plan import bks_plan
-from pubpriv.estimators.mixture.bks.queries import Split, search
+from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, _radius, _supercluster
 from pubpriv.estimators.mixture.components import Round
@@ -30,7 +29,7 @@ from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
 
-PAPER, PRACTICAL = CONSTANTS["paper"], CONSTANTS["practical"]
+PAPER, PRACTICAL = Constants.named("paper"), Constants.named("practical")
 NEAR, FAR = Cylinder(Frame((0.0, 0.0)), 1.0), Cylinder(Frame((0.0, 0.0)), 2.0)
 SHELLS = Balls((NEAR, FAR), (((0, True),), ((0, False), (1, True)), ((0, False), (1, False))))
 
@@ -123,7 +122,7 @@ def test_the_first_ball_is_that_of_the_printed_loop_which_asks_about_many():
     """Two far clusters: the same centre and radius as the slow twin, which passes more than one candidate."""
     points = np.random.default_rng(0).normal(size=(24, 2)) + 60.0 * (np.arange(24) % 2)[:, None]
     slow, number = first_of_all(points, 200.0, 0.1, 6.0, PAPER)
-    found = search(points, 200.0, 0.1, 6.0, PAPER)
+    found = _search(points, 200.0, 0.1, 6.0, PAPER)
     assert (found.center, found.cut) == (slow[0], 2 * slow[1])
     assert (found.inner, found.outer) == (found.cut, 5 * found.cut)
     assert number > 20
@@ -140,7 +139,7 @@ def test_whatever_is_found_passes_q_pub(points, least):
     """Any points: a ball that is found passes as printed; with printed radii none is missed."""
     smallest = 0.5
     for constants in (PAPER, PRACTICAL):
-        found = search(points, 128.0, smallest, least, constants)
+        found = _search(points, 128.0, smallest, least, constants)
         if found is not None:
             assert found.inside <= found.inner <= found.cut <= found.outer <= found.outside
             assert passes(points, found.center, max(found.inside, 1e-9), least, constants.public_shell * 0.999)
@@ -155,16 +154,16 @@ def test_a_lone_point_is_no_component():
     points = np.r_[np.random.default_rng(0).normal(size=(5, 2)), [[1000.0, 0.0]]]
     assert PAPER.least_public(6, 1 / 6) == 2
     assert first_of_all(points, 2000.0, 0.1, 0.5, PAPER)[0] is not None
-    assert search(points, 2000.0, 0.1, PAPER.least_public(6, 1 / 6), PAPER) is None
+    assert _search(points, 2000.0, 0.1, PAPER.least_public(6, 1 / 6), PAPER) is None
 
 
 # -- Q_priv and the tree --------------------------------------------------------------------------------------
 
 ROOT = Tree()
-SPLIT = Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+SPLIT = _Split((), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
 
 
-def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[Split, ...]:
+def agreed(rows: np.ndarray, splits=(SPLIT,), tree: Tree = ROOT) -> tuple[_Split, ...]:
     """What the private rows say at a budget that drowns nothing."""
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(100), 0)
     curator.begin("mixture", {}, "0")
@@ -185,7 +184,7 @@ def test_q_priv_wants_two_groups_and_an_empty_shell(inside, between, beyond, pas
 
 def test_a_group_may_not_be_asked_about_twice():
     """Two splits of one group are refused before anything is charged."""
-    other = Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
+    other = _Split((), Frame((5.0, 0.0)), 1.0, 2.0, 1.5, 3.0)
     with pytest.raises(ValueError, match="one split only"):
         agreed(np.zeros((10, 2)), (SPLIT, other))
 
@@ -193,8 +192,8 @@ def test_a_group_may_not_be_asked_about_twice():
 def test_rows_of_other_groups_are_not_counted():
     """Two groups in one question: each split sees its own rows."""
     tree = Tree((Cylinder(Frame((100.0, 0.0)), 50.0),), (), (((0, True),), ((0, False),)))
-    here = Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
-    there = Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    here = _Split(((0, False),), Frame((0.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
+    there = _Split(((0, True),), Frame((100.0, 0.0)), 1.0, 2.0, 1.5, 1.0)
     rows = np.repeat([[0.0, 0.0], [9.0, 0.0], [100.0, 0.0]], [300, 300, 400], axis=0)
     assert agreed(rows, (here, there), tree) == (here,)
 
@@ -203,7 +202,7 @@ def test_no_more_splits_are_made_than_components_are_missing():
     """Three groups agree to a split, one component is missing: the widest gap is taken."""
     tree = Tree((NEAR, FAR), (), SHELLS.paths)
     gaps = (1.0, 3.0, 2.0)
-    splits = tuple(Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
+    splits = tuple(_Split(p, Frame((0.0, 0.0)), 1.0, 2.0, 1.5, g) for p, g in zip(SHELLS.paths, gaps, strict=True))
     after = _grown(Level(tree, (Frame((0.0, 0.0)),) * 3, (1.0,) * 3), splits, k=4)
     assert after.closed == (SHELLS.paths[0], SHELLS.paths[2])
     assert after.open == tuple((*SHELLS.paths[1], (2, side)) for side in (True, False))
@@ -265,7 +264,7 @@ def test_less_budget_asks_for_more_rows():
         )
     ]
     assert all(less > more for more, less in rows)
-    loud = bks_plan(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
+    loud = BksPlan.of(Purse(10**7, "zcdp"), 10**5, 50, 2, 1).count_sd
     assert loud == pytest.approx((1e-5 * 0.13) ** -0.5, rel=1e-3)
     noisy = requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, loud).private_rows
     assert noisy > requirement(*arguments, pp.ZeroConcentratedDP(1), 1.0, 0.0).private_rows

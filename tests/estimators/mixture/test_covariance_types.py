@@ -6,7 +6,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import _spectral_noise, mixture_plan
+from pubpriv.estimators.mixture.plan import MixturePlan, _spectral_noise
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
@@ -73,7 +73,8 @@ def test_spherical_components_are_asked_for_less():
     """Count, sum and one squared norm per component instead of a second moment, and less noise for it."""
     purse = Purse(10**11, "zcdp")
     assert (
-        mixture_plan(purse, 8000, 5, 2, covariance_type="spherical").noise < 0.3 * mixture_plan(purse, 8000, 5, 2).noise
+        MixturePlan.of(purse, 8000, 5, 2, covariance_type="spherical").noise
+        < 0.3 * MixturePlan.of(purse, 8000, 5, 2).noise
     )
     curator = pp.Curator.simulation(drawn(VARIANCES["spherical"])[1], pp.ZeroConcentratedDP(0.1), 1)
     pp.estimate_mixture(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import pubpriv as pp
 from benchmarks.synthetic import SETTINGS, Truth, draw, draw_public, error, oracle
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import mixture_plan
+from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.kinds import MixtureEstimate
@@ -270,11 +270,11 @@ def test_a_plan_spends_its_share_exactly(units, n, d, k, regime, search, kind):
     """Prices add up to the purse, each is payable in whole units, and labels are unique."""
     purse = Purse(units, kind)
     most = min(k + 3, 20) if search and k <= 20 else 0
-    plan = mixture_plan(purse, n, d, k, regime, most=most)
+    plan = MixturePlan.of(purse, n, d, k, regime, most=most)
     assert sum((ask.price for ask in plan.asks), Fraction(0)) == purse.squared_distance(units)
     assert all(ask.price > 0 and (ask.price * 10**12).denominator == 1 for ask in plan.asks)
     assert len({ask.label for ask in plan.asks}) == len(plan.asks)
-    assert plan == mixture_plan(purse, n, d, k, regime, most=most)
+    assert plan == MixturePlan.of(purse, n, d, k, regime, most=most)
 
 
 @pytest.mark.parametrize("budget", [HALF, pp.ApproximateDP(1.0, 1e-6), pp.ApproximateDP(20.0, 1e-6)], ids=str)

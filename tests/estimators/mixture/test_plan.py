@@ -7,7 +7,7 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.plan import mixture_plan
+from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.privacy.budgets import Purse
 
 ROWS = np.random.default_rng(0).normal(size=(2000, 3))
@@ -28,7 +28,7 @@ def test_a_budget_that_some_step_cannot_use_is_refused_before_any_step_is_charge
 @pytest.mark.parametrize("d", [2, 7])
 def test_rehearsed_questions_cost_what_the_run_charges(regime, d):
     """Each question of the rehearsal fits its price, and nearly uses it up."""
-    plan = mixture_plan(Purse(10**12, "zcdp"), n=5000, d=d, k=3, regime=regime, groups=2)
+    plan = MixturePlan.of(Purse(10**12, "zcdp"), n=5000, d=d, k=3, regime=regime, groups=2)
     for ask, question in zip(plan.asks, plan.questions, strict=True):
         # about one region, the guard's and the Gram's bounds are those of many
         assert Fraction(999, 1000) * ask.price < question.squared_distance <= ask.price
@@ -39,7 +39,7 @@ def test_a_run_charges_the_parts_that_were_rehearsed():
     curator = pp.Curator.simulation(ROWS, pp.ZeroConcentratedDP(0.5), seed=1)
     pp.estimate_mixture(PUBLIC, curator, n_components=2)
     charged = {line.label: line.noise_scale for line in curator.statement().charges}
-    plan = mixture_plan(Purse(5 * 10**11, "zcdp"), n=2000, d=3, k=2, regime="overlapping")
+    plan = MixturePlan.of(Purse(5 * 10**11, "zcdp"), n=2000, d=3, k=2, regime="overlapping")
     rehearsed = {
         ask.label: tuple(part.noise_scale for part in question.parts.values())
         for ask, question in zip(plan.asks, plan.questions, strict=True)

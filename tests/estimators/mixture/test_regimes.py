@@ -7,10 +7,10 @@ from helpers.runners import instead
 import pubpriv as pp
 from benchmarks.synthetic import Setting, Truth, covering_draw, draw, error, oracle
 from pubpriv.estimators.mixture.forecast import MixtureCase
-from pubpriv.estimators.mixture.plan import UNTRUSTED, mixture_plan
+from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan
 from pubpriv.estimators.mixture.public_model import _fit, public_model
-from pubpriv.estimators.mixture.regimes import AMPLE, OVERLAPPING, SCARCE, _needed, advice, choose
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.supercluster import Regime, _needed, advice
 from pubpriv.estimators.planning import make_plan as plan_of
 from pubpriv.privacy.budgets import Purse
 
@@ -36,18 +36,18 @@ def estimated(public, private, k=3, budget=HALF, **options):
 @pytest.mark.parametrize(
     ("facts", "regime", "words"),
     [
-        ((33, 10, 3, 1 / 3, 6.0, False), SCARCE, "33 public rows are fewer than the 60"),
-        ((60, 10, 3, 1 / 3, 6.0, False), AMPLE, "60 public rows (60 would do)"),
-        ((60, 10, 3, 0.1, 6.0, False), SCARCE, "fewer than the 200"),
-        ((60, 10, 3, 1 / 3, 2.5, True), OVERLAPPING, "2.5 standard deviations, below 4"),
-        ((41, 200, 5, 1 / 5, None, False), SCARCE, "too few to measure"),
-        ((9, 10, 1, 1.0, None, True), OVERLAPPING, "one component"),
+        ((33, 10, 3, 1 / 3, 6.0, False), Regime.SCARCE, "33 public rows are fewer than the 60"),
+        ((60, 10, 3, 1 / 3, 6.0, False), Regime.AMPLE, "60 public rows (60 would do)"),
+        ((60, 10, 3, 0.1, 6.0, False), Regime.SCARCE, "fewer than the 200"),
+        ((60, 10, 3, 1 / 3, 2.5, True), Regime.OVERLAPPING, "2.5 standard deviations, below 4"),
+        ((41, 200, 5, 1 / 5, None, False), Regime.SCARCE, "too few to measure"),
+        ((9, 10, 1, 1.0, None, True), Regime.OVERLAPPING, "one component"),
     ],
     ids=["scarce", "ample", "light component", "overlapping", "unknown separation", "one component"],
 )
 def test_the_regime_and_its_reason_follow_from_public_facts(facts, regime, words):
     """m, d, k, smallest weight and public separation; the reason has the numbers that decided."""
-    found = choose(*facts)
+    found = Regime.of(*facts)
     assert found.name == regime
     assert words in found.reason
 
@@ -55,9 +55,9 @@ def test_the_regime_and_its_reason_follow_from_public_facts(facts, regime, words
 @pytest.mark.parametrize(
     ("m", "gap", "regime", "asked"),
     [
-        (12, 10.0, SCARCE, {"mixture/pca", "mixture/coarse/subspace"}),
-        (40, 10.0, AMPLE, set()),
-        (40, 1.5, OVERLAPPING, {"mixture/pick-2"}),
+        (12, 10.0, Regime.SCARCE, {"mixture/pca", "mixture/coarse/subspace"}),
+        (40, 10.0, Regime.AMPLE, set()),
+        (40, 1.5, Regime.OVERLAPPING, {"mixture/pick-2"}),
     ],
 )
 def test_a_run_asks_what_its_regime_needs(m, gap, regime, asked):
@@ -67,14 +67,14 @@ def test_a_run_asks_what_its_regime_needs(m, gap, regime, asked):
     assert estimate.diagnostics["regime_reason"]
     charged = {line["label"] for line in estimate.privacy["charges"]}
     assert asked <= charged
-    if regime == AMPLE:
+    if regime == Regime.AMPLE:
         assert not {"mixture/pca", "mixture/coarse/subspace"} & charged
 
 
 def test_what_ample_public_rows_spare_goes_to_the_rounds():
     """The shares of the subspace are those of the rounds now, and the noise of the last one is smaller."""
     purse = Purse(10**11, "zcdp")
-    scarce, ample = (mixture_plan(purse, 20_000, 10, 3, regime) for regime in (SCARCE, AMPLE))
+    scarce, ample = (MixturePlan.of(purse, 20_000, 10, 3, regime) for regime in (Regime.SCARCE, Regime.AMPLE))
     assert ample.asks[-1].price > 1.1 * scarce.asks[-1].price
     assert ample.noise < scarce.noise
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_begun_with_a_subspace_keeps_it():
     public, private = drawn(40, 10.0)
     curator = pp.Curator.simulation(private, HALF, 1)
     with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("pubpriv.estimators.mixture.regimes._PLENTY", 1e9)
+        earlier.setattr("pubpriv.estimators.mixture.supercluster._PLENTY", 1e9)
         first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
     assert again.mixture == first.mixture
@@ -184,7 +184,7 @@ def test_ample_public_rows_need_no_subspace(spherical):
         public = covering_draw(setting, truth, generator)[0]
         rows, labels = truth.sample(setting.n, generator)
         estimate = estimated(public, rows, 5, pp.ZeroConcentratedDP(0.1))
-        assert estimate.diagnostics["regime"] == AMPLE
+        assert estimate.diagnostics["regime"] == Regime.AMPLE
         ours = error(truth, Truth(estimate.weights, estimate.means, estimate.covariances))
         ratios.append(ours.mean / error(truth, oracle(rows, labels, 5)).mean)
     assert max(ratios) < 2.5

@@ -12,14 +12,12 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.estimators.mixture.plan import _searched, mixture_plan
+from pubpriv.estimators.mixture.plan import MixturePlan, _searched
 from pubpriv.estimators.mixture.public_model import _fit, public_model
-from pubpriv.estimators.mixture.regimes import searching
-from pubpriv.estimators.mixture.routes import Scene, search
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.mixture.supercluster import supercluster
-from pubpriv.estimators.mixture.unknown import _apart
+from pubpriv.estimators.mixture.supercluster import Regime, supercluster
+from pubpriv.estimators.mixture.unknown import _apart, search
 from pubpriv.estimators.steps import Execution
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -31,11 +29,11 @@ def found(public, private, budget=HALF, seed=1, **options):
     """How many components the search finds, without the rounds that follow it."""
     curator = pp.Curator.simulation(private, budget, seed)
     rows, settings = pp.PublicTable.open(public, list(curator.columns)), MixtureSettings(**options)
-    scene = Scene(Execution(curator, "mixture"), rows, precondition(rows), settings)
+    run, scaling, least = Execution(curator, "mixture"), precondition(rows), len(private) * settings.smallest_weight / 4
     most = min(settings.most, len(public))
     purse = curator.begin("mixture", settings.configuration(), rows.sha256)
-    plan = mixture_plan(purse, len(private), public.shape[1], most, searching(most).name, most=most)
-    return search(scene, supercluster(rows, scene.scaling, most), plan).n_components
+    plan = MixturePlan.of(purse, len(private), public.shape[1], most, Regime.searching(most).name, most=most)
+    return search(run, scaling, supercluster(rows, scaling, most), plan, least).n_components
 
 
 def gaussian(d, n, generator, condition=10.0):

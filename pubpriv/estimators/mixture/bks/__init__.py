@@ -4,7 +4,7 @@
 |---|---|
 | 3, superclustering of public points | `tree` |
 | 4, private principal components | `clustering` |
-| 5, 8, the search for a ball that splits a group | `queries`, and for 5 `clustering` |
+| 5, 8, the search for a ball that splits a group | `clustering` |
 | 6, 9, hard and easy clustering | `tree`, `clustering` |
 | 7, 10, the estimators | `driver`, `estimate` |
 

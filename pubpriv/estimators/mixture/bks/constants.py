@@ -34,6 +34,11 @@ class Constants:
     widest: bool
     tight: bool
 
+    @classmethod
+    def named(cls, name: str) -> "Constants":
+        """Look up `paper` or `practical`."""
+        return _CONSTANTS[name]
+
     def least_public(self, m: int, weight: float) -> float:
         """t of Q_pub: public points that a group needs inside and outside of its ball."""
         return max(float(_LEAST_POINTS), self.public_share * m * weight)
@@ -46,7 +51,7 @@ class Constants:
 _LEAST_POINTS = 2
 """A public point alone passes as a component where m w / 2 < 1, as printed: groups need this many."""
 
-CONSTANTS = {
+_CONSTANTS = {
     "paper": Constants(16.0, 11.0, 1 / 2, 1 / 4, 1 / 320, widest=False, tight=False),
     "practical": Constants(2.0, 2.0, 1 / 3, 1 / 4, 1 / 20, widest=True, tight=True),
 }

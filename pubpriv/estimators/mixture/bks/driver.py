@@ -8,9 +8,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import ALPHA, CONSTANTS
+from pubpriv.estimators.mixture.bks.constants import ALPHA, Constants
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
-from pubpriv.estimators.mixture.bks.plan import BksPlan, bks_plan
+from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
@@ -93,9 +93,9 @@ def _planned(
     """The first level, which public points make (None: there is no tree), and the plan that follows from it."""
     k, n, d = settings.most, run.curator.n_rows, len(rows.columns)
     if settings.method == "bks-ample":
-        return None, bks_plan(purse, n, d, k, 0)
+        return None, BksPlan.of(purse, n, d, k, 0)
     level = run.at("(level 1)")(open_level, rows, scaling, Tree(), k, settings.smallest_weight, settings.constants)
-    return level, bks_plan(purse, n, d, k, k - len(level.tree.groups))
+    return level, BksPlan.of(purse, n, d, k, k - len(level.tree.groups))
 
 
 def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, floors: Floors, plan: BksPlan) -> Round:
@@ -109,7 +109,7 @@ def _measured(run: Execution, scaling: Scaling, tree: Tree, mixture: Mixture, fl
 
 
 def _least(n: int, settings: MixtureSettings) -> float:
-    return CONSTANTS[settings.constants].least_private(n, settings.smallest_weight)
+    return Constants.named(settings.constants).least_private(n, settings.smallest_weight)
 
 
 def _diagnostics(

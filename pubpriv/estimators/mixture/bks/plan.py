@@ -47,36 +47,38 @@ class BksPlan(Plan):
         prices = [float(level.query.price) for level in self.levels]
         return (2 / min(prices)) ** 0.5 if prices else 0.0
 
+    @classmethod
+    def of(cls, purse: Purse, n: int, d: int, k: int, levels: int) -> "BksPlan":
+        """Make the plan of a run on n rows of d columns, with `levels` levels of private splits.
 
-def bks_plan(purse: Purse, n: int, d: int, k: int, levels: int) -> BksPlan:
-    """The plan of a run on n rows of d columns, with `levels` levels of private splits.
+        The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
+        """
+        frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
+        groups = Cells(frames, (0.0,) * k)
+        shells = Cells(frames * 3, (0.0,) * (3 * k))
 
-    The share of the tree is split evenly over its levels; where d <= k there are no principal components to find.
-    """
-    frames, radii = (Frame((0.0,) * d),) * k, (1.0,) * k
-    groups = Cells(frames, (0.0,) * k)
-    shells = Cells(frames * 3, (0.0,) * (3 * k))
+        def pca(ask: Ask) -> Question:
+            return LiftedGram.second_moment(groups, frames, radii, ask.price)
 
-    def pca(ask: Ask) -> Question:
-        return LiftedGram.second_moment(groups, frames, radii, ask.price)
+        def query(ask: Ask) -> Question:
+            return Counts.priced(shells, ask.price)
 
-    def query(ask: Ask) -> Question:
-        return Counts.priced(shells, ask.price)
+        def measure(ask: Ask) -> Question:
+            return round_question("full", groups, frames, ask)
 
-    def measure(ask: Ask) -> Question:
-        return round_question("full", groups, frames, ask)
-
-    blanks = {"pca": pca, "query": query}
-    steps = [step for step in _SHARES if step == "query" or d > k]
-    shares: dict[str, tuple[Fraction, Blank]] = {
-        f"level-{i}/{step}": (_SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
-    }
-    left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-    shares |= measuring_rounds(left, purse.rho, d, n / k, "full", measure)
-    asks = split_purse(purse, "mixture", shares)
-    return BksPlan(
-        asks=tuple(asks.values()),
-        n_components=k,
-        levels=tuple(_LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)),
-        rounds=tuple(asks[name] for name in ("round-1", "round-2") if name in asks),
-    )
+        blanks = {"pca": pca, "query": query}
+        steps = [step for step in _SHARES if step == "query" or d > k]
+        shares: dict[str, tuple[Fraction, Blank]] = {
+            f"level-{i}/{step}": (_SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
+        }
+        left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+        shares |= measuring_rounds(left, purse.rho, d, n / k, "full", measure)
+        asks = split_purse(purse, "mixture", shares)
+        return cls(
+            asks=tuple(asks.values()),
+            n_components=k,
+            levels=tuple(
+                _LevelAsks(asks.get(f"level-{i}/pca"), asks[f"level-{i}/query"]) for i in range(1, levels + 1)
+            ),
+            rounds=tuple(asks[name] for name in ("round-1", "round-2") if name in asks),
+        )

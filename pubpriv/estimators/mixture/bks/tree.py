@@ -12,7 +12,7 @@ from pubpriv.data.balls import Balls, Cylinder, Path
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.bks.constants import CONSTANTS, Constants
+from pubpriv.estimators.mixture.bks.constants import Constants
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -143,7 +143,7 @@ def open_level(rows: PublicTable, scaling: Scaling, tree: Tree, k: int, weight: 
         weight: smallest weight of a component, w.
         constants: name.
     """
-    known, points = CONSTANTS[constants], scaling.apply(rows.rows)
+    known, points = Constants.named(constants), scaling.apply(rows.rows)
     balls, waiting, found = list(tree.balls), list(tree.open), list[tuple[Path, Frame, float, bool]]()
     count = len(tree.groups)
     least = 2 * known.least_public(len(points), weight)
