@@ -1,7 +1,7 @@
 """Replacing one record never moves an answer further than its question says, and can move it as far as that."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
 import numpy as np
@@ -239,7 +239,7 @@ class UnclippedSums(ClippedSums):
 
 
 def _as(kind, question):
-    return kind(**{name: getattr(question, name) for name in question.__dataclass_fields__})
+    return kind(**{field.name: getattr(question, field.name) for field in fields(question)})
 
 
 def _broken_shares(kind):
