@@ -29,7 +29,7 @@ os.environ.update(
         # as `pubpriv.flows.runtime` has it: with a transaction for each task SQLite is often locked, and who is turned
         # away then waits 2, 4, 8, 16, 32 seconds
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
-        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.1",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
         "PREFECT_API_REQUEST_TIMEOUT": "15",  # a request that a busy server forgot is made again after this, not 60 s
     }
 )

@@ -10,7 +10,9 @@ _EXTRAS = {
     "dp_accounting": ("dp-accounting", "accounting"),
     "pandera": ("pandera", "prefect"),
     "prefect": ("Prefect", "prefect"),
+    "psutil": ("psutil", "prefect"),
     "psycopg": ("psycopg", "postgres"),
+    "pydantic": ("pydantic", "prefect"),
     "ruamel": ("ruamel.yaml", "prefect"),
     "statsmodels": ("statsmodels", "demo"),
 }

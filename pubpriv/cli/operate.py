@@ -36,11 +36,11 @@ def deploy(
     Makes the work pool, a slot for each dataset, so that its runs take turns, and the automation that pauses a
     dataset's deployments when its budget is exhausted. Budgets are checked, and set only with --set-budget.
     """
+    need("prefect")
     from pubpriv.deployments.examples import EXAMPLES
     from pubpriv.deployments.files import read_all
     from pubpriv.deployments.render import prefect_yaml, render
 
-    need("prefect")
     if prune and not files:
         raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
     paths = files or [EXAMPLES]
@@ -87,11 +87,11 @@ def serve(
     Nothing listens or speaks beyond this machine. Datasets are registered with their caps in a ledger in the home
     folder. With --no-examples, the ledger that PUBPRIV_LEDGER names is used if it is set, and no budget is set in it.
     """
+    need("prefect")
     from pubpriv.deployments import serving
     from pubpriv.deployments.examples import EXAMPLES
     from pubpriv.flows.runtime import environment as variables
 
-    need("prefect")
     if no_examples and datasets is None:
         raise InvalidInput("nothing to serve: give --datasets FOLDER, or leave out --no-examples")
     serving.check(port)

@@ -72,7 +72,6 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
         "PREFECT_SERVER_API_PORT": str(port),
         # a worker or a command that lost its server must fail, not write to a database of its own
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
-        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.5",
         # slots survive a restart of the server, and a killed run is noticed
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         **HEARTBEAT,

@@ -29,8 +29,10 @@ QUIET_SERVER = {
     "PREFECT_SERVER_UI_V2_ENABLED": "false",
     "PREFECT_SERVER_UI_SHOW_PROMOTIONAL_CONTENT": "false",
     "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
-    # SQLite has one writer at a time: task states come in few transactions
+    # SQLite has one writer at a time: task states come in few transactions, a second after they are made; below a
+    # second the server never waits, and a processor is busy for as long as it runs
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "50",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
 }
 """Environment of a Prefect server that we start."""
 
@@ -89,8 +91,6 @@ def running(ledger_url: str, verbose: bool = False) -> Iterator[None]:
     private = QUIET_SERVER | {
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": str(PATIENCE),
-        # states are written soon, or they would lag behind the run
-        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "0.1",
     }
     with environment(shared | private), _server(home) as port:
         api = {"PREFECT_API_URL": f"http://127.0.0.1:{port}/api"}
