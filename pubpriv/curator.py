@@ -36,7 +36,7 @@ from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
 class Answer:
     """A published answer: the stored question, its values as floats, and nothing else.
 
-    Everything made of a `Answer` is post-processing and costs nothing more.
+    Everything made of an `Answer` is post-processing and costs nothing more.
     """
 
     label: str

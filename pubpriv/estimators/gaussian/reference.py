@@ -32,6 +32,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.gaussian.clipping import tail_bound
 from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.gaussian.results import GaussianResult, plain_errors
@@ -125,7 +126,7 @@ def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment
     Privacy: one `LiftedGram` of the second moment alone, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, frame.dimension
-    radius = _tail_radius(d, 0.1)
+    radius = tail_bound(d, 0.1)
     answer = curator.release(LiftedGram.second_moment(Everything(), (frame,), (radius,), ask.price), ask.label)
     asked = answer.question.frames[0]
     values, vectors = np.linalg.eigh(answer.values["moment"][0] / n)
@@ -144,7 +145,7 @@ def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, ball.frame.dimension
-    tail = _tail_radius(d, 0.01)
+    tail = tail_bound(d, 0.01)
     radius = min(math.sqrt(ball.radius**2 + 6 * ball.radius + tail**2), ball.radius + tail)
     answer = curator.release(ClippedSums.priced(Everything(), (ball.frame,), (radius,), ask.price), ask.label)
     center, matrix = answer.question.frames[0].dense()
@@ -179,12 +180,6 @@ def _reference_plan(purse: Purse, d: int) -> _ReferencePlan:
         shares[f"{part}-{rounds}"] = _LAST / 2, blank
     asks = tuple(split_purse(purse, "gaussian", shares).values())
     return _ReferencePlan(asks, asks[:_COVARIANCE_ROUNDS], asks[_COVARIANCE_ROUNDS:])
-
-
-def _tail_radius(d: int, beta: float) -> float:
-    """|z| of a standard Gaussian in R^d is above this with probability at most beta (Claim 2.1)."""
-    log = math.log(1 / beta)
-    return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
 
 
 def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:

@@ -147,11 +147,6 @@ _Shares = dict[str, tuple[Fraction, Blank]]
 """By name, in the order of the run."""
 
 
-def _searched(k: int) -> str:
-    """The label of the question whether there are k components."""
-    return f"mixture/components-{k}"
-
-
 @dataclass(frozen=True)
 class _Blanks:
     """What makes the questions of k components of d columns, about nothing.

@@ -10,13 +10,13 @@ from benchmarks.learner import Setting, world
 from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.clipping import tail_bound
 from pubpriv.estimators.gaussian.driver import estimate_gaussian
 from pubpriv.estimators.gaussian.reference import (
     _Ball,
     _covariance_round,
     _mean_round,
     _reference_plan,
-    _tail_radius,
     bound,
 )
 from pubpriv.privacy.budgets import Purse
@@ -109,7 +109,7 @@ def test_mean_rounds_shrink_the_ball():
     for number in range(4):
         ball = _mean_round(curator, ball, Ask(f"gaussian/mean-{number}", 1, 10))
         assert np.linalg.norm(np.array(ball.frame.center) - 700.0) <= ball.radius
-    assert ball.radius < 1.5 * _tail_radius(3, 0.01) / math.sqrt(5000)
+    assert ball.radius < 1.5 * tail_bound(3, 0.01) / math.sqrt(5000)
 
 
 @pytest.mark.parametrize("kind", ["zcdp", "approx"])
