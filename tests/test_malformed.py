@@ -16,9 +16,18 @@ from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import QUESTIONS, Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
+from pubpriv.data.questions import (
+    QUESTIONS,
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+)
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
@@ -42,6 +51,8 @@ GOOD = {
     "pairs": Counts(PairBins(PLANE, POINTS), SD),
     "balls": Counts(BALLS, SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
+    "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
+    "fourth": FourthMoments(HALVES, *TWO, SD),
     "sums": ClippedSums(HALVES, *TWO, SD),
     "moments": Moments.priced(HALVES, *TWO, PRICE, SHARES),
     "gram": LiftedGram.priced(HALVES, *TWO, PRICE, SHARES),
@@ -108,6 +119,12 @@ BAD = {
     "cells, four directions": (lambda: Counts(Cells((WIDE,), (0.0,)), SD), "4 directions"),
     "sums, centre of four": (lambda: ClippedSums(Everything(), (LONG,), (300.0,), SD), "maps 4"),
     "bisection, centre of one": (lambda: Bisection(SHORT, 0.1, 1.0, 3, 2.0, SD), "maps 1"),
+    "fourth moments, centre of one": (lambda: FourthMoments(Everything(), (SHORT,), (3.0,), SD), "maps 1"),
+    "fourth moments, huge radius": (lambda: FourthMoments(HALVES, TWO[0], (1.0, 1e40), SD), "between"),
+    "shells, centre of one": (lambda: Counts(Shells(SHORT, (1.0,)), SD), "maps 1"),
+    "no shells": (lambda: Counts(Shells(PLANE, ()), SD), "at least one"),
+    "shells that fall": (lambda: Counts(Shells(PLANE, (2.0, 1.0)), SD), "rise"),
+    "shells of one radius": (lambda: Counts(Shells(PLANE, (1.0, 1.0)), SD), "rise"),
     "score, centre of one": (lambda: BoundedScore(Cells((SHORT,), (0.0,)), ONE, 1.0, SD), "maps 1"),
     "nearest, centre of one": (lambda: Counts(NearestPoint(SHORT, ((0.0,), (1.0,)), (0, 1)), SD), "maps 1"),
     "pairs, centre of one": (lambda: Counts(PairBins(SHORT, ((0.0,), (1.0,))), SD), "maps 1"),

@@ -12,7 +12,16 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions import (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    Question,
+)
 from pubpriv.data.questions.base import squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint
 
@@ -61,6 +70,11 @@ def _sums() -> Attack:
     return Attack("ClippedSums over a partition", ClippedSums.priced(*_BOTH, CLAIM), (-4.0, 2.0), (-4.0, -2.0))
 
 
+def _fourth() -> Attack:
+    question = FourthMoments.priced(*_BOTH, CLAIM)
+    return Attack("FourthMoments over a partition", question, (-4.0, 2.0), (4.0, 2.0))
+
+
 def _moments() -> Attack:
     return Attack("Moments over a partition", Moments.priced(*_BOTH, CLAIM, _SHARES), (-4.0, 2.0), (4.0, 2.0))
 
@@ -105,6 +119,7 @@ _MAKERS: tuple[Callable[[], Attack], ...] = (
     _counts_of_one,
     _counts,
     _sums,
+    _fourth,
     _moments,
     _gram,
     _gram_of_one,

@@ -18,9 +18,18 @@ from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions import (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    Question,
+)
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
 
 PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
@@ -47,12 +56,19 @@ PARTITIONS: dict[str, Partition] = {
     "nearest": NearestPoint(_PLANE, (WEST, EAST, (40.0, 1.0)), (0, 1, 1)),
     "cells": _cells(WEST, EAST),
     "refined": Refined(NearestPoint(_PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
+    "shells": Shells(Frame(WEST), (3.0, 12.0)),
 }
 _BALLS = Balls(
     (Cylinder(Frame(WEST), 2.0), Cylinder(Frame.of(np.array(EAST), np.array([[1.0, 0.0]])), 3.0)),
     (((0, True), (1, False)), ((0, False), (1, True)), ((0, False), (1, False))),
 )
-CENTERS = {"everything": [WEST], "nearest": [WEST, EAST], "cells": [WEST, EAST], "refined": [WEST, EAST, NORTH]}
+CENTERS = {
+    "everything": [WEST],
+    "nearest": [WEST, EAST],
+    "cells": [WEST, EAST],
+    "refined": [WEST, EAST, NORTH],
+    "shells": [WEST, EAST, (40.0, 1.0)],
+}
 
 
 @dataclass(frozen=True)
@@ -96,6 +112,7 @@ def _by_region(name: str) -> dict[str, Question]:
     return {
         f"counts-{name}": Counts.priced(partition, PRICE),
         f"sums-{name}": ClippedSums.priced(partition, frames, radii, PRICE),
+        f"fourth-{name}": FourthMoments.priced(partition, frames, radii, PRICE),
         f"moments-{name}": Moments.priced(partition, frames, radii, PRICE, _SHARES),
         f"gram-{name}": LiftedGram.priced(partition, frames, radii, PRICE, _SHARES),
         f"second-moment-{name}": LiftedGram.second_moment(partition, frames, radii, PRICE),
@@ -131,6 +148,8 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
+        "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),
+        "fourth-line": FourthMoments.priced(one, line, radius, PRICE),
         "moments-overflow": Moments.priced(one, steep, radius, PRICE, _SHARES),
         "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, _SHARES),
         "gram-line": LiftedGram.priced(one, line, radius, PRICE, _SHARES),
@@ -185,6 +204,9 @@ def _attainable(question: Question) -> float:
       beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
     - `Moments`: opposite vectors, or a vector and nobody's record.
     """
+    if isinstance(question, FourthMoments) and question.partition.n_regions == 1:
+        # two columns reach it; one column alone has no second vector at a right angle
+        return 1.0 if question.frames[0].dimension > 1 else 0.5
     if not isinstance(question, LiftedGram | Moments) or question.partition.n_regions > 1:
         return 1.0
     parts = question.parts
@@ -218,14 +240,17 @@ def adds(question: Question, record: Record) -> Integers:
         return {"score": [_score(question, x)]}
     if isinstance(question, Counts):
         return {"count": _one_of(question.partition.n_regions, region_of(question.partition, x), 1)}
-    if isinstance(question, ClippedSums | Moments | LiftedGram):
+    if isinstance(question, ClippedSums | FourthMoments | Moments | LiftedGram):
         return _each_region(question, x)
     raise TypeError(f"no reference for {type(question).__name__}: write one")
 
 
-def _quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:
-    """The record's integers, or None where it does not count."""
+def _quantised(frame: Frame, radius: float, x: Vector, fourth: bool = False) -> list[int] | None:
+    """The record's integers, or None where it does not count; those of its `fourth` powers if that is asked."""
     z, norm = mapped(frame, x)
+    if fourth:
+        z, radius = [(cell * cell) * (cell * cell) for cell in z], radius**4
+        norm = sum(cell * cell for cell in z)
     if not math.isfinite(norm):
         return None
     scale = (GRID - math.sqrt(len(z)) / 2 - 1) / radius
@@ -234,17 +259,20 @@ def _quantised(frame: Frame, radius: float, x: Vector) -> list[int] | None:
     return q if sum(cell * cell for cell in q) <= GRID * GRID else None
 
 
-def _each_region(question: ClippedSums | Moments | LiftedGram, x: Vector) -> Integers:
+def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x: Vector) -> Integers:
     """Count, sum, squared norm and second moment of the one region that the record is in."""
     found = region_of(question.partition, x)
     pieces: list[Mapping[str, list[int]]] = []
     for number, (frame, radius) in enumerate(zip(question.frames, question.radii, strict=True)):
-        q = _quantised(frame, radius, x) if number == found else None
+        fourth = isinstance(question, FourthMoments)
+        q = _quantised(frame, radius, x, fourth) if number == found else None
         ell, counted = frame.dimension, int(q is not None)
         q = q or [0] * ell
         upper = [q[i] * q[j] for i in range(ell) for j in range(i + 1, ell)]
         diagonal = [cell * cell for cell in q]
-        pieces.append({"count": [counted], "sum": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper})
+        pieces.append(
+            {"count": [counted], "sum": q, "fourth": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper}
+        )
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
 
 

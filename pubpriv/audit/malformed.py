@@ -19,8 +19,17 @@ from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined
+from pubpriv.data.questions import (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    Question,
+)
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
@@ -197,6 +206,14 @@ def _sums(make: _Make, frames: Any, radii: Any, partition: Any = None, noise_sca
     return make(ClippedSums, partition=partition or Everything(), frames=frames, radii=radii, noise_scale=noise_scale)
 
 
+def _fourth(make: _Make, frames: Any, radii: Any, noise_scale: Any = _SD) -> Any:
+    return make(FourthMoments, partition=Everything(), frames=frames, radii=radii, noise_scale=noise_scale)
+
+
+def _shells(make: _Make, *edges: Any, frame: Any = _PLANE) -> Any:
+    return make(Shells, frame=frame, edges=edges)
+
+
 def _joint(make: _Make, kind: type, frames: Any, radii: Any, scales: Any = _SCALES, partition: Any = None) -> Any:
     return make(kind, partition=partition or Everything(), frames=frames, radii=radii, noise_scales=scales)
 
@@ -233,6 +250,8 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for a score": lambda m: _score(m, _cells(m, _NARROW)),
         "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=_NARROW)),
         "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
+        "one centre for fourth moments": lambda m: _fourth(m, (_NARROW,), (300.0,)),
+        "one centre for shells": lambda m: _counts(m, _shells(m, 1.0, frame=_NARROW)),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
         "one centre inside a refined partition": lambda m: _counts(
@@ -261,6 +280,10 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "fewer radii than regions": lambda m: _joint(m, Moments, (_PLANE, _PLANE), (1.0,), partition=HALVES),
         "a radius that is no number": lambda m: _sums(m, (_PLANE,), (np.nan,)),
         "a radius of zero": lambda m: _joint(m, LiftedGram, (_PLANE,), (0.0,)),
+        "a radius whose fourth power is no number": lambda m: _fourth(m, (_PLANE,), (1e90,)),
+        "shells that do not rise": lambda m: _counts(m, _shells(m, 1.0, 3.0, 2.0)),
+        "no shells": lambda m: _counts(m, _shells(m)),
+        "a shell of radius zero": lambda m: _counts(m, _shells(m, 0.0, 2.0)),
         "fewer inner partitions than groups": lambda m: _counts(m, _refined(m, _cells(m, _PLANE))),
         "more inner partitions than groups": lambda m: _counts(m, _refined(m, *[_cells(m, _PLANE)] * 3)),
         "points inside a refined partition": lambda m: _counts(m, _refined(m, _cells(m, _PLANE), HALVES)),

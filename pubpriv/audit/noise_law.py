@@ -18,7 +18,16 @@ import numpy as np
 
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions import (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    Question,
+)
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
@@ -84,6 +93,7 @@ def _questions() -> dict[str, Question]:
     return {
         "Counts": Counts(partition, _COUNT),
         "ClippedSums": ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM),
+        "FourthMoments": FourthMoments(partition, (flat,) * _REGIONS, radii, _SUM),
         "Moments": Moments(partition, (line,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
         "LiftedGram": LiftedGram(partition, (flat,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
         "Bisection": Bisection(line, 1.0, 2.0, 10, 1.0, _COUNT),

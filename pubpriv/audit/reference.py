@@ -7,12 +7,13 @@ What a record adds to a question is in `catalogue.adds`, written in the same way
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from pubpriv.data.balls import Balls
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
+from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
 
 Vector = list[float]
 
@@ -88,11 +89,17 @@ def _pair_bin(partition: PairBins, x: Vector) -> int:
     return pairs.index((i, j)) * PairBins.bins + place
 
 
+def _shell(partition: Shells, x: Vector) -> int:
+    _, norm = mapped(partition.frame, x)
+    return bisect_left([edge * edge for edge in partition.edges], norm) if math.isfinite(norm) else -1
+
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
     Cells: _likeliest,
     Refined: _refined,
+    Shells: _shell,
     PairBins: _pair_bin,
     Balls: _path_of,
 }

@@ -8,11 +8,12 @@ not finite, or whose score is not, belongs to no region (label -1).
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
-from pubpriv.data.checks import integer, kind, kinds, numbers
+from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
 from pubpriv.data.frames import Frame, squared_norms
@@ -237,6 +238,46 @@ class Refined:
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels
+
+
+@public_value
+@dataclass(frozen=True)
+class Shells:
+    """How far out a record lies: region k holds edge_(k-1) < |z| <= edge_k with z = frame(x); the last one is open.
+
+    Attributes:
+        frame: public map into the space where lengths are meant.
+        edges: radii, positive and rising; one region more than there are edges.
+    """
+
+    frame: Frame
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        kind("the frame of Shells", self.frame, Frame)
+        numbers("the edges of Shells", self.edges)
+        for edge in self.edges:
+            size("each of the edges of Shells", edge)
+        if any(near >= far for near, far in pairwise(self.edges)):
+            raise InvalidInput("the edges of Shells must rise")
+
+    def check(self, columns: int) -> None:
+        """The frame fits the columns."""
+        self.frame.check(columns)
+
+    @property
+    def n_regions(self) -> int:
+        """One more than edges."""
+        return len(self.edges) + 1
+
+    @cached_property
+    def _squares(self) -> np.ndarray:
+        return np.square(np.array(self.edges, dtype=np.float64))
+
+    def assign(self, view: View) -> np.ndarray:
+        """Shell of each record; none where its squared length is not finite."""
+        _, norms = view.mapped(self.frame)
+        return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
 
 
 def check_points(what: str, frame: Frame, points: tuple[tuple[float, ...], ...]) -> None:

@@ -15,7 +15,7 @@ from pubpriv.audit.catalogue import examples, unsound
 from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit.sensitivity import _searched
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
-from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram, Moments, counts, moments
+from pubpriv.data.questions import Bisection, ClippedSums, Counts, FourthMoments, LiftedGram, Moments, counts, moments
 from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions import bisection as questions_bisection
 from pubpriv.data.questions import score as questions_score
@@ -84,11 +84,11 @@ def test_add_or_remove_sensitivity_of_a_gram(monkeypatch):
 
 
 def test_add_or_remove_sensitivity_of_sums_and_scores(monkeypatch):
-    """R and c, where a replacement moves a sum by 2 R and a score by 2 c."""
-    real = {kind: kind.squared_distance.fget for kind in (ClippedSums, questions_score.BoundedScore)}
+    """R and c, where a replacement moves a sum by 2 R, fourth moments by sqrt(2) R and a score by 2 c."""
+    real = {kind: kind.squared_distance.fget for kind in (ClippedSums, FourthMoments, questions_score.BoundedScore)}
     for kind, declared in real.items():
         monkeypatch.setattr(kind, "squared_distance", property(lambda q, declared=declared: declared(q) / 4))
-    assert set(broken("sums-cells", "score")) == {"sums-cells", "score"}
+    assert set(broken("sums-cells", "fourth-cells", "score")) == {"sums-cells", "fourth-cells", "score"}
 
 
 def test_one_step_of_a_bisection_paid(monkeypatch):

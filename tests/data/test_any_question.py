@@ -76,6 +76,12 @@ def cells(draw, d):
 
 
 @st.composite
+def shells(draw, d):
+    edges = sorted(set(draw(st.lists(st.floats(0.25, 8), min_size=1, max_size=4))))
+    return {"type": "Shells", "frame": draw(frames(d)), "edges": edges}
+
+
+@st.composite
 def pairs(draw, d):
     frame = draw(frames(d))
     return {"type": "PairBins", "frame": frame, "centers": draw(points(frame, 2))}
@@ -102,6 +108,7 @@ def regions(partition):
         "Everything": lambda: 1,
         "NearestPoint": lambda: len(set(partition["groups"])),
         "Cells": lambda: len(partition["frames"]),
+        "Shells": lambda: len(partition["edges"]) + 1,
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
         "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
@@ -124,14 +131,14 @@ def questions(draw, d):
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
     everything = st.just({"type": "Everything"})
-    partition = draw(everything | nearest(d) | cells(d) | pairs(d) | balls(d) | refined(d))
+    partition = draw(everything | nearest(d) | cells(d) | shells(d) | pairs(d) | balls(d) | refined(d))
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
     ell, k = draw(st.integers(1, d)), regions(partition)
     own = draw(st.lists(frames(d, ell), min_size=1, max_size=2))
     radii = draw(st.lists(st.floats(0.25, 4), min_size=1, max_size=3))
     told = {"type": kind, "partition": partition, "frames": (own * k)[:k], "radii": (radii * k)[:k]}
-    if kind == "ClippedSums":
+    if kind in ("ClippedSums", "FourthMoments"):
         return told | {"noise_scale": draw(sd)}
     # sds of count, sum and second part whose weights at norm R are about alike, as estimators have them
     count_sd = draw(sd)

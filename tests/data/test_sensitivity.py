@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, _framed, at
 from pubpriv.audit.neighbours import difference, distance
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
 
 AWKWARD = [None, math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, -1.7e308, 1e154, -1.4e154, 5e-324, -1e-310]
@@ -80,6 +80,8 @@ def pair_for(name):
     single = name.endswith("everything")
     if name.startswith("counts"):
         return ADVERSARIES["counts-one" if single else "counts"]
+    if name == "fourth-everything":
+        return ADVERSARIES["orthogonal"]
     if name.startswith("sums"):
         return ADVERSARIES["antipodes"]
     if name.startswith("second-moment"):
@@ -417,6 +419,6 @@ def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
 def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
-    assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments}
-    assert 6 * len(PARTITIONS) + 4 == len(QUESTIONS)
+    assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments}
+    assert 7 * len(PARTITIONS) + 4 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

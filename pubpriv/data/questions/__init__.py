@@ -4,6 +4,7 @@
 |---|---|---|
 | `Counts` | count | 2 w^2; w^2 for one region |
 | `ClippedSums` | sum of q | 4 R^2 w^2 |
+| `FourthMoments` | sum of the fourth powers of z | 2 R^2 w^2 |
 | `Moments` | count, sum of q, sum of q'q | 2 (wN^2 + wS^2 R^2 + wQ^2 R^4) if 2 wN wQ >= wS^2 |
 | `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
@@ -15,10 +16,21 @@ w is (public integer factor of the part) / (its integer noise sd); R = `frames.G
 from pubpriv.data.questions.base import Part, Question
 from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts
+from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.score import BoundedScore
 
-QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments)
+QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
-__all__ = ["Bisection", "BoundedScore", "ClippedSums", "Counts", "LiftedGram", "Moments", "Part", "Question"]
+__all__ = [
+    "Bisection",
+    "BoundedScore",
+    "ClippedSums",
+    "Counts",
+    "FourthMoments",
+    "LiftedGram",
+    "Moments",
+    "Part",
+    "Question",
+]
