@@ -26,24 +26,29 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
+    """Of the default method: with rows of public data at hand, for the covariance that a run would take."""
+    from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.planning import Size
 
-    del settings  # planned is the default method
     if isinstance(public, Size):
-        return MeanCase(public.d, public.m)
-    return MeanCase(len(public.columns), len(public.rows))
+        learnt, d, m = settings.covariance == "unknown", public.d, public.m
+    else:
+        _checked(settings, public)
+        learnt, d, m = _learnt(_covariance(settings, public)), len(public.columns), len(public.rows)
+    return GAUSSIAN.case(_both(settings), public) if learnt else MeanCase(d, m)
 
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.driver import check_two_step, checked_mean
 
-    if settings.covariance == "unknown":
+    covariance = _covariance(settings, public)
+    if _learnt(covariance):
         check_two_step(settings.method)
         return GAUSSIAN.checks.public(_both(settings), public)
-    covariance = _covariance(settings, public)
-    return checked_mean(public, public.columns, covariance, settings.method, settings.rounds)[0]
+    given = settings.method, settings.rounds, None, settings.force
+    return checked_mean(public, public.columns, covariance, *given)[0]
 
 
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
@@ -52,7 +57,7 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
     from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
-    if settings.covariance == "unknown":
+    if _learnt(_covariance(settings, public)):
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
     elif settings.method == "two-step" and not settings.force:
         m, d = public.rows.shape
@@ -60,10 +65,16 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
 
 
 def _covariance(settings: MeanSettings, public: PublicTable) -> Any:
+    """The covariance that a run takes: a word other than `auto`, or the matrix of a file."""
+    from pubpriv.estimators.mean.against_public import resolved
     from pubpriv.estimators.mean.known_covariance import read_covariance
 
     word = settings.covariance in settings.words
-    return settings.covariance if word else read_covariance(settings.covariance, public.columns)
+    return resolved(settings.covariance, public) if word else read_covariance(settings.covariance, public.columns)
+
+
+def _learnt(covariance: Any) -> bool:
+    return isinstance(covariance, str) and covariance == "unknown"
 
 
 def _both(settings: MeanSettings) -> GaussianSettings:
@@ -79,8 +90,8 @@ MEAN = Estimator(
     "Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo "
     "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
     "covariance that is unknown is learnt as `estimate-gaussian` does.",
-    plan_help="Of `fit mean` where the covariance is known; the error is that of a column's mean, in its standard "
-    "deviations.\n\nWhere the covariance is unknown, `plan gaussian` is the plan.",
+    plan_help="Of `fit mean`; the error is that of a column's mean, in its standard deviations.\n\nWhere the "
+    "covariance is unknown, the plan is that of `fit gaussian`, whose mean it takes.",
     settings=MeanSettings,
     driver=_driver,
     case=_case,

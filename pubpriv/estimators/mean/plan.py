@@ -18,16 +18,23 @@ import numpy as np
 
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import ClippedSums, Question
+from pubpriv.data.questions import ClippedSums
 from pubpriv.data.regions import Everything
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
+from pubpriv.estimators.mean.lengths import lengths_question
 from pubpriv.estimators.planning import Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
+
+_LENGTHS = Fraction(3, 100)
+"""Share of the budget for the counts that say how step 2 is asked; see `lengths`."""
+
+_WIDER = 1.01
+"""The clip radius of step 2 is the largest that costs so much: rows that are not quite Gaussian are clipped less."""
 
 _WORTH = 0.9
 """A run must be predicted to bring the error below this many times that of the public mean alone."""
@@ -63,7 +70,7 @@ class MeanPlan(Plan):
 
     Attributes:
         n, d, m: private rows, columns, public rows.
-        steps: step 1 around the public mean, step 2 around the answer of step 1.
+        steps: step 1 around the public mean, step 2 around the answer of step 1, for Gaussian rows.
         move: factor on the answer of step 1 that gives the centre of step 2.
         spread: predicted standard deviation, per coordinate, of mu around that centre.
         error: predicted root mean square error of the estimate, per coordinate, in standard deviations of a row.
@@ -78,12 +85,6 @@ class MeanPlan(Plan):
     error: float
 
     @property
-    def questions(self) -> tuple[Question, ...]:
-        """As of every plan; a run that was begun when asks had no question yet has them in its notes without."""
-        blank = _blank_sum(self.d)
-        return tuple(blank(ask) for ask in self.asks)
-
-    @property
     def ratio(self) -> float:
         """Predicted error over the non-private mean's."""
         return self.error * math.sqrt(self.n)
@@ -96,18 +97,25 @@ class MeanPlan(Plan):
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
         """Make the plan of least predicted error for n private rows of d columns and m public rows."""
-        exact = Fraction(_best_share(n, d, m, purse.rho)).limit_denominator(10_000)
-        blank = _blank_sum(d)
-        asks = tuple(split_purse(purse, "mean", {"step-1": (exact, blank), "step-2": (1 - exact, blank)}).values())
-        design = _design(n, d, m, asks[0].rho, asks[1].rho)
+        measuring = 1 - _LENGTHS
+        exact = measuring * Fraction(_best_share(n, d, m, float(measuring) * purse.rho)).limit_denominator(10_000)
+        blank, frame = _blank_sum(d), Frame((0.0,) * d)
+        shares: dict[str, tuple[Fraction, Blank]] = {
+            "step-1": (exact, blank),
+            "lengths": (_LENGTHS, partial(lengths_question, frame, 0.0)),
+            "step-2": (measuring - exact, blank),
+        }
+        asks = tuple(split_purse(purse, "mean", shares).values())
+        design = _design(n, d, m, asks[0].rho, asks[2].rho)
         return cls(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
 
 @cache
 def _predicted_error(n: int, d: int, m: int, rho: float) -> float:
     """Root mean square error per coordinate, in standard deviations of a row, of a run at `rho` = mu^2 / 2."""
-    share = _best_share(n, d, m, rho)
-    return _design(n, d, m, share * rho, (1 - share) * rho).error
+    measuring = float(1 - _LENGTHS) * rho
+    share = _best_share(n, d, m, measuring)
+    return _design(n, d, m, share * measuring, (1 - share) * measuring).error
 
 
 def _rows_for(error: float, d: int, m: int, rho: float) -> int | None:
@@ -175,6 +183,8 @@ def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search:
     seconds = _candidates(n, d, rho_second, spread, curved=False)
     second = min(seconds, key=lambda tried: tried.variance)
     if not search:
+        within = [tried for tried in seconds if tried.variance <= _WIDER**2 * second.variance]
+        second = max(within, key=lambda tried: tried.radius)
         bend = curvature(d, second.radius, spread) / second.slope**2
         second = _MeanStep(second.radius, second.slope, second.sampling + bend, second.privacy)
     move = public / (public + first.variance) / first.slope

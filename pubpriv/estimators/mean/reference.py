@@ -31,6 +31,9 @@ from pubpriv.privacy.budgets import Purse
 _TAIL = 0.01
 """Failure probability of each bound, as in the authors' code."""
 
+_UNLIKELY = 1e-4
+"""Chance below which the distance of the public mean from the released one is not explained by sampling."""
+
 _LAST = Fraction(3, 4)
 """Share of CoinPress's last round; the others divide the rest evenly."""
 
@@ -44,6 +47,7 @@ class MeanResult:
         sampling, privacy: standard deviations of one whitened coordinate.
         warnings: why the estimate is to be mistrusted; empty if it is not.
         diagnostics: public facts.
+        clipping: the same of what clipping may have taken; None where that was undone.
     """
 
     center: tuple[float, ...]
@@ -51,6 +55,7 @@ class MeanResult:
     privacy: float
     warnings: tuple[str, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    clipping: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,9 @@ def clip_and_noise(
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
-    return MeanResult(tuple(center.tolist()), 1 / math.sqrt(n), answer.noise, (), {"clip_radii": [radius]})
+    told = tuple(center.tolist())
+    warnings = _far_from_public(told, options.public, known, len(rows.rows), answer.noise)
+    return MeanResult(told, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": [radius]})
 
 
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
@@ -132,7 +139,32 @@ def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: 
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
         radius = math.sqrt(1 / n + answer.noise**2) * gamma
         radii.append(clip)
-    return MeanResult(center, 1 / math.sqrt(n), answer.noise, (), {"clip_radii": radii})
+    # a ball that was given stands for the public rows, and nothing is known of how far they are from it
+    whose = (options.public, len(rows.rows)) if options.center is None else None
+    warnings = () if whose is None else _far_from_public(center, whose[0], known, whose[1], answer.noise)
+    return MeanResult(center, 1 / math.sqrt(n), answer.noise, warnings, {"clip_radii": radii})
+
+
+def _far_from_public(
+    center: tuple[float, ...], public: tuple[float, ...], known: KnownCovariance, m: int, noise: float
+) -> tuple[str, ...]:
+    """Warn if a released mean lies further from the public one than m rows of one law and the noise explain.
+
+    Both methods clip around the public mean, so where that is off the answer is biased, and lies at the edge of what
+    it can reach. Clipping keeps it from lying further, so the test is one of a chance of `_UNLIKELY` and not less.
+    """
+    from scipy.special import chdtrc
+
+    moved = known.whiten(np.array(center) - np.array(public))
+    squared = float(moved @ moved) / (1 / m + noise**2)
+    if chdtrc(len(moved), squared) >= _UNLIKELY:
+        return ()
+    warning = (
+        f"the mean lies {math.sqrt(float(moved @ moved)):.2g} standard deviations from the public one, further than "
+        f"{m} public rows of the same law would be: it is likely to be clipped and biased; the method two-step follows "
+        "such rows"
+    )
+    return (warning,)
 
 
 def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:

@@ -16,15 +16,23 @@ class MeanSettings:
         most_rounds: of coinpress.
     """
 
-    words: ClassVar[tuple[str, ...]] = ("identity", "unknown")
+    words: ClassVar[tuple[str, ...]] = ("auto", "identity", "unknown")
     methods: ClassVar[tuple[str, ...]] = ("two-step", "clip-and-noise", "coinpress")
     most_rounds: ClassVar[int] = 50
 
     covariance: str = setting(
-        "identity", file_or=words, help="Of a row: identity, a CSV file with the known matrix, or unknown"
+        "auto",
+        file_or=words,
+        planned=True,
+        help="Of a row: identity, a CSV file with the known matrix, unknown, or auto: identity unless the public rows "
+        "contradict it, and then unknown",
     )
     method: str = setting(
         "two-step", choices=methods, help="two-step; or, to compare with, clip-and-noise or coinpress"
     )
     rounds: int = setting(2, least=1, most=most_rounds, help="Rounds of coinpress")
-    force: bool = setting(False, help="Run where the private rows can tell little; the model says so")
+    force: bool = setting(
+        False,
+        planned=True,
+        help="Run where the private rows can tell little, or with a covariance that the public rows contradict",
+    )

@@ -86,6 +86,16 @@ def test_coinpress_needs_many_rounds_for_a_wide_ball_and_few_with_a_public_row()
     assert ratio() < min(ten, public)
 
 
+@pytest.mark.parametrize("method", ["clip-and-noise", "coinpress"])
+def test_published_methods_say_when_the_public_row_is_far_off(method):
+    """Ten deviations off, they return numbers at the edge of their clip; with rows of one law they say nothing."""
+    public, private = rows(5000, 5)
+    assert fit(public, private, method=method).converged
+    off = fit(public + 10, private, method=method)
+    assert not off.converged
+    assert "further than 1 public rows" in off.diagnostics["warnings"][0]
+
+
 def test_a_ball_takes_the_place_of_the_public_rows():
     """With a ball, other public rows change nothing; without it they do."""
     public, private = rows()

@@ -1,0 +1,216 @@
+"""How long the private rows are around the answer of step 1: whether the covariance fits, and where to clip.
+
+One release of counts by length, in whitened coordinates, decides how step 2 is asked. Where the counts are those of a
+Gaussian of the known covariance, clipping far inside and undoing it is best. Where they are not, nothing can be undone:
+step 2 clips where noise and what is lost beyond it are least together, and what may lie beyond is part of the error.
+
+Source: ours; figures in `benchmarks.honest`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Shells
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mean.known_covariance import KnownCovariance
+from pubpriv.estimators.steps import step
+
+_INNER = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
+"""Shares of a Gaussian's rows within the inner edges."""
+
+_RATIO, _OUTER = 1.5, 14
+"""Each of the outer edges over the one before, and how many there are: 290 times the last inner one."""
+
+_SURPRISE = 26.1
+"""A sum of eight squares that standard normals exceed once in a thousand times."""
+
+_VISIBLE, _TOGETHER, _WINDOW = 3.5, 4.2, 4
+"""Sds above nothing at which a shell, or up to so many next to each other, hold rows; by noise
+alone in one run of three hundred."""
+
+_SLOWEST = 0.33
+"""Beyond the visible shells each holds at most so many of the rows of the one before."""
+
+_MOST, _LEAST = 1.25, 0.6
+"""A mean square length of so many times that of the known covariance contradicts it; rows far out may not be seen, so
+the lower bound is wide."""
+
+_BLUR = 0.25
+"""What shells leave open of a squared length, as a part of it."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Lengths:
+    """Released counts of rows by |z|, z = W (x - c).
+
+    Attributes:
+        edges: of the shells.
+        counts: of rows by shell; the last one is open.
+        sd: of the noise in each count.
+        rows: private rows, n.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+    sd: float
+    rows: int
+
+    @property
+    def whole(self) -> float:
+        """Rows without a missing or infinite value: n, or the sum of the counts where it is clearly less."""
+        total, noise = sum(self.counts), self.sd * math.sqrt(len(self.counts))
+        return float(self.rows) if total > self.rows - _VISIBLE * noise else max(total, 1.0)
+
+    @property
+    def middles(self) -> np.ndarray:
+        """Middles of the shells, the open one taken to be one ratio wide, root mean square of both edges."""
+        low = np.array([0.0, *self.edges])
+        high = np.append(self.edges, _RATIO * self.edges[-1])
+        return np.asarray(np.sqrt((low**2 + high**2) / 2))
+
+
+def edges(d: int, spread: float) -> tuple[float, ...]:
+    """Edges of the shells for rows around a centre that is off by `spread` standard deviations in each column."""
+    from scipy.special import gammaincinv
+
+    inner = np.sqrt(2 * gammaincinv(d / 2, np.array(_INNER)) * (1 + spread**2))
+    outer = inner[-1] * _RATIO ** np.arange(1, _OUTER + 1)
+    return tuple(inner.tolist()) + tuple(outer.tolist())
+
+
+def lengths_question(frame: Frame, spread: float, ask: Ask) -> Counts:
+    """How many rows lie how far from the frame's centre."""
+    return Counts.priced(Shells(frame, edges(frame.dimension, spread)), ask.price)
+
+
+@step(title="lengths of rows", private=True)
+def count_lengths(
+    curator: Curator, known: KnownCovariance, center: tuple[float, ...], spread: float, ask: Ask
+) -> Lengths:
+    """Count rows by whitened distance from `center`, which is off by about `spread` standard deviations.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(lengths_question(known.frame(np.array(center)), spread, ask), ask.label)
+    asked = answer.question  # on a resumed run, as it was stored
+    sd = float(asked.noise()["count"][0])
+    return Lengths(asked.partition.edges, tuple(answer.values["count"].tolist()), sd, curator.n_rows)
+
+
+@public_value
+@dataclass(frozen=True)
+class Clip:
+    """How step 2 is asked, and what it leaves out.
+
+    Attributes:
+        gaussian: the rows are as long as a Gaussian's of the known covariance: clip as planned and undo it.
+        radius: of the clip otherwise.
+        lost: half of what rows beyond the radius, seen and unseen, may add to a coordinate of the mean, if they lie in
+            all directions alike.
+        share: of the rows beyond the radius, as counted.
+        level: mean square of |z| over d; 1 where the known covariance is that of the rows and the centre theirs.
+        fuzz: sd of `level` by noise and sampling.
+        open_end: rows were seen beyond the last edge.
+    """
+
+    gaussian: bool
+    radius: float
+    lost: float
+    share: float
+    level: float
+    fuzz: float
+    open_end: bool
+
+    def spread(self, squared: float) -> float:
+        """Mean square of a coordinate of z around its mean, which is off the centre by sqrt(squared) in each."""
+        return max(self.level - squared, 0.0)
+
+    def contradicted(self, squared: float) -> bool:
+        """Tell whether the rows' spread is clearly not that of the known covariance, so that errors by it are wrong.
+
+        Lengths are known by shell only, so those of rows far from the centre say little of the spread around it.
+        """
+        blur = 2 * self.fuzz + _BLUR * squared
+        return not _LEAST - blur <= self.spread(squared) <= _MOST + blur
+
+
+@step(title="choose the clip")
+def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
+    """Decide how step 2 is asked, from released counts.
+
+    Args:
+        found: the counts.
+        d: columns.
+        spread: as the edges were made with.
+        noise: sd of one coordinate of the mean that step 2 would release with a clip radius of 1.
+    """
+    counts, middles, n = np.array(found.counts), found.middles, found.whole
+    expected = n * _chi_parts(found.edges, d, spread)
+    first = len(_INNER) + 1
+    surprise = float(((counts - expected) ** 2 / (found.sd**2 + expected))[:first].sum())
+    outside = _last_visible((counts - expected) / np.sqrt(found.sd**2 + expected), first)
+    last = max(_last_visible(counts / found.sd, 1), 1)
+    level, fuzz = _mean_square(found, np.where(np.arange(len(counts)) <= last, counts, 0.0), expected, d, spread)
+    tried = np.array(found.edges[1:])
+    lost = np.maximum(middles - tried[:, None], 0.0) @ _continued(counts, found.sd, last) / n
+    lost = lost / (2 * math.sqrt(d))
+    best = int(np.argmin((noise * tried) ** 2 + lost**2))
+    return Clip(
+        gaussian=surprise <= _SURPRISE and outside < 0,
+        radius=float(tried[best]),
+        lost=float(lost[best]),
+        share=float(np.maximum(counts, 0.0)[2 + best : last + 1].sum()) / n,
+        level=level,
+        fuzz=fuzz,
+        open_end=last == len(counts) - 1,
+    )
+
+
+def _last_visible(z: np.ndarray, first: int) -> int:
+    """The last shell from `first` on that holds rows, by itself or with those before it; -1 if none does.
+
+    Args:
+        z: counts in sds.
+        first: shell.
+    """
+    found = [-1, *(end for end in range(first, len(z)) if z[end] > _VISIBLE)]
+    for width in range(2, _WINDOW + 1):
+        sums = np.convolve(z, np.ones(width))[: len(z)] / math.sqrt(width)
+        found += [end for end in range(first + width - 1, len(z)) if z[end] > 1 and sums[end] > _TOGETHER]
+    return max(found)
+
+
+def _mean_square(found: Lengths, seen: np.ndarray, expected: np.ndarray, d: int, spread: float) -> tuple[float, float]:
+    """Mean of |z|^2 over that of a Gaussian, and how far it may be off."""
+    # a Gaussian's own mean square within a shell is nearer to it than the middle is
+    own = d * (1 + spread**2) * _chi_parts(found.edges, d + 2, spread) * found.whole / np.maximum(expected, 1e-300)
+    squares = np.where(expected > 1, own, found.middles**2)
+    scale = max(float(seen.sum()), 1.0) * d * (1 + spread**2)
+    variances = np.where(seen > 0, seen + found.sd**2, 0.0)
+    fuzz = math.sqrt(float((variances * squares**2).sum())) / scale
+    return float((seen * squares).sum()) / scale, fuzz
+
+
+def _continued(counts: np.ndarray, sd: float, last: int) -> np.ndarray:
+    """Rows of each shell, as counted up to shell `last`; beyond it they fall on as they did there, or sink in noise."""
+    rows = np.maximum(counts, 0.0)
+    fall = (rows[last] + sd / 2) / max(rows[last - 1], sd)
+    rows[last] = max(rows[last], sd / 2)
+    for j in range(last + 1, len(rows)):
+        rows[j] = min(min(max(fall, _SLOWEST / 5), _SLOWEST) * rows[j - 1], rows[j] + sd / 2)
+    return rows
+
+
+def _chi_parts(edges: tuple[float, ...], freedom: int, spread: float) -> np.ndarray:
+    """Shares by shell of a chi-square law of so many degrees of freedom, in units of 1 + spread^2."""
+    from scipy.special import gammainc
+
+    within = gammainc(freedom / 2, np.square(edges) / (2 * (1 + spread**2)))
+    return np.asarray(np.diff(within, prepend=0.0, append=1.0))
