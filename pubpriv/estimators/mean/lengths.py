@@ -205,7 +205,7 @@ def _continued(counts: np.ndarray, sd: float, last: int) -> np.ndarray:
     rows[last] = max(rows[last], sd / 2)
     for j in range(last + 1, len(rows)):
         rows[j] = min(min(max(fall, _SLOWEST / 5), _SLOWEST) * rows[j - 1], rows[j] + sd / 2)
-    return rows
+    return np.asarray(rows)
 
 
 def _chi_parts(edges: tuple[float, ...], freedom: int, spread: float) -> np.ndarray:
