@@ -17,6 +17,7 @@ def show(estimate: "Estimate") -> None:
     from pubpriv.privacy.wording import declared
 
     privacy, numbers = estimate.privacy, estimate.numbers()
+    out(f"estimated: {estimate.estimand}")
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")

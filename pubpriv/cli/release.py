@@ -158,7 +158,8 @@ def _name(difference: "Difference") -> str:
 
 
 def _named(estimate: "Estimate") -> dict[str, Any]:
-    return {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
+    facts = {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
+    return facts | {"target": estimate.target}
 
 
 def _finite(data: Any) -> Any:

@@ -249,6 +249,12 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
         a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
         if a != b:
             notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+    if first.target != second.target and first.target and second.target:
+        notes.append(
+            f"the releases have different targets ({first.target}: {first.estimand}; {second.target}: "
+            f"{second.estimand}): of rows that are not Gaussian these are different numbers, and that may be all the "
+            "difference"
+        )
     shapes = [e.diagnostics.get("covariance_type", "full") for e in (first, second)]
     if shapes[0] != shapes[1]:
         notes.append(

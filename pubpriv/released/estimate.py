@@ -41,6 +41,8 @@ class Estimate:
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
         diagnostics: public facts of the run.
+        target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
+            or where an older version wrote the file.
     """
 
     format: ClassVar[int] = 1
@@ -49,6 +51,8 @@ class Estimate:
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
     """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
+    targets: ClassVar[Mapping[str, str]] = {}
+    """What an estimate of this kind may be of, in words; empty where nothing else could be meant."""
 
     columns: tuple[str, ...]
     method: str
@@ -57,6 +61,12 @@ class Estimate:
     privacy: Mapping[str, Any]
     provenance: Mapping[str, Any]
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+
+    @property
+    def estimand(self) -> str:
+        """Say in words what was estimated, as in `mean and covariance of the table itself`."""
+        raise NotImplementedError
 
     @property
     def n_components(self) -> int | None:
@@ -118,6 +128,8 @@ class Estimate:
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
+        if self.target is not None and self.target not in list(self.targets):
+            yield f"its target should be {' or '.join(self.targets) or 'none'}"
         yield from (f"its provenance has no {name}" for name in _FACTS if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
@@ -163,6 +175,8 @@ class Estimate:
             "format": self.format,
             "kind": self.kind,
             "method": self.method,
+            **({} if self.target is None else {"target": self.target}),
+            "estimand": self.estimand,
             "converged": self.converged,
             "columns": list(self.columns),
             **_plain(self.parts()),
@@ -184,6 +198,8 @@ class Estimate:
             privacy=data["privacy"],
             provenance=data["provenance"],
             diagnostics=data["diagnostics"],
+            # older files have it among the diagnostics
+            target=data.get("target", data["diagnostics"].get("target")),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -116,6 +116,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     | column | |
     |---|---|
     | `dataset`, `release_id`, `created` | of which release |
+    | `target` | what was estimated, `gaussian` or `moments`; null where nothing else could be meant |
     | `quantity` | `weight`, `mean` or `covariance` |
     | `component` | 1 to k; null where there are no components |
     | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
@@ -128,6 +129,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "dataset": pa.string(),
         "release_id": pa.string(),
         "created": pa.string(),
+        "target": pa.string(),
         "quantity": pa.string(),
         "component": pa.int32(),
         "column": pa.string(),
@@ -136,7 +138,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "error_sampling": pa.float64(),
         "error_privacy": pa.float64(),
     }
-    where = tuple(estimate.provenance.get(name) for name in ("dataset", "release_id", "created"))
+    where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     rows = [(*where, *astuple(number)) for number in estimate.numbers()]
     arrays = [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), columns.values(), strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))

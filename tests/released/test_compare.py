@@ -138,6 +138,14 @@ def test_what_cannot_be_compared_is_refused(second, text):
         compare(mean_release(), second)
 
 
+def test_other_targets_are_noted():
+    """The table's own moments are other numbers than a law's; of what an older file does not tell nothing is said."""
+    moments, gaussian, untold = (gaussian_release(target=target) for target in ("moments", "gaussian", None))
+    assert any("different targets (moments: " in note for note in compare(moments, gaussian).notes)
+    for other in (moments, untold):
+        assert not any("targets" in note for note in compare(moments, other).notes)
+
+
 def test_notes_tell_what_to_beware_of():
     """A release that did not converge, other datasets and methods, and one release compared with itself."""
     notes = compare(mean_release(), mean_release(dataset="labs", converged=False, method="coinpress")).notes

@@ -133,6 +133,7 @@ def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
+    target = curator.settled("gaussian/target", lambda: target)  # later releases of a series look it up
     statement = curator.statement()
     return GaussianEstimate(
         gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
@@ -143,6 +144,7 @@ def _estimate(
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
+        target=target,
     )
 
 

@@ -244,7 +244,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         (names.get(name, name), f"{value:,}" if isinstance(value, int) else str(value))
         for name, value in estimate.provenance.items()
     ]
-    rows.insert(2, ("method", estimate.method))
+    rows[2:2] = [("estimated", estimate.estimand), ("method", estimate.method)]
     checked = (
         "The numbers of a simulation stand in no ledger."
         if estimate.is_simulation
