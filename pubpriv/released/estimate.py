@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.numbers import QUANTITIES, Number
+from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.privacy.runs import Statement
     from pubpriv.released.law import Mixture
-
-_SOURCES = ("sampling", "privacy")
-"""What a standard error is made of."""
 
 _FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
@@ -37,7 +34,8 @@ class Estimate:
         columns: names of the d columns.
         method: which pipeline made it.
         converged: False if the estimate is to be mistrusted; `diagnostics` says why.
-        standard_errors: by name of the number: {"sampling": ..., "privacy": ...}, in the data's own units.
+        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is told,
+            "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
         diagnostics: public facts of the run.
@@ -121,8 +119,9 @@ class Estimate:
         """Say in words what is missing or cannot be; nothing, if all is there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            for source in _SOURCES:
-                if not isinstance(errors, Mapping) or not _finite(errors.get(source), shape):
+            told = errors if isinstance(errors, Mapping) else {}
+            for source in SOURCES:
+                if (source in told or source != "clipping") and not _finite(told.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
@@ -155,13 +154,13 @@ class Estimate:
                 quantity = self.quantities[name]
                 for where in combinations_with_replacement(range(len(self.columns)), QUANTITIES[quantity]):
                     column, other = (*(self.columns[i] for i in where), None, None)[:2]
-                    value, sampling, privacy = (float(array[(j, *where)]) for array in arrays)
-                    yield Number(quantity, j + 1 if several else None, column, other, value, sampling, privacy)
+                    value, *errors = (float(array[(j, *where)]) for array in arrays)
+                    yield Number(quantity, j + 1 if several else None, column, other, value, *errors)
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
-        """A part and its errors of sampling and privacy, with an axis of components in front."""
-        errors = self.standard_errors[name]
-        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in _SOURCES)]
+        """A part and its errors by all sources, with an axis of components in front; what is not told is zero."""
+        errors = {"clipping": np.zeros(values.shape), **self.standard_errors[name]}
+        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     @classmethod

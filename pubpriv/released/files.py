@@ -121,7 +121,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     | `component` | 1 to k; null where there are no components |
     | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
-    | `error_sampling`, `error_privacy` | its standard errors, by source |
+    | `error_sampling`, `error_privacy`, `error_clipping` | its standard errors, by source; of clipping 0 if untold |
     """
     import pyarrow as pa
 
@@ -137,6 +137,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "value": pa.float64(),
         "error_sampling": pa.float64(),
         "error_privacy": pa.float64(),
+        "error_clipping": pa.float64(),
     }
     where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     rows = [(*where, *astuple(number)) for number in estimate.numbers()]

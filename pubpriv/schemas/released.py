@@ -7,7 +7,7 @@ import pandas as pd
 import pandera.pandas as pa
 
 from pubpriv.released.kinds import GaussianEstimate
-from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.numbers import Number, of_quantity, sources_of
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
@@ -67,11 +67,10 @@ def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.
 
 
 def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
-    return {
-        name: [number.value for number in numbers],
-        f"error of {name} (sampling)": [number.sampling for number in numbers],
-        f"error of {name} (privacy)": [number.privacy for number in numbers],
+    errors = {
+        f"error of {name} ({part})": [getattr(number, part) for number in numbers] for part in sources_of(numbers)
     }
+    return {name: [number.value for number in numbers], **errors}
 
 
 def released_table(numbers: Sequence[Number]) -> pd.DataFrame:

@@ -36,7 +36,7 @@ NUMBERS = pa.DataFrameSchema(
         "column": pa.Column(str, nullable=True),
         "other_column": pa.Column(str, nullable=True),
         "value": pa.Column(float, FINITE),
-        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        r"^error_(sampling|privacy|clipping)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
     },
     checks=SOME_ROWS,
     strict=True,

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from helpers.releases import common, errors, gaussian_release
+from helpers.releases import clipped, common, errors, gaussian_release
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import MixtureEstimate
@@ -35,6 +35,11 @@ def test_a_mixture_passes():
 def test_what_is_no_mixture_fails(weights, means, says):
     with pytest.raises(InvalidInput, match=says):
         released_table(numbers(weights, means))
+
+
+def test_a_table_tells_errors_of_clipping_where_there_are_any():
+    heads = [set(estimates_table(each.numbers())) for each in (clipped(gaussian_release()), gaussian_release())]
+    assert heads[0] - heads[1] == {"error of mean (clipping)", "error of variance (clipping)"}
 
 
 def test_a_table_tells_its_target():

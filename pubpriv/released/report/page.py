@@ -19,7 +19,7 @@ from pubpriv.privacy.wording import guarantee_lines, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import by_component, of_quantity
+from pubpriv.released.numbers import by_component, of_quantity, sources_of
 from pubpriv.released.report import words
 from pubpriv.released.report.charts import burn_down, intervals, positions, weight_bars
 from pubpriv.released.report.digits import rounded
@@ -76,6 +76,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
+        clipped="clipping" in sources_of(estimate.numbers()),
         mapped_columns=words.mapped_columns(estimate),
         numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
         picture=_picture(estimate, public),
