@@ -26,6 +26,8 @@ def show(estimate: "Estimate") -> None:
         _show_components(numbers, estimate.columns)
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
+    for hint in estimate.diagnostics.get("hints", []):
+        note(f"hint: {hint}")
 
 
 def show_weights(estimate: "Estimate") -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.histograms import histograms_in
 from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Estimate:
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
         diagnostics: public facts of the run.
+        public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
         target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
             or where an older version wrote the file.
     """
@@ -59,6 +61,7 @@ class Estimate:
     privacy: Mapping[str, Any]
     provenance: Mapping[str, Any]
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    public: Mapping[str, Any] = field(default_factory=dict)
     target: str | None = None
 
     @property
@@ -129,6 +132,8 @@ class Estimate:
                 yield f"{name} should have no variance below zero"
         if self.target is not None and self.target not in list(self.targets):
             yield f"its target should be {' or '.join(self.targets) or 'none'}"
+        if histograms_in(self.public, len(self.columns)) is None:
+            yield "its histograms of the public rows are not those of its columns"
         yield from (f"its provenance has no {name}" for name in _FACTS if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
@@ -183,6 +188,7 @@ class Estimate:
             "privacy": _plain(self.privacy),
             "provenance": _plain(self.provenance),
             "diagnostics": _plain(self.diagnostics),
+            **({"public": _plain(self.public)} if self.public else {}),
         }
 
     @classmethod
@@ -197,6 +203,7 @@ class Estimate:
             privacy=data["privacy"],
             provenance=data["provenance"],
             diagnostics=data["diagnostics"],
+            public=data.get("public", {}),
             # older files have it among the diagnostics
             target=data.get("target", data["diagnostics"].get("target")),
         )

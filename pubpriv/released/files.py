@@ -170,6 +170,7 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
 def _content(estimate: Estimate) -> dict[str, Any]:
     """What was released, without what two writings of it may differ in; as it reads back from a file."""
     kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    kept.pop("public", None)  # follows from the public rows, which the provenance names; older versions kept none
     kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
     return kept
 

@@ -52,9 +52,10 @@ class Number:
     def deviation(self) -> "Number":
         """The standard deviation of a variance, with its errors to first order; of a variance of zero, their roots."""
         sd = sqrt(self.value)
-        parts = {name: getattr(self, name) for name in SOURCES}
-        errors = {name: error / (2 * sd) if sd else sqrt(error) for name, error in parts.items()}
-        return replace(self, quantity="sd", other_column=None, value=sd, **errors)
+        parts = self.sampling, self.privacy, self.clipping
+        sampling, privacy, clipping = (error / (2 * sd) if sd else sqrt(error) for error in parts)
+        told = replace(self, quantity="sd", other_column=None, value=sd)
+        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping)
 
 
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:

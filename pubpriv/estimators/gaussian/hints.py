@@ -55,7 +55,7 @@ def log_hints(
 
     Privacy: none is spent; released numbers and public rows go in.
     """
-    mapped = [column.function is not None for column in parse_columns(columns)]
+    mapped = [column.function is not None for column in parse_columns(tuple(columns))]
     found = [
         name
         for j, name in enumerate(columns)

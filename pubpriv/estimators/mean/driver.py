@@ -26,6 +26,7 @@ from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
 
 _SURPRISE = 1e-6
@@ -97,6 +98,7 @@ def estimate_mean(
         standard_errors=_told_errors(found.sampling, found.privacy, known.deviations()),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
+        public=public_part(rows),
         diagnostics={
             "covariance": "identity" if known.whitening is None else "known",
             "public_only_error": 1 / math.sqrt(len(rows.rows)),
