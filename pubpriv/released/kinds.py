@@ -28,13 +28,17 @@ class MeanEstimate(Estimate):
 
     kind: ClassVar[str] = "mean"
     quantities: ClassVar[Mapping[str, str]] = {"mean": "mean"}
+    targets: ClassVar[Mapping[str, str]] = {
+        "gaussian": "mean of the Gaussian that the rows are drawn from",
+        "moments": "mean of the table itself, whatever its law",
+    }
 
     center: tuple[float, ...]
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated."""
-        return "mean of the table itself"
+        """Say in words what was estimated; only a mean whose covariance is learnt has a choice of targets."""
+        return self.targets.get(str(self.target), "mean of the table itself")
 
     @property
     def mean(self) -> np.ndarray:

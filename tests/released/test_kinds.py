@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.releases import gaussian_release, mean_release
+from helpers.releases import gaussian_release, mean_release, mixture_release
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
@@ -77,11 +77,14 @@ def test_a_file_tells_what_was_estimated(target, words, tmp_path):
 
 @pytest.mark.parametrize("target", ["mode", ["moments"], 3])
 def test_a_target_that_is_none_is_damage(target):
-    """A Gaussian's targets are two, and a mean has none: nothing else could be meant."""
-    for model in (gaussian_release(), mean_release()):
+    """Means and Gaussians have two, a mixture none: nothing else could be meant."""
+    for model in (gaussian_release(), mean_release(), mixture_release()):
         with pytest.raises(InvalidInput, match="its target should be"):
             type(model).from_json(model.to_json() | {"target": target}).check_whole()
     gaussian_release(target="moments").check_whole()
+    mean_release(target="gaussian").check_whole()
+    with pytest.raises(InvalidInput, match="its target should be none"):
+        mixture_release(target="moments").check_whole()
     assert gaussian_release().estimand == "mean and covariance"
 
 

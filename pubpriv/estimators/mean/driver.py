@@ -146,7 +146,9 @@ def _with_unknown_covariance(
         standard_errors={"mean": both.standard_errors["mean"]},
         privacy=both.privacy,
         provenance=both.provenance,
+        public=both.public,
         diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
+        target=both.target,
     )
 
 

@@ -66,8 +66,13 @@ def _groups(estimate: MixtureEstimate) -> str:
     rest = k - len(parts)
     if rest:
         parts.append(f"{_count(rest)} smaller one{'s' * (rest > 1)}")
-    number = f"{_count(k)} group{'s' * (k > 1)}"
-    return f"{_records(estimate)} are described by {number} (components of a Gaussian mixture): {'; '.join(parts)}."
+    number = f"{_count(k)} group{'s' * (k > 1)} (components of a Gaussian mixture)"
+    if estimate.diagnostics.get("private_model_chosen") is False:
+        return (
+            f"{_records(estimate)} show no better model than that of the public rows, which is released: {number}, "
+            f"{'; '.join(parts)}."
+        )
+    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}."
 
 
 def _count(number: int) -> str:

@@ -153,6 +153,8 @@ def test_the_first_sentence_says_what_was_found():
     assert "and" not in lead(mixture_release(("age",), means=np.zeros((1, 1)))).split("around")[1]
     assert "nine groups" in (said := lead(mixture_release(means=np.arange(18.0).reshape(9, 2) * 4)))
     assert "five smaller ones" in said
+    kept = lead(mixture_release(diagnostics={"warnings": [], "private_model_chosen": False}))
+    assert "show no better model than that of the public rows, which is released: three groups" in kept
     assert lead(simulated(mean_release())).startswith("The 20,000 simulated records")
 
 
