@@ -60,7 +60,7 @@ def _groups(estimate: MixtureEstimate) -> str:
     parts = []
     for weight in weights[:_MOST_GROUPS]:
         places = [means[weight.component, name] for name in chosen]
-        around = " and ".join(f"{place.column} {rounded(place.value, place.error)}" for place in places)
+        around = " and ".join(f"{place.column} {rounded(place.value)}" for place in places)
         share = "" if k == 1 else f"{percent(weight.value, weight.error)} of them "
         parts.append(f"{share}around {around}")
     rest = k - len(parts)

@@ -148,7 +148,7 @@ def test_the_first_sentence_says_what_was_found():
     said = lead(mixture_release())
     assert "three groups" in said
     assert "50.00% ± " not in said
-    assert "50.00% of them around age 0.000 and cost 0.000; 33.33% of them around age 6.000" in said
+    assert "50.00% of them around age 0 and cost 0; 33.33% of them around age 6 and cost 6" in said
     assert "one group" in lead(mixture_release(means=np.zeros((1, 2))))
     assert "and" not in lead(mixture_release(("age",), means=np.zeros((1, 1)))).split("around")[1]
     assert "nine groups" in (said := lead(mixture_release(means=np.arange(18.0).reshape(9, 2) * 4)))
