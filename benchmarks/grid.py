@@ -67,8 +67,8 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
 
 
 def covers(estimate: np.ndarray, truth: Any, errors: Any) -> np.ndarray:
-    """Tell of each number whether its 95% interval holds the truth; errors: its `sampling` and `privacy` parts."""
-    total = np.hypot(errors["sampling"], errors["privacy"])
+    """Tell of each number whether its 95% interval holds the truth; errors: its parts by source."""
+    total = np.sqrt(sum(np.square(part) for part in errors.values()))
     return np.asarray(np.abs(estimate - truth) <= _NORMAL * total)
 
 

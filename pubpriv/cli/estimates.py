@@ -9,14 +9,13 @@ if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
     from pubpriv.released.numbers import Number
 
-_SOURCES = ("of sampling", "of privacy")
-
 
 def show(estimate: "Estimate") -> None:
     """Print the privacy statement and the estimates with their standard errors, in the data's own units."""
     from pubpriv.privacy.wording import declared
 
     privacy, numbers = estimate.privacy, estimate.numbers()
+    out(f"estimated: {estimate.estimand}")
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
@@ -27,29 +26,33 @@ def show(estimate: "Estimate") -> None:
         _show_components(numbers, estimate.columns)
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
+    for hint in estimate.diagnostics.get("hints", []):
+        note(f"hint: {hint}")
 
 
 def show_weights(estimate: "Estimate") -> None:
-    """Print the weights of a mixture with both parts of their standard errors."""
-    from pubpriv.released.numbers import of_quantity
+    """Print the weights of a mixture with the parts of their standard errors."""
+    from pubpriv.released.numbers import of_quantity, sources_of
 
     weights = of_quantity(estimate.numbers(), "weight")
-    rows = [[str(weight.component), *_cells(weight, ".4f")] for weight in weights]
-    table("released weights: estimate ± standard error", ["", "weight", *_SOURCES], rows)
+    sources = sources_of(weights)
+    rows = [[str(weight.component), *_cells(weight, ".4f", sources)] for weight in weights]
+    table("released weights: estimate ± standard error", ["", "weight", *_heads(sources)], rows)
 
 
 def _show_columns(numbers: "Sequence[Number]") -> None:
     """Show a row for each column: its mean and, where covariances were released, its standard deviation."""
-    from pubpriv.released.numbers import of_quantity
+    from pubpriv.released.numbers import of_quantity, sources_of
 
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
-    rows = [[str(mean.column), *_cells(mean, ".6g")] for mean in means]
+    sources = sources_of(numbers)
+    rows = [[str(mean.column), *_cells(mean, ".6g", sources)] for mean in means]
     if not deviations:
-        table("released mean: estimate ± standard error", ["", "mean", *_SOURCES], rows)
+        table("released mean: estimate ± standard error", ["", "mean", *_heads(sources)], rows)
         return
-    rows = [[*row, *_cells(deviation, ".4g")] for row, deviation in zip(rows, deviations, strict=True)]
+    rows = [[*row, *_cells(deviation, ".4g", sources)] for row, deviation in zip(rows, deviations, strict=True)]
     title = "released Gaussian: estimate ± standard error (covariances are in the model file)"
-    table(title, ["", "mean", *_SOURCES, "sd", *_SOURCES], rows)
+    table(title, ["", "mean", *_heads(sources), "sd", *_heads(sources)], rows)
 
 
 def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> None:
@@ -65,6 +68,11 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
     table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
 
 
-def _cells(number: "Number", digits: str) -> list[str]:
-    """Write a number with its error, then the error's two parts."""
-    return [f"{number.value:{digits}} ±{number.error:.2g}", f"±{number.sampling:.2g}", f"±{number.privacy:.2g}"]
+def _heads(sources: Sequence[str]) -> list[str]:
+    return [f"of {source}" for source in sources]
+
+
+def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
+    """Write a number with its error, then the error's parts."""
+    parts = [f"±{getattr(number, source):.2g}" for source in sources]
+    return [f"{number.value:{digits}} ±{number.error:.2g}", *parts]

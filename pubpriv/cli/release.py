@@ -31,6 +31,8 @@ _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existi
 
 def show(model: _Model, as_json: JsonOption = False) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
+    from pubpriv.released.report.evidence import sentences
+    from pubpriv.released.report.lead import lead
     from pubpriv.released.report.words import headline, opening
 
     estimate = _loaded(model)
@@ -38,6 +40,7 @@ def show(model: _Model, as_json: JsonOption = False) -> None:
         out(json.dumps(estimate.to_json(), indent=1))
         return
     out(headline(estimate))
+    out(lead(estimate))
     out(opening(estimate))
     if estimate.is_simulation:
         note("warning: this is a simulation, and not private")
@@ -46,6 +49,8 @@ def show(model: _Model, as_json: JsonOption = False) -> None:
     if estimate.n_components is not None:
         show_weights(estimate)
     show_estimate(estimate)
+    for sentence in sentences(estimate):
+        out(sentence)
 
 
 def report(
@@ -158,7 +163,8 @@ def _name(difference: "Difference") -> str:
 
 
 def _named(estimate: "Estimate") -> dict[str, Any]:
-    return {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
+    facts = {name: estimate.provenance[name] for name in ("dataset", "release_id", "created")}
+    return facts | {"target": estimate.target}
 
 
 def _finite(data: Any) -> Any:

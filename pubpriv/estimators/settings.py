@@ -27,6 +27,7 @@ class _About:
         planned: it changes what `pubpriv plan` tells.
         instead_of: a setting that cannot be given together with this one ...
         because: ... and why, with the options' names; a sentence.
+        left_open: a value with which a run chooses by itself: a series keeps to what its first release chose.
         file_or: words that the text may be instead of the name of a file of public numbers; None: it names no file.
     """
 
@@ -39,6 +40,7 @@ class _About:
     planned: bool = False
     instead_of: str = ""
     because: str = ""
+    left_open: str = ""
     file_or: tuple[str, ...] | None = None
 
     def is_file(self, value: Any) -> bool:

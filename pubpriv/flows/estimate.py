@@ -6,12 +6,14 @@ Module attributes `estimate_mean`, `estimate_gaussian`, ... are the same flows: 
 from typing import Any
 
 from prefect import Flow
+from prefect.logging import get_run_logger
 from prefect.settings import get_current_settings
 
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.estimators.jobs import run_job
 from pubpriv.flows.deployed import alone_with, job_of, run_name
 from pubpriv.flows.parameters import Parameters, form_of
+from pubpriv.flows.series import kept_to_series
 from pubpriv.tasks.boundary import safe_flow
 from pubpriv.tasks.publish import publish_release, refusals_shown
 from pubpriv.tasks.runner import PrefectRunner
@@ -25,6 +27,9 @@ def _flow_of(estimator: Estimator) -> Flow[..., Any]:
         job = job_of(parameters)
         folder = get_current_settings().home / "public-tables"
         with refusals_shown(job), alone_with(job.dataset):
+            job, kept = kept_to_series(job, parameters.series)  # in its turn: the release before has come to its end
+            for line in kept:
+                get_run_logger().info(line)
             made = run_job(job, VALIDATION, PrefectRunner(folder))
         return publish_release(made, job, folder, parameters.warn_below)
 

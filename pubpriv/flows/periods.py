@@ -26,6 +26,9 @@ _GRAMMAR = (
     "and after it a time zone such as Europe/Berlin if it is not UTC"
 )
 
+NAMES = r"\d{4}(-Q\d|-W\d\d|-\d\d(-\d\d(T\d\d(\d\d){0,2}Z?)?)?)?"
+"""How the names of all periods look."""
+
 _EVERY = re.compile(r"every ([1-9][0-9]{0,9}) s from (\S+)")
 _DAY = 86_400
 

@@ -37,7 +37,7 @@ class Difference:
         component: in the first release; None where there are no components.
         first, second: the number.
         noise: standard deviation of the difference by privacy noise alone.
-        error: that by noise and sampling.
+        error: that by noise, sampling and clipping.
         noises, errors: the difference in these units.
         verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
     """
@@ -218,7 +218,7 @@ def _without_variances(numbers: list[Number]) -> list[Number]:
 def _difference(component: int | None, a: Number, b: Number, threshold: float) -> Difference:
     apart = b.value - a.value
     noise = float(np.hypot(a.privacy, b.privacy))
-    error = float(np.hypot(noise, np.hypot(a.sampling, b.sampling)))
+    error = float(np.hypot(a.error, b.error))
     noises, errors = _units(apart, noise), _units(apart, error)
     verdict = _NOISE if abs(noises) <= threshold else _SAMPLING if abs(errors) <= threshold else _CHANGED
     name = (a.quantity, a.column, a.other_column)
@@ -249,6 +249,12 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
         a, b = (e.provenance.get(name, getattr(e, name, None)) for e in (first, second))
         if a != b:
             notes.append(f"the releases are of different {name}s ({a}, {b}): that may be all the difference")
+    if first.target != second.target and first.target and second.target:
+        notes.append(
+            f"the releases have different targets ({first.target}: {first.estimand}; {second.target}: "
+            f"{second.estimand}): of rows that are not Gaussian these are different numbers, and that may be all the "
+            "difference"
+        )
     shapes = [e.diagnostics.get("covariance_type", "full") for e in (first, second)]
     if shapes[0] != shapes[1]:
         notes.append(

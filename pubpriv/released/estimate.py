@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pubpriv.errors import InvalidInput
-from pubpriv.released.numbers import QUANTITIES, Number
+from pubpriv.released.histograms import histograms_in
+from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.privacy.runs import Statement
     from pubpriv.released.law import Mixture
-
-_SOURCES = ("sampling", "privacy")
-"""What a standard error is made of."""
 
 _FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
@@ -37,10 +35,14 @@ class Estimate:
         columns: names of the d columns.
         method: which pipeline made it.
         converged: False if the estimate is to be mistrusted; `diagnostics` says why.
-        standard_errors: by name of the number: {"sampling": ..., "privacy": ...}, in the data's own units.
+        standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is told,
+            "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
         diagnostics: public facts of the run.
+        public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
+        target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
+            or where an older version wrote the file.
     """
 
     format: ClassVar[int] = 1
@@ -49,6 +51,8 @@ class Estimate:
     kind: ClassVar[str]
     quantities: ClassVar[Mapping[str, str]]
     """What each part of the model file holds: names of parts, which are properties too, and `QUANTITIES`."""
+    targets: ClassVar[Mapping[str, str]] = {}
+    """What an estimate of this kind may be of, in words; empty where nothing else could be meant."""
 
     columns: tuple[str, ...]
     method: str
@@ -57,6 +61,13 @@ class Estimate:
     privacy: Mapping[str, Any]
     provenance: Mapping[str, Any]
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
+    public: Mapping[str, Any] = field(default_factory=dict)
+    target: str | None = None
+
+    @property
+    def estimand(self) -> str:
+        """Say in words what was estimated, as in `mean and covariance of the table itself`."""
+        raise NotImplementedError
 
     @property
     def n_components(self) -> int | None:
@@ -111,13 +122,18 @@ class Estimate:
         """Say in words what is missing or cannot be; nothing, if all is there."""
         for name, values in self.parts().items():
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
-            for source in _SOURCES:
-                if not isinstance(errors, Mapping) or not _finite(errors.get(source), shape):
+            told = errors if isinstance(errors, Mapping) else {}
+            for source in SOURCES:
+                if (source in told or source != "clipping") and not _finite(told.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
+        if self.target is not None and self.target not in list(self.targets):
+            yield f"its target should be {' or '.join(self.targets) or 'none'}"
+        if histograms_in(self.public, len(self.columns)) is None:
+            yield "its histograms of the public rows are not those of its columns"
         yield from (f"its provenance has no {name}" for name in _FACTS if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
@@ -143,13 +159,13 @@ class Estimate:
                 quantity = self.quantities[name]
                 for where in combinations_with_replacement(range(len(self.columns)), QUANTITIES[quantity]):
                     column, other = (*(self.columns[i] for i in where), None, None)[:2]
-                    value, sampling, privacy = (float(array[(j, *where)]) for array in arrays)
-                    yield Number(quantity, j + 1 if several else None, column, other, value, sampling, privacy)
+                    value, *errors = (float(array[(j, *where)]) for array in arrays)
+                    yield Number(quantity, j + 1 if several else None, column, other, value, *errors)
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
-        """A part and its errors of sampling and privacy, with an axis of components in front."""
-        errors = self.standard_errors[name]
-        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in _SOURCES)]
+        """A part and its errors by all sources, with an axis of components in front; what is not told is zero."""
+        errors = {"clipping": np.zeros(values.shape), **self.standard_errors[name]}
+        arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
 
     @classmethod
@@ -163,6 +179,8 @@ class Estimate:
             "format": self.format,
             "kind": self.kind,
             "method": self.method,
+            **({} if self.target is None else {"target": self.target}),
+            "estimand": self.estimand,
             "converged": self.converged,
             "columns": list(self.columns),
             **_plain(self.parts()),
@@ -170,6 +188,7 @@ class Estimate:
             "privacy": _plain(self.privacy),
             "provenance": _plain(self.provenance),
             "diagnostics": _plain(self.diagnostics),
+            **({"public": _plain(self.public)} if self.public else {}),
         }
 
     @classmethod
@@ -184,6 +203,9 @@ class Estimate:
             privacy=data["privacy"],
             provenance=data["provenance"],
             diagnostics=data["diagnostics"],
+            public=data.get("public", {}),
+            # older files have it among the diagnostics
+            target=data.get("target", data["diagnostics"].get("target")),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

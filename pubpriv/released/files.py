@@ -116,11 +116,12 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     | column | |
     |---|---|
     | `dataset`, `release_id`, `created` | of which release |
+    | `target` | what was estimated, `gaussian` or `moments`; null where nothing else could be meant |
     | `quantity` | `weight`, `mean` or `covariance` |
     | `component` | 1 to k; null where there are no components |
     | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
-    | `error_sampling`, `error_privacy` | its standard errors, by source |
+    | `error_sampling`, `error_privacy`, `error_clipping` | its standard errors, by source; of clipping 0 if untold |
     """
     import pyarrow as pa
 
@@ -128,6 +129,7 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "dataset": pa.string(),
         "release_id": pa.string(),
         "created": pa.string(),
+        "target": pa.string(),
         "quantity": pa.string(),
         "component": pa.int32(),
         "column": pa.string(),
@@ -135,8 +137,9 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "value": pa.float64(),
         "error_sampling": pa.float64(),
         "error_privacy": pa.float64(),
+        "error_clipping": pa.float64(),
     }
-    where = tuple(estimate.provenance.get(name) for name in ("dataset", "release_id", "created"))
+    where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     rows = [(*where, *astuple(number)) for number in estimate.numbers()]
     arrays = [pa.array(cells, kind) for cells, kind in zip(zip(*rows, strict=True), columns.values(), strict=True)]
     return pa.Table.from_arrays(arrays, schema=pa.schema(list(columns.items())))
@@ -167,6 +170,7 @@ def _kept(estimate: Estimate, files: ReleaseFiles) -> Estimate:
 def _content(estimate: Estimate) -> dict[str, Any]:
     """What was released, without what two writings of it may differ in; as it reads back from a file."""
     kept: dict[str, Any] = json.loads(json.dumps(estimate.to_json()))
+    kept.pop("public", None)  # follows from the public rows, which the provenance names; older versions kept none
     kept["provenance"] = {name: value for name, value in kept["provenance"].items() if name not in _INCIDENTAL}
     return kept
 

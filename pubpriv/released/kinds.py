@@ -28,8 +28,17 @@ class MeanEstimate(Estimate):
 
     kind: ClassVar[str] = "mean"
     quantities: ClassVar[Mapping[str, str]] = {"mean": "mean"}
+    targets: ClassVar[Mapping[str, str]] = {
+        "gaussian": "mean of the Gaussian that the rows are drawn from",
+        "moments": "mean of the table itself, whatever its law",
+    }
 
     center: tuple[float, ...]
+
+    @property
+    def estimand(self) -> str:
+        """Say in words what was estimated; only a mean whose covariance is learnt has a choice of targets."""
+        return self.targets.get(str(self.target), "mean of the table itself")
 
     @property
     def mean(self) -> np.ndarray:
@@ -78,6 +87,11 @@ class MixtureEstimate(_LawEstimate):
     mixture: Mixture
 
     @property
+    def estimand(self) -> str:
+        """Say in words what was estimated."""
+        return "weights, means and covariances of a Gaussian mixture that describes the rows"
+
+    @property
     def n_components(self) -> int:
         """k."""
         return len(self.mixture.weights)
@@ -110,7 +124,7 @@ class MixtureEstimate(_LawEstimate):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianEstimate(_LawEstimate):
-    """A released Gaussian.
+    """A released Gaussian: `target` says whether of the law that rows are drawn from, or of the table itself.
 
     Attributes:
         gaussian: the numbers, in the data's own units: a mixture of one component.
@@ -118,8 +132,17 @@ class GaussianEstimate(_LawEstimate):
 
     kind: ClassVar[str] = "gaussian"
     quantities: ClassVar[Mapping[str, str]] = {"mean": "mean", "covariance": "covariance"}
+    targets: ClassVar[Mapping[str, str]] = {
+        "gaussian": "mean and covariance of the Gaussian that the rows are drawn from",
+        "moments": "mean and covariance of the table itself, whatever its law",
+    }
 
     gaussian: Mixture
+
+    @property
+    def estimand(self) -> str:
+        """Say in words what was estimated; older files do not tell which of the two."""
+        return self.targets.get(str(self.target), "mean and covariance")
 
     @property
     def law(self) -> Mixture:
@@ -174,5 +197,5 @@ def load(path: str | os.PathLike[str]) -> Estimate:
         )
     try:
         return KINDS[kind].from_json(data)
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         raise InvalidInput(f"{file} is damaged: it is not a whole pubpriv model") from None

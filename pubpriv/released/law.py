@@ -42,6 +42,12 @@ class Mixture:
         between = (weights[:, None] * apart).T @ apart
         return center, between, between + np.einsum("k,kij->ij", weights, covariances)
 
+    @property
+    def telling(self) -> np.ndarray:
+        """Order columns (d,) by how much components differ in them, most first; of one component, as they are."""
+        _, between, total = self.moments
+        return np.argsort(-(np.diag(between) / np.diag(total)).round(9), kind="stable")
+
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """log p(x) of each row (n, d)."""
         from scipy.special import logsumexp

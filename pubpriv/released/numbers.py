@@ -11,6 +11,9 @@ from math import hypot, sqrt
 QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2}
 """What a released number may be, and of how many columns it is."""
 
+SOURCES = ("sampling", "privacy", "clipping")
+"""What a standard error may be made of; a release that does not tell the last one has the first two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -24,6 +27,7 @@ class Number:
         value: the estimate.
         sampling: its standard error by sampling.
         privacy: its standard error by privacy noise.
+        clipping: what clipping may have moved it by, as a standard error; 0 where that is not told.
     """
 
     quantity: str
@@ -33,11 +37,12 @@ class Number:
     value: float
     sampling: float
     privacy: float
+    clipping: float = 0.0
 
     @property
     def error(self) -> float:
-        """The standard error of both sources together: they are independent."""
-        return hypot(self.sampling, self.privacy)
+        """The standard error of all sources together: they are independent."""
+        return hypot(self.sampling, self.privacy, self.clipping)
 
     @property
     def is_variance(self) -> bool:
@@ -47,8 +52,16 @@ class Number:
     def deviation(self) -> "Number":
         """The standard deviation of a variance, with its errors to first order; of a variance of zero, their roots."""
         sd = sqrt(self.value)
-        errors = [error / (2 * sd) if sd else sqrt(error) for error in (self.sampling, self.privacy)]
-        return replace(self, quantity="sd", other_column=None, value=sd, sampling=errors[0], privacy=errors[1])
+        parts = self.sampling, self.privacy, self.clipping
+        sampling, privacy, clipping = (error / (2 * sd) if sd else sqrt(error) for error in parts)
+        told = replace(self, quantity="sd", other_column=None, value=sd)
+        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping)
+
+
+def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
+    """Name the sources of error that numbers tell of: `SOURCES`, without clipping where none is told."""
+    clipped = any(number.clipping for number in numbers)
+    return SOURCES if clipped else SOURCES[:2]
 
 
 def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:

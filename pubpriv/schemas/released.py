@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 import pandera.pandas as pa
 
-from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.kinds import GaussianEstimate
+from pubpriv.released.numbers import Number, of_quantity, sources_of
 from pubpriv.schemas.checks import require
 from pubpriv.schemas.public import FINITE, SOME_ROWS
 
@@ -37,6 +38,7 @@ _ESTIMATES = pa.DataFrameSchema(
         r"^error of mean": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
         "variance": pa.Column(float, [FINITE, pa.Check.gt(0)], required=False),
         r"^error of variance": pa.Column(float, [FINITE, pa.Check.ge(0)], required=False, regex=True),
+        "target": pa.Column(str, pa.Check.isin(list(GaussianEstimate.targets)), required=False),
     },
     checks=SOME_ROWS,
     strict=True,
@@ -44,11 +46,12 @@ _ESTIMATES = pa.DataFrameSchema(
 )
 
 
-def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
+def estimates_table(numbers: Sequence[Number], target: str | None = None) -> pd.DataFrame:
     """Make a table of a mean or a Gaussian: of each column its mean and variance, with standard errors; checked.
 
     Args:
         numbers: all of a release without components; a mean has no variance.
+        target: what was estimated, as the release tells it; None leaves the column out.
 
     Raises:
         InvalidInput: what it promises does not hold: the first failure, in one line.
@@ -57,16 +60,17 @@ def estimates_table(numbers: Sequence[Number]) -> pd.DataFrame:
     table: dict[str, Any] = {"column": [mean.column for mean in means], **_with_errors("mean", means)}
     variances = [number for number in numbers if number.is_variance]
     frame = pd.DataFrame(table | (_with_errors("variance", variances) if variances else {}))
+    if target is not None:
+        frame["target"] = target
     require(_ESTIMATES, frame, "the released estimates")
     return frame
 
 
 def _with_errors(name: str, numbers: Sequence[Number]) -> dict[str, list[float]]:
-    return {
-        name: [number.value for number in numbers],
-        f"error of {name} (sampling)": [number.sampling for number in numbers],
-        f"error of {name} (privacy)": [number.privacy for number in numbers],
+    errors = {
+        f"error of {name} ({part})": [getattr(number, part) for number in numbers] for part in sources_of(numbers)
     }
+    return {name: [number.value for number in numbers], **errors}
 
 
 def released_table(numbers: Sequence[Number]) -> pd.DataFrame:

@@ -155,11 +155,13 @@ def _publish_numbers(estimate: Estimate) -> UUID:
         InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
     several = estimate.n_components is not None
-    frame = released_table(estimate.numbers()) if several else estimates_table(estimate.numbers())
+    numbers = estimate.numbers()
+    frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"] or "none"
     table = create_table_artifact(
         key=artifact_key(name, "components" if several else estimate.kind),
-        description=f"Released {'mixture' if several else estimate.kind} of {name}, release {release_id}",
+        description=f"Released {'mixture' if several else estimate.kind} of {name}, release {release_id}: "
+        f"{estimate.estimand}",
         table=_cells(frame),
     )
     return _identity(table)

@@ -136,8 +136,8 @@ def test_a_model_file_has_every_promised_key(fit, balance, folder):
     assert told.code in {0, 4}
     model = json.loads((folder / "model.json").read_text())
     assert list(model) == [
-        "format", "kind", "method", "converged", "columns", "weights", "means", "covariances", "standard_errors",
-        "privacy", "provenance", "diagnostics",
+        "format", "kind", "method", "estimand", "converged", "columns", "weights", "means", "covariances",
+        "standard_errors", "privacy", "provenance", "diagnostics", "public",
     ]  # fmt: skip
     assert (model["format"], model["kind"], model["columns"]) == (1, "gaussian-mixture", ["a", "log1p(b)"])
     assert isinstance(model["method"], str)

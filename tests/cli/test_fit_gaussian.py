@@ -80,9 +80,10 @@ def test_a_model_file_has_every_promised_key_and_replays_for_nothing(fit, balanc
     assert told.code == 0, told.err
     model = json.loads((world / "model.json").read_text())
     assert list(model) == [
-        "format", "kind", "method", "converged", "columns", *numbers, "standard_errors", "privacy", "provenance",
-        "diagnostics",
+        "format", "kind", "method", *(["target"] if asks == "gaussian/" else []), "estimand", "converged",
+        "columns", *numbers, "standard_errors", "privacy", "provenance", "diagnostics", "public",
     ]  # fmt: skip
+    load(world / "model.json").check_whole()
     assert (model["format"], model["kind"], model["columns"]) == (1, kind, ["a", "b", "c"])
     for part, shape in numbers.items():
         assert np.shape(model[part]) == shape

@@ -1,13 +1,14 @@
 """`show`, `report`, `compare` and `sample` as a person or a script uses them, and where `fit` puts a release."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.cli_world import URL, fit_arguments
-from helpers.releases import gaussian_release, mean_release, mixture_release, simulated
+from helpers.releases import clipped, gaussian_release, mean_release, mixture_release, simulated
 
 from pubpriv import load
 
@@ -45,6 +46,20 @@ def test_show_tells_what_was_released(program, here, kind):
     for word in ("visits, release 2026-11", "age", "cost", "0.5-zCDP", "one patient", "of sampling", "of privacy"):
         assert word in told.out
     assert [path.name for path in here.iterdir()] == ["model.json"]
+
+
+def test_show_begins_with_a_sentence_and_tells_how_it_fits(program, here):
+    """What was found or why not to use it, the estimand, the part of clipping, the fit; hints on standard error."""
+    told = {"warnings": [], "beyond_clip": {"share": 0.013, "sd": 0.001}, "hints": ["cost has a long tail"]}
+    estimate = clipped(gaussian_release(target="moments", diagnostics=told))
+    shown = program("show", saved(estimate))
+    assert shown.out.splitlines()[1].startswith("The 20,000 records of visits have mean age 1.00 ± 0.20")
+    for part in ("estimated: mean and covariance of the table itself", "of clipping", "lie beyond the clip radius"):
+        assert part in shown.out
+    assert shown.lines == ["hint: cost has a long tail"]
+    Path("model.json").unlink()
+    shown = program("show", saved(replace(estimate, converged=False)))
+    assert shown.out.splitlines()[1].startswith("Do not use these numbers: ")
 
 
 @pytest.mark.parametrize("kind", MAKERS)

@@ -138,6 +138,23 @@ def test_what_cannot_be_compared_is_refused(second, text):
         compare(mean_release(), second)
 
 
+def test_other_targets_are_noted():
+    """The table's own moments are other numbers than a law's; of what an older file does not tell nothing is said."""
+    moments, gaussian, untold = (gaussian_release(target=target) for target in ("moments", "gaussian", None))
+    assert any("different targets (moments: " in note for note in compare(moments, gaussian).notes)
+    for other in (moments, untold):
+        assert not any("targets" in note for note in compare(moments, other).notes)
+
+
+def test_what_clipping_may_have_done_is_no_change():
+    """Two means 0.6 apart: four errors of sampling and noise, less than one of clipping."""
+    one, other = mean_release(release_id="r1"), mean_release(center=[1.6, 2.0], release_id="r2")
+    assert compare(one, other).changed == 1
+    told = other.to_json()
+    told["standard_errors"]["mean"]["clipping"] = [0.8, 0.0]
+    assert compare(one, type(other).from_json(told)).changed == 0
+
+
 def test_notes_tell_what_to_beware_of():
     """A release that did not converge, other datasets and methods, and one release compared with itself."""
     notes = compare(mean_release(), mean_release(dataset="labs", converged=False, method="coinpress")).notes

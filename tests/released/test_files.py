@@ -14,6 +14,7 @@ from helpers.releases import gaussian_release, mean_release, mixture_release, si
 from pubpriv import load
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.released.files import _numbers_table, _store_release
+from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.numbers import QUANTITIES
 from pubpriv.released.tree import ReleaseFiles, _safe_name, output_root
 from pubpriv.schemas.checks import require
@@ -29,12 +30,13 @@ NUMBERS = pa.DataFrameSchema(
         "dataset": pa.Column(str),
         "release_id": pa.Column(str),
         "created": pa.Column(str),
+        "target": pa.Column(str, pa.Check.isin(list(GaussianEstimate.targets)), nullable=True),
         "quantity": pa.Column(str, pa.Check.isin(list(QUANTITIES))),
         "component": pa.Column("float64", pa.Check.ge(1), nullable=True, coerce=True),
         "column": pa.Column(str, nullable=True),
         "other_column": pa.Column(str, nullable=True),
         "value": pa.Column(float, FINITE),
-        r"^error_(sampling|privacy)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        r"^error_(sampling|privacy|clipping)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
     },
     checks=SOME_ROWS,
     strict=True,
@@ -241,6 +243,17 @@ def test_the_table_holds_every_number(kind, tmp_path):
     assert np.allclose(means.error_privacy, 0.6 * error)
     assert np.allclose(means.error_sampling, 0.8 * error)
     assert frame.component.isna().all() == (kind != "mixture")
+
+
+def test_the_table_tells_what_was_estimated(tmp_path):
+    """`gaussian` or `moments` in every row; empty where nothing else could be meant."""
+    for release_id, estimate, told in (
+        ("r1", gaussian_release(release_id="r1", target="moments"), {"moments"}),
+        ("r2", mean_release(release_id="r2"), {None}),
+    ):
+        frame = pd.read_parquet(_store_release(estimate, tmp_path).with_suffix(".parquet"))
+        require(NUMBERS, frame, f"the numbers of {release_id}")
+        assert {None if pd.isna(target) else target for target in frame.target} == told
 
 
 @pytest.mark.parametrize("change", ["value", "error_privacy", "quantity", "extra", "twice"])

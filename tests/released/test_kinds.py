@@ -1,9 +1,11 @@
 """Model files of every kind: what is written is read, and nothing else is taken for a model."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.releases import gaussian_release, mean_release, mixture_release
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
@@ -54,6 +56,36 @@ def test_a_file_without_its_numbers_is_damaged(kind, tmp_path):
         file.write_text(json.dumps(data | changed))
         with pytest.raises(InvalidInput, match="upgrade"):
             pp.load(file)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [("gaussian", "that the rows are drawn from"), ("moments", "table itself")]
+)
+def test_a_file_tells_what_was_estimated(target, words, tmp_path):
+    """As a field and in words; files of older versions have it among their diagnostics."""
+    model = replace(gaussian_release(), target=target)
+    model.save(tmp_path / "model.json")
+    told = json.loads((tmp_path / "model.json").read_text())
+    assert told["target"] == target
+    assert words in told["estimand"] == model.estimand
+    older = {name: value for name, value in told.items() if name not in ("target", "estimand")}
+    older["diagnostics"]["target"] = target
+    (tmp_path / "older.json").write_text(json.dumps(older))
+    assert pp.load(tmp_path / "older.json").target == target
+    assert pp.load(tmp_path / "model.json").target == target
+
+
+@pytest.mark.parametrize("target", ["mode", ["moments"], 3])
+def test_a_target_that_is_none_is_damage(target):
+    """Means and Gaussians have two, a mixture none: nothing else could be meant."""
+    for model in (gaussian_release(), mean_release(), mixture_release()):
+        with pytest.raises(InvalidInput, match="its target should be"):
+            type(model).from_json(model.to_json() | {"target": target}).check_whole()
+    gaussian_release(target="moments").check_whole()
+    mean_release(target="gaussian").check_whole()
+    with pytest.raises(InvalidInput, match="its target should be none"):
+        mixture_release(target="moments").check_whole()
+    assert gaussian_release().estimand == "mean and covariance"
 
 
 def test_a_gaussian_agrees_with_scipy_and_scikit_learn():

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.releases import gaussian_release, mean_release, mixture_release
+from helpers.releases import clipped, gaussian_release, mean_release, mixture_release
 
-from pubpriv.released.numbers import Number, by_component, of_quantity
+from pubpriv.errors import InvalidInput
+from pubpriv.released.numbers import Number, by_component, of_quantity, sources_of
 
 MAKERS = {"mean": mean_release, "gaussian": gaussian_release, "gaussian-mixture": mixture_release}
 COLUMNS = ("age", "cost", "visits")
@@ -76,6 +77,28 @@ def test_deviations_come_from_variances():
     assert variance.error == pytest.approx(np.hypot(0.6, 0.3))
     flat = Number("covariance", None, "age", "age", 0.0, 0.04, 0.0).deviation()
     assert (flat.value, flat.sampling, flat.privacy) == (0.0, pytest.approx(0.2), 0.0)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_errors_of_clipping_are_part_of_the_whole(kind):
+    """In quadrature, in deviations too; what a file does not tell is zero, and no source."""
+    before, after = (make(MAKERS[kind](COLUMNS)).numbers() for make in (lambda estimate: estimate, clipped))
+    assert sources_of(before) == ("sampling", "privacy")
+    assert sources_of(after) == ("sampling", "privacy", "clipping")
+    for quantity in ("weight", "mean", "covariance", "sd"):
+        for one, other in zip(of_quantity(before, quantity), of_quantity(after, quantity), strict=True):
+            assert one.error == pytest.approx(other.error)
+            assert (one.clipping, other.clipping) == (0.0, pytest.approx(0.8 * one.error))
+
+
+@pytest.mark.parametrize("damage", [None, [0.1], [0.1, float("nan"), 0.2]])
+def test_errors_of_clipping_that_cannot_be_are_damage(damage):
+    """They may be left out; once told they are there for every number."""
+    told = clipped(mean_release(COLUMNS)).to_json()
+    type(mean_release()).from_json(told).check_whole()
+    told["standard_errors"]["mean"]["clipping"] = damage
+    with pytest.raises(InvalidInput, match=r"standard errors of mean \(clipping\)"):
+        type(mean_release()).from_json(told).check_whole()
 
 
 def test_numbers_are_chosen_by_quantity_and_component():

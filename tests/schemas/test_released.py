@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from helpers.releases import common, errors
+from helpers.releases import clipped, common, errors, gaussian_release
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 from pubpriv.schemas.checks import require
-from pubpriv.schemas.released import _RELEASED, released_table
+from pubpriv.schemas.released import _RELEASED, estimates_table, released_table
 
 WEIGHTS, MEANS, COLUMNS = np.array([0.7, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]]), ["age", "cost"]
 
@@ -35,6 +35,18 @@ def test_a_mixture_passes():
 def test_what_is_no_mixture_fails(weights, means, says):
     with pytest.raises(InvalidInput, match=says):
         released_table(numbers(weights, means))
+
+
+def test_a_table_tells_errors_of_clipping_where_there_are_any():
+    heads = [set(estimates_table(each.numbers())) for each in (clipped(gaussian_release()), gaussian_release())]
+    assert heads[0] - heads[1] == {"error of mean (clipping)", "error of variance (clipping)"}
+
+
+def test_a_table_tells_its_target():
+    assert estimates_table(gaussian_release().numbers(), "moments").target.tolist() == ["moments", "moments"]
+    assert "target" not in estimates_table(gaussian_release().numbers())
+    with pytest.raises(InvalidInput, match="target"):
+        estimates_table(gaussian_release().numbers(), "mode")
 
 
 def test_a_column_too_many_fails():

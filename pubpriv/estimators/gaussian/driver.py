@@ -36,6 +36,7 @@ from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
 
@@ -133,6 +134,7 @@ def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
+    target = curator.settled("gaussian/target", lambda: target)  # later releases of a series look it up
     statement = curator.statement()
     return GaussianEstimate(
         gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
@@ -142,7 +144,9 @@ def _estimate(
         standard_errors=settled.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
+        public=public_part(rows),
         diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
+        target=target,
     )
 
 

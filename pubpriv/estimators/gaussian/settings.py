@@ -18,6 +18,7 @@ class GaussianSettings:
         "auto",
         choices=_TARGETS,
         planned=True,
+        left_open="auto",
         help="gaussian: of the law, if it is Gaussian; moments: of the table itself; auto: as the rows suggest",
     )
     method: str = setting("learner", choices=_METHODS, help="learner; or, to compare with, algorithm-2")

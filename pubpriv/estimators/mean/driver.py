@@ -23,6 +23,7 @@ from pubpriv.estimators.mean.two_step import two_step
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget
 from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
 
 
@@ -96,6 +97,7 @@ def estimate_mean(
         standard_errors=_told_errors(found, known.deviations()),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
+        public=public_part(rows),
         diagnostics={
             "covariance": "identity" if known.whitening is None else "known",
             "public_only_error": 1 / math.sqrt(len(rows.rows)),
@@ -147,7 +149,9 @@ def _with_unknown_covariance(
         standard_errors={"mean": both.standard_errors["mean"]},
         privacy=both.privacy,
         provenance=both.provenance,
+        public=both.public,
         diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
+        target=both.target,
     )
 
 

@@ -22,6 +22,7 @@ from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.plan import UNTRUSTED
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import provenance_of, told_method
+from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
@@ -57,6 +58,7 @@ def released(
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
+        public=public_part(rows),
         diagnostics=diagnostics,
     )
 

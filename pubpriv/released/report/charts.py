@@ -34,7 +34,7 @@ def intervals(numbers: Sequence[Number]) -> Element:
     step, head = 52.0, 30.0
     listed = [
         f"{n.column}: {rounded(n.value, n.error)}, of which privacy noise ±{small(Z95 * n.privacy)} and sampling "
-        f"±{small(Z95 * n.sampling)}."
+        f"±{small(Z95 * n.sampling)}{f' and clipping ±{small(Z95 * n.clipping)}' if n.clipping else ''}."
         for n in numbers
     ]
     made = sheet("intervals", head + step * len(numbers), "95% intervals of the released means", " ".join(listed))

@@ -17,15 +17,17 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import guarantee_lines, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import by_component, of_quantity
-from pubpriv.released.report import words
+from pubpriv.released.numbers import by_component, of_quantity, sources_of
+from pubpriv.released.report import evidence, words
 from pubpriv.released.report.charts import burn_down, intervals, positions, weight_bars
 from pubpriv.released.report.digits import rounded
 from pubpriv.released.report.drawing import clean
 from pubpriv.released.report.ellipses import drawn
+from pubpriv.released.report.fit import fit_charts
 from pubpriv.released.report.history import History
+from pubpriv.released.report.lead import lead
 from pubpriv.released.report.tables import Table, correlations, number_table
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _MOST_COLUMNS = 12
 
 _MOST_RUNS = 20
 """So many of the newest runs are listed."""
+
+_WHICH = {True: "those that tell components apart best", False: "the first"}
+"""Which of many columns are drawn, of a mixture and of anything else."""
 
 _Figure = tuple[str, str]
 """A picture's markup, and its caption."""
@@ -70,15 +75,22 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
     """Make the text of the page; the same for the same input. See `write_report`."""
     estimate.check_public(public)
     _check_history(estimate, history)
+    fit = _fit(estimate, public)
+    # of one column the fit shows all that the picture would
+    picture = None if len(estimate.columns) == 1 and fit["charts"] else _picture(estimate, public)
     return _template().render(
         title=words.headline(estimate),
+        lead=lead(estimate),
+        usable=estimate.converged,
         simulation=estimate.is_simulation,
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
+        clipped="clipping" in sources_of(estimate.numbers()),
         mapped_columns=words.mapped_columns(estimate),
         numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
-        picture=_picture(estimate, public),
+        fit=fit,
+        picture=picture,
         relations=_relations(estimate),
         budget=None if history is None else _budget(history, estimate),
         origin=_origin(estimate),
@@ -149,7 +161,7 @@ def _columns(estimate: Estimate) -> dict[str, Any]:
     tables = [number_table("Means, in the columns' own units", means)]
     if deviations:
         tables.append(number_table("Standard deviations of the columns", deviations))
-    chart = _figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), "the first"))
+    chart = _figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
     return {"charts": [chart], "tables": tables}
 
 
@@ -158,11 +170,11 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     numbers, d = estimate.numbers(), len(estimate.columns)
     shown = list(estimate.columns)
     if d > _MOST_COLUMNS:
-        shown = [shown[i] for i in _telling(estimate.mixture)[:_MOST_COLUMNS]]
+        shown = [shown[i] for i in _shown(estimate)]
     weights = of_quantity(numbers, "weight")
     charts = [
         _figure(weight_bars(weights), "A component's weight is its share of the records."),
-        _figure(positions(numbers, shown), _of_columns(d, "those that tell components apart best")),
+        _figure(positions(numbers, shown), _of_columns(d, _WHICH[True])),
     ]
     tables = [number_table("Weights", weights)]
     left_out = "" if len(shown) == d else f" (of {d} columns, {len(shown)}; the model file has all)"
@@ -174,11 +186,40 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     return {"charts": charts, "tables": tables}
 
 
-def _telling(mixture: Mixture) -> np.ndarray:
-    """Columns (d,), those in which components differ most first; of one component, all as they are."""
-    _, between, total = mixture.moments
-    share = np.diag(between) / np.diag(total)
-    return np.argsort(-share.round(9), kind="stable")
+def _shown(estimate: Estimate) -> list[int]:
+    """Numbers of the columns that are drawn: all of a few, of many those that tell components apart best."""
+    d = len(estimate.columns)
+    if d > _MOST_COLUMNS and isinstance(estimate, MixtureEstimate):
+        return [int(i) for i in estimate.mixture.telling[:_MOST_COLUMNS]]
+    return list(range(min(d, _MOST_COLUMNS)))
+
+
+def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
+    """How the release looks beside the public rows, and what it knows of its own fit."""
+    kept = histograms_in(estimate.public, len(estimate.columns)) or ()
+    histograms = kept if public is None else histograms_of(public)
+    shown = _shown(estimate)
+    charts = [_figure(chart, "") for chart in fit_charts(estimate, shown, histograms)]
+    tried, tables = evidence.ladder(estimate), []
+    if tried:
+        tables = [Table("Numbers of components that were tried", ("components", "score, nats a record"), tried)]
+    if estimate.law is not None and (estimate.n_components or 1) > 1:
+        center, _, total = estimate.law.moments
+        rows = [
+            [name, rounded(float(mean)), rounded(float(np.sqrt(variance)))]
+            for name, mean, variance in zip(estimate.columns, center, np.diag(total), strict=True)
+        ]
+        tables.append(Table("All components together", ("", "mean", "standard deviation"), rows))
+    return {
+        "charts": charts,
+        "law": estimate.law is not None,
+        "several": (estimate.n_components or 1) > 1,
+        "public_rows": histograms[0].rows if histograms else 0,
+        "left_out": _of_columns(len(estimate.columns), _WHICH[estimate.kind == "gaussian-mixture"]) if charts else "",
+        "sentences": evidence.sentences(estimate),
+        "hints": evidence.hints(estimate),
+        "tables": tables,
+    }
 
 
 def _picture(estimate: Estimate, public: PublicTable | None) -> _Figure:
@@ -244,7 +285,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         (names.get(name, name), f"{value:,}" if isinstance(value, int) else str(value))
         for name, value in estimate.provenance.items()
     ]
-    rows.insert(2, ("method", estimate.method))
+    rows[2:2] = [("estimated", estimate.estimand), ("method", estimate.method)]
     checked = (
         "The numbers of a simulation stand in no ledger."
         if estimate.is_simulation
@@ -253,7 +294,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
     return {
         "provenance": rows,
         "charges": _charges(estimate.privacy),
-        "details": [(name, value) for name, value in _flat(estimate.diagnostics) if name != "warnings"],
+        "details": _flat({name: value for name, value in estimate.diagnostics.items() if name not in evidence.TOLD}),
         "checked": checked,
     }
 

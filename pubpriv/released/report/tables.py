@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.released.numbers import Number
+from pubpriv.released.numbers import Number, sources_of
 from pubpriv.released.report.digits import MINUS, Z95, rounded, small
 
 
@@ -38,21 +38,22 @@ class _HeatMap:
 
 
 def number_table(caption: str, numbers: Sequence[Number], more: tuple[str, Sequence[str]] | None = None) -> Table:
-    """Show of each number its column or component, estimate, interval and both errors.
+    """Show of each number its column or component, estimate, interval and errors by source.
 
     Args:
         caption: what the table shows.
         numbers: its rows.
         more: head and cells of one more column.
     """
-    rows = []
+    rows, clipped = [], "clipping" in sources_of(numbers)
     for number in numbers:
         value, b = number.value, number.error
         low, high = rounded(value - Z95 * b, b), rounded(value + Z95 * b, b)
         name = number.column or f"component {number.component}"
-        errors = small(Z95 * number.privacy), small(Z95 * number.sampling)
+        errors = [small(Z95 * number.privacy), small(Z95 * number.sampling)]
+        errors += [small(Z95 * number.clipping)] * clipped
         rows.append([name, rounded(value, b), f"{low} to {high}", *errors])
-    heads = ("", "estimate", "95% interval", "± privacy noise", "± sampling")
+    heads = ("", "estimate", "95% interval", "± privacy noise", "± sampling", *["± clipping"] * clipped)
     if more is None:
         return Table(caption, heads, rows)
     return Table(caption, (*heads, more[0]), [[*row, cell] for row, cell in zip(rows, more[1], strict=True)])

@@ -35,7 +35,8 @@ def opening(estimate: Estimate) -> str:
         f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12)
     )
     public = counted(facts["n_public"], "public row")
-    return f"Estimated on {made} from {rows} with the help of {public}, by {_how(estimate)}. Columns: {names}."
+    what = f"{estimate.estimand[0].upper()}{estimate.estimand[1:]}"
+    return f"{what}: estimated on {made} from {rows} with the help of {public}, by {_how(estimate)}. Columns: {names}."
 
 
 def _how(estimate: Estimate) -> str:

@@ -1,13 +1,14 @@
 """The report page: one file, whole, escaped, the same each time, and nothing left out that a reader has to know."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.releases import gaussian_release, mean_release, mixture_release, public_for, simulated
+from helpers.releases import clipped, gaussian_release, mean_release, mixture_release, public_for, simulated
 
 import pubpriv as pp
 from pubpriv.data.tables import PublicTable
@@ -145,6 +146,14 @@ def test_a_page_tells_numbers_with_both_errors():
     # 1.96 * 0.5 = 0.98, of which 0.6 is privacy noise and 0.8 sampling, in the order of the table's heads
     assert "estimate95% interval± privacy noise± sampling" in read.words["tr"]
     assert "".join(["age", "50.12", "49.14 to 51.10", "0.59", "0.78"]) in read.words["tr"]
+
+
+def test_a_page_tells_errors_of_clipping_where_there_are_any():
+    """As a column of their own, and in the sentence on what errors are made of."""
+    for estimate, there in ((mean_release(error=0.5), False), (clipped(mean_release(error=0.5)), True)):
+        words = Reader(page(estimate)).words["main"]
+        assert ("± clipping" in words) == ("and clipping, which" in words) == there
+        assert "49.14 to 51.10" in Reader(page(replace(estimate, center=(50.1234, 7.0)))).words["tr"]
 
 
 def test_guarantees_come_first_and_in_words():

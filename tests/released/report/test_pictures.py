@@ -14,7 +14,6 @@ from pubpriv.released.law import Mixture
 from pubpriv.released.report import picture
 from pubpriv.released.report.digits import rounded
 from pubpriv.released.report.drawing import FAINT, Axis, _tick_text, _ticks, folded
-from pubpriv.released.report.page import _telling
 from pubpriv.released.report.plane import Plane
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -114,7 +113,7 @@ def test_directions_are_named_after_their_columns():
 def test_columns_that_tell_components_apart_come_first():
     """By the share of a column's variance that lies between components."""
     means = np.array([[0.0, 0.0, 0.0], [1.0, 9.0, 3.0]])
-    assert _telling(Mixture.of([0.5, 0.5], means, [np.eye(3)] * 2)).tolist() == [1, 2, 0]
+    assert Mixture.of([0.5, 0.5], means, [np.eye(3)] * 2).telling.tolist() == [1, 2, 0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""Histograms of the public rows that a release was made with: what its page draws beneath the released model.
+
+Public rows are public, and a model file that carries their outline can be drawn anywhere, also where their file is not.
+Private rows are never counted here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pubpriv.data.tables import PublicTable
+
+_MOST_BINS = 20
+_OUTER = 100
+"""Of so many rows one may lie outside at either end, so that a few far ones do not flatten the others."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of one column's public rows in bins of equal width.
+
+    Attributes:
+        low, high: where the first bin begins and the last ends, in the column's own units.
+        counts: rows in each bin.
+        outside: rows below the first bin or above the last.
+    """
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
+    outside: int
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Histogram":
+        """Count values (m,), m >= 1: in about 2 m^(1/3) bins, whole numbers in bins that hold equally many of them."""
+        ordered = np.sort(np.asarray(values, dtype=float))
+        left_out = len(ordered) // _OUTER
+        low, high = float(ordered[left_out]), float(ordered[len(ordered) - 1 - left_out])
+        bins = min(_MOST_BINS, ceil(2 * len(ordered) ** (1 / 3)))
+        if bool((ordered == np.round(ordered)).all()) and abs(low) + abs(high) < 2**50:
+            width = ceil((high - low + 1) / bins)
+            bins = ceil((high - low + 1) / width)
+            low, high = low - 0.5, low - 0.5 + bins * width
+        elif low == high:
+            low, high, bins = low - max(abs(low), 1.0) / 2, high + max(abs(high), 1.0) / 2, 1
+        inside = ordered[(ordered >= low) & (ordered <= high)]
+        place = np.clip(np.floor((inside - low) / (high - low) * bins), 0, bins - 1).astype(int)
+        counts = tuple(int(count) for count in np.bincount(place, minlength=bins))
+        return cls(low, high, counts, len(ordered) - len(inside))
+
+    @classmethod
+    def of_json(cls, data: Any) -> "Histogram":
+        """Read what `asdict` gave.
+
+        Raises:
+            ValueError, TypeError, KeyError: it is none.
+        """
+        counts = tuple(int(count) for count in data["counts"])
+        made = cls(float(data["low"]), float(data["high"]), counts, int(data["outside"]))
+        if not (np.isfinite([made.low, made.high]).all() and made.low < made.high and sum(counts) > 0 <= min(counts)):
+            raise ValueError("no histogram")
+        return made
+
+    @property
+    def rows(self) -> int:
+        """Count all rows, those outside too."""
+        return sum(self.counts) + self.outside
+
+    @property
+    def densities(self) -> np.ndarray:
+        """Give the share of all rows in each bin, over its width."""
+        return np.array(self.counts) / (self.rows * (self.high - self.low) / len(self.counts))
+
+
+def histograms_of(public: "PublicTable") -> tuple[Histogram, ...]:
+    """Count each column of public rows."""
+    return tuple(Histogram.of(column) for column in public.rows.T)
+
+
+def public_part(public: "PublicTable") -> dict[str, Any]:
+    """Make the `public` part of a model file: the outline of the public rows, no row itself."""
+    return {"histograms": [asdict(histogram) for histogram in histograms_of(public)]}
+
+
+def histograms_in(part: Any, d: int) -> tuple[Histogram, ...] | None:
+    """Read the histograms in the `public` part of a model file: one a column, or none if an older version wrote it.
+
+    Returns:
+        Histograms; None if they are not those of d columns.
+    """
+    listed: Sequence[Any] = part.get("histograms", ()) if isinstance(part, Mapping) else [None]
+    try:
+        found = tuple(Histogram.of_json(each) for each in listed)
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return None
+    return found if len(found) in (0, d) else None

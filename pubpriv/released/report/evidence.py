@@ -1,0 +1,147 @@
+"""What a release knows of its own fit, in sentences: rows beyond the clip, rows that the model does not explain.
+
+All of it stands in the diagnostics, as estimators tell it; what one does not tell is left out here.
+"""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.report.digits import percent, rounded
+
+_SEEN = 2.0
+"""A share or a count is there if it is so many of its standard deviations from zero."""
+
+_WHY = ("do not use", "did not converge", "does not fit", "do not fit", "too few", "noise")
+"""Words of a warning that says why numbers are not to be used."""
+
+TOLD = ("warnings", "hints", "ladder")
+"""Diagnostics that the page shows by themselves, so that its list of details leaves them out."""
+
+
+def sentences(estimate: Estimate) -> list[str]:
+    """Say how well the release fits, as far as it knows; empty if it tells nothing."""
+    told = estimate.diagnostics
+    parts = (_beyond_clip(told), _could_hide(told), _misfit(told), _coverage(told), _numbers_of_components(told))
+    return [part for part in parts if part]
+
+
+def hints(estimate: Estimate) -> list[str]:
+    """Say what would have done better, as the estimator found it."""
+    found = estimate.diagnostics.get("hints", ())
+    return [str(hint) for hint in found] if isinstance(found, list | tuple) else []
+
+
+def reason(estimate: Estimate) -> str:
+    """Say in a few words why an estimate did not converge: what was measured first, then what its warnings say."""
+    told = estimate.diagnostics
+    misfit, coverage = _part(told, "misfit"), _part(told, "coverage")
+    warnings = [str(warning).rstrip(".") for warning in told.get("warnings", ())]
+    if misfit.get("fits") is False:
+        return f"the model does not fit{_unexplained(misfit)}"
+    if _figures(coverage, "uncovered_rows") and coverage.get("component") is False and _uncovered(coverage):
+        return "some of the records lie where no public row is, and no component could be found there"
+    if told.get("feasible") is False:
+        return "there are too few private records for this budget"
+    if told.get("private_model_chosen") is False:
+        return "the private records support no better model than that of the public rows, which it is"
+    return next(
+        (text for text in warnings if any(why in text for why in _WHY)), (warnings or ["it did not converge"])[0]
+    )
+
+
+def ladder(estimate: Estimate) -> list[tuple[str, str]]:
+    """List numbers of components that were tried with what each scored, in nats a row; empty where none were."""
+    tried = estimate.diagnostics.get("ladder", ())
+    rows = []
+    for rung in tried if isinstance(tried, list | tuple) else ():
+        found = _figures(rung, "components", "nats_per_row") if isinstance(rung, Mapping) else None
+        if found:
+            noise = (_figures(rung, "noise") or (None,))[0]
+            score = rounded(found[1], noise) + (f" ± {rounded(noise, noise)}" if noise else "")
+            rows.append((f"{found[0]:.0f}", score))
+    return rows
+
+
+def _beyond_clip(told: Mapping[str, Any]) -> str:
+    found = _figures(_part(told, "beyond_clip"), "share", "sd")
+    if found is None:
+        return ""
+    share, sd = found
+    if share > _SEEN * sd:
+        return (
+            f"About {percent(share, sd)} ± {percent(2 * sd, sd)} of the records lie beyond the clip radius: they were "
+            "drawn in to it, and count for less than they are."
+        )
+    return f"No record was seen beyond the clip radius ({percent(max(share, 0.0), sd)} ± {percent(2 * sd, sd)})."
+
+
+def _could_hide(told: Mapping[str, Any]) -> str:
+    found = _figures(_part(told, "could_hide"), "rows", "beyond")
+    if found is None:
+        return ""
+    return (
+        f"Fewer than about {found[0]:,.0f} records that lie more than {found[1]:.3g} standard deviations out, "
+        "however far, would not have been seen; they could move variances by more than the errors say."
+    )
+
+
+def _misfit(told: Mapping[str, Any]) -> str:
+    misfit = _part(told, "misfit")
+    if not isinstance(misfit.get("fits"), bool):
+        return ""
+    found = _figures(misfit, "divergence", "limit")
+    figures = f" (a divergence of {found[0]:.2g}; up to {found[1]:.2g} is let pass)" if found else ""
+    if misfit["fits"]:
+        return f"Released counts of records agree with what the model predicts{figures}: it fits."
+    return (
+        f"Released counts of records are not what the model predicts{figures}: it does not fit{_unexplained(misfit)}."
+    )
+
+
+def _unexplained(misfit: Mapping[str, Any]) -> str:
+    found = _figures(misfit, "unexplained")
+    if not found or found[0] < 0.001:
+        return ""
+    return f", and about {percent(float(f'{found[0]:.2g}'))} of the records are not explained by it"
+
+
+def _coverage(told: Mapping[str, Any]) -> str:
+    coverage = _part(told, "coverage")
+    found = _figures(coverage, "uncovered_rows", "noise")
+    if found is None:
+        return ""
+    rows, noise = found
+    if not _uncovered(coverage):
+        return f"No group of records was seen away from all public rows ({max(rows, 0.0):,.0f} ± {2 * noise:,.0f})."
+    then = "a component was put there" if coverage.get("component") else "no component could be made of them"
+    return f"About {rows:,.0f} ± {2 * noise:,.0f} records lie where no public row is: {then}."
+
+
+def _uncovered(coverage: Mapping[str, Any]) -> bool:
+    found = _figures(coverage, "uncovered_rows", "noise")
+    return found is not None and found[0] > _SEEN * found[1]
+
+
+def _numbers_of_components(told: Mapping[str, Any]) -> str:
+    found = _figures(told, "k_apart", "k_fit")
+    if found is None:
+        return ""
+    apart, fit = map(int, found)
+    lie = f"{apart} components lie apart" if apart > 1 else "No two components lie apart"
+    if apart == fit:
+        return f"{lie}, and no other number of them was seen to predict records better."
+    return f"{lie}; {fit} of them predict records best."
+
+
+def _part(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = told.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _figures(part: Mapping[str, Any], *names: str) -> tuple[float, ...] | None:
+    """Take numbers out of diagnostics; None unless all are there and finite."""
+    values = [part.get(name) for name in names]
+    good = all(isinstance(value, int | float) and isfinite(value) for value in values)
+    return tuple(float(value) for value in values if value is not None) if good else None

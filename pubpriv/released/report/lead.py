@@ -1,0 +1,83 @@
+"""The first sentence of a report: what was found, in words, or why it is not to be used."""
+
+from pubpriv.released.estimate import Estimate
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.report.digits import Z95, percent, rounded, small
+from pubpriv.released.report.evidence import reason
+from pubpriv.released.report.words import counted
+
+_MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
+"""A sentence names so many columns and groups; a group is placed by so many columns."""
+
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def lead(estimate: Estimate) -> str:
+    """Say what was found in a sentence or two; of an estimate that did not converge, why not to use it."""
+    if not estimate.converged:
+        return f"Do not use these numbers: {reason(estimate)}."
+    if isinstance(estimate, MixtureEstimate):
+        return _groups(estimate)
+    return _columns(estimate)
+
+
+def _records(estimate: Estimate) -> str:
+    facts = estimate.provenance
+    if estimate.is_simulation:
+        return f"The {facts['n_private']:,} simulated records"
+    return f"The {facts['n_private']:,} records of {facts['dataset']}"
+
+
+def _columns(estimate: Estimate) -> str:
+    """Means with their intervals, and standard deviations where they were released."""
+    numbers = estimate.numbers()
+    means = of_quantity(numbers, "mean")[:_MOST_COLUMNS]
+    deviations: list[Number | None] = [*of_quantity(numbers, "sd")] or [None] * len(means)
+    parts = [_column(mean, sd) for mean, sd in zip(means, deviations, strict=False)]
+    rest = len(estimate.columns) - len(means)
+    more = f"; {counted(rest, 'more column')} below" if rest else ""
+    taken = "Taken to be Gaussian, " if estimate.target == "gaussian" else ""
+    records = _records(estimate)
+    if taken:
+        records = records[0].lower() + records[1:]
+    return f"{taken}{records} have {_listed(parts)}{more}. After ± stands half of a 95% interval."
+
+
+def _column(mean: Number, deviation: Number | None) -> str:
+    text = f"mean {mean.column} {rounded(mean.value, mean.error)} ± {small(Z95 * mean.error)}"
+    if deviation is None:
+        return text
+    return f"{text} (standard deviation {rounded(deviation.value, deviation.error)} ± {small(Z95 * deviation.error)})"
+
+
+def _groups(estimate: MixtureEstimate) -> str:
+    """How many groups there are, how large they are, and where."""
+    numbers, k = estimate.numbers(), estimate.n_components
+    weights = of_quantity(numbers, "weight")
+    chosen = [estimate.columns[i] for i in estimate.mixture.telling[:_PLACED_BY]]
+    means = {(n.component, n.column): n for n in of_quantity(numbers, "mean")}
+    parts = []
+    for weight in weights[:_MOST_GROUPS]:
+        places = [means[weight.component, name] for name in chosen]
+        around = " and ".join(f"{place.column} {rounded(place.value)}" for place in places)
+        share = "" if k == 1 else f"{percent(weight.value, weight.error)} of them "
+        parts.append(f"{share}around {around}")
+    rest = k - len(parts)
+    if rest:
+        parts.append(f"{_count(rest)} smaller one{'s' * (rest > 1)}")
+    number = f"{_count(k)} group{'s' * (k > 1)} (components of a Gaussian mixture)"
+    if estimate.diagnostics.get("private_model_chosen") is False:
+        return (
+            f"{_records(estimate)} show no better model than that of the public rows, which is released: {number}, "
+            f"{'; '.join(parts)}."
+        )
+    return f"{_records(estimate)} are described by {number}: {'; '.join(parts)}."
+
+
+def _count(number: int) -> str:
+    return _COUNTS[number] if number < len(_COUNTS) else f"{number:,}"
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
