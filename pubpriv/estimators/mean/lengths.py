@@ -30,9 +30,12 @@ _RATIO, _OUTER = 1.5, 14
 _SURPRISE = 26.1
 """A sum of eight squares that standard normals exceed once in a thousand times."""
 
-_VISIBLE, _TOGETHER, _WINDOW = 3.5, 4.2, 4
-"""Sds above nothing at which a shell, or up to so many next to each other, hold rows; by noise
-alone in one run of three hundred."""
+_VISIBLE = (2.0, 2.8, 3.5)
+"""Sds above nothing at which the shell beyond the last visible one holds rows; one further out; any other one. Noise
+alone seldom looks like rows, and least where it would do most harm."""
+
+_WINDOW, _TOGETHER = 4, 4.0
+"""Up to so many shells next to each other hold rows together from so many sds on."""
 
 _SLOWEST = 0.33
 """Beyond the visible shells each holds at most so many of the rows of the one before."""
@@ -66,7 +69,12 @@ class Lengths:
     def whole(self) -> float:
         """Rows without a missing or infinite value: n, or the sum of the counts where it is clearly less."""
         total, noise = sum(self.counts), self.sd * math.sqrt(len(self.counts))
-        return float(self.rows) if total > self.rows - _VISIBLE * noise else max(total, 1.0)
+        return float(self.rows) if total > self.rows - _VISIBLE[-1] * noise else max(total, 1.0)
+
+    @property
+    def unseen(self) -> int:
+        """How many rows far out may hide in the noise."""
+        return math.ceil(_VISIBLE[-1] * self.sd)
 
     @property
     def middles(self) -> np.ndarray:
@@ -163,10 +171,10 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
     lost = lost / (2 * math.sqrt(d))
     best = int(np.argmin((noise * tried) ** 2 + lost**2))
     return Clip(
-        gaussian=surprise <= _SURPRISE and outside < 0,
+        gaussian=surprise <= _SURPRISE and outside < first,
         radius=float(tried[best]),
         lost=float(lost[best]),
-        share=float(np.maximum(counts, 0.0)[2 + best : last + 1].sum()) / n,
+        share=max(float(counts[2 + best : last + 1].sum()), 0.0) / n,
         level=level,
         fuzz=fuzz,
         open_end=last == len(counts) - 1,
@@ -174,17 +182,20 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
 
 
 def _last_visible(z: np.ndarray, first: int) -> int:
-    """The last shell from `first` on that holds rows, by itself or with those before it; -1 if none does.
+    """The last shell from `first` on that holds rows, by itself or with those before it; `first` - 1 if none does.
 
     Args:
         z: counts in sds.
         first: shell.
     """
-    found = [-1, *(end for end in range(first, len(z)) if z[end] > _VISIBLE)]
+    last = first - 1
+    for end in range(first, len(z)):
+        if z[end] > _VISIBLE[min(end - last, len(_VISIBLE)) - 1]:
+            last = end
     for width in range(2, _WINDOW + 1):
         sums = np.convolve(z, np.ones(width))[: len(z)] / math.sqrt(width)
-        found += [end for end in range(first + width - 1, len(z)) if z[end] > 1 and sums[end] > _TOGETHER]
-    return max(found)
+        last = max([last, *(end for end in range(first + width - 1, len(z)) if z[end] > 1 and sums[end] > _TOGETHER)])
+    return last
 
 
 def _mean_square(found: Lengths, seen: np.ndarray, expected: np.ndarray, d: int, spread: float) -> tuple[float, float]:

@@ -30,10 +30,10 @@ from pubpriv.privacy.budgets import Budget, Purse
 _SHARES = np.geomspace(0.002, 0.5, 36)
 """Shares of the budget that are tried for step 1."""
 
-_LENGTHS = Fraction(3, 100)
+_LENGTHS = Fraction(5, 100)
 """Share of the budget for the counts that say how step 2 is asked; see `lengths`."""
 
-_WIDER = 1.01
+_WIDER = 1.005
 """The clip radius of step 2 is the largest that costs so much: rows that are not quite Gaussian are clipped less."""
 
 _WORTH = 0.9

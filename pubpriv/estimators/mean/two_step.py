@@ -16,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian.clipping import response
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
-from pubpriv.estimators.mean.lengths import Clip, choose_clip, count_lengths
+from pubpriv.estimators.mean.lengths import Clip, Lengths, choose_clip, count_lengths
 from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_step_errors
 from pubpriv.estimators.mean.reference import MeanResult, Options
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
@@ -43,27 +43,26 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     warnings = []
     if not plan.feasible:
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
-    lengths = {"edges": found.edges, "counts": found.counts, "sd": found.sd}
+    facts = _shares(plan, purse) | {
+        "lengths": {"edges": found.edges, "counts": found.counts, "sd": found.sd},
+        "could_hide": {"rows": found.unseen, "beyond": radius},
+    }
     if not clip.gaussian:
-        return _as_released(
-            plan, known, second, clip, found.whole, warnings, {"lengths": lengths} | _shares(plan, purse)
-        )
+        return _as_released(plan, known, second, clip, found, warnings, facts)
     whole = run(_combine_means, plan, known, public, first, second)
     if whole.bias > plan.error / 2:
         warnings.append(
             f"the private mean is {whole.distance:.2g} or more standard deviations from where the public rows and "
             "the first step put it: other public rows, or another covariance, are needed; the mean may be biased"
         )
-    diagnostics = {
-        **_shares(plan, purse),
-        "lengths": lengths,
+    facts |= {
         "rows": "as long as Gaussian ones of the known covariance",
         "clip_radii": [step.radius for step in plan.steps],
         "weights": dict(zip(("step-1", "step-2", "public"), whole.weights, strict=True)),
         "distance_after_step_1": whole.distance,
         "clipping_bias": whole.bias,
     }
-    return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), diagnostics)
+    return MeanResult(whole.center, whole.sampling, whole.privacy, tuple(warnings), facts)
 
 
 def _as_released(
@@ -71,14 +70,15 @@ def _as_released(
     known: KnownCovariance,
     last: ClippedMean,
     clip: Clip,
-    whole: float,
+    found: Lengths,
     warnings: list[str],
-    diagnostics: dict[str, Any],
+    facts: dict[str, Any],
 ) -> MeanResult:
     """Step 2 as it was released, for rows of any law: nothing is undone, and what lies beyond the clip is an error.
 
     What rows beyond the clip may have added is told as a part of the error of each column.
     """
+    whole = found.whole
     moved, noise = np.array(last.move) * plan.n / whole, last.noise * plan.n / whole
     squared = max(_mean_square(moved) - noise**2, 0.0)
     spread = clip.spread(squared)
@@ -96,10 +96,10 @@ def _as_released(
             "logarithm of columns with long tails helps, or a larger budget"
         )
     center = np.array(last.center) + known.colour(moved)
-    facts = diagnostics | {
+    facts |= {
         "rows": "not Gaussian with the known covariance: the mean is reported as it was released",
         "clip_radii": [plan.steps[0].radius, clip.radius],
-        "beyond_clip": {"share": clip.share},
+        "beyond_clip": {"share": clip.share, "sd": found.sd / whole},
         "distance_after_step_1": math.sqrt(plan.d * squared),
         "mean_square": spread,
     }

@@ -83,7 +83,7 @@ def _could_hide(told: Mapping[str, Any]) -> str:
         return ""
     return (
         f"Fewer than about {found[0]:,.0f} records that lie more than {found[1]:.3g} standard deviations out, "
-        "however far, would not have been seen; they could move variances by more than the errors say."
+        "however far, would not have been seen; they could move the estimate by more than its errors say."
     )
 
 
