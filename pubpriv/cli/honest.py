@@ -1,0 +1,56 @@
+"""`pubpriv bench honest|shift`: whether intervals hold the truth, and how wrong public rows may be."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pubpriv.cli.figures import tell, tell_rows
+from pubpriv.cli.options import JsonOption
+from pubpriv.errors import InvalidInput
+
+_COLUMNS = (
+    *("estimator", "law", "n", "d", "flagged", "means_covered", "variances_covered", "variances_bias"),
+    *("mean_ratio", "covariance_ratio", "covariance_ratio_rms", "variances_width", "misses"),
+)
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
+FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
+
+
+def honest(
+    estimator: Annotated[
+        str, typer.Option(help="mean, mean-known, mean-unknown, gaussian, gaussian-target, mixture; commas between.")
+    ] = "mean,gaussian,mixture",
+    laws: Annotated[
+        str | None, typer.Option(help="Laws of rows, with commas between them; default: all.", show_default=False)
+    ] = None,
+    n: Annotated[str, typer.Option(help="Private rows, with commas between them.")] = "500,5000,100000",
+    d: Annotated[str, typer.Option(help="Columns, with commas between them.")] = "1,5,20",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 20,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    public: Annotated[
+        int | None, typer.Option(min=1, help="Public rows; default: 30, more for many columns.", show_default=False)
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--out", help="File of runs, to go on with after a stop. Of one state of the code.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how often 95% intervals hold the truth, bias, errors and flags, on rows that are not Gaussian."""
+    from benchmarks.honest import bench
+
+    sizes, dimensions = _counts("--n", n), _counts("--d", d)
+    found = bench(estimator, laws, sizes, dimensions, runs, first_seed, workers, budget, public, record)
+    if not as_json:
+        tell_rows("95% intervals, the worst kind of columns; errors over the non-private ones", _COLUMNS, found["rows"])
+    tell(found, as_json)
+
+
+def _counts(option: str, text: str) -> tuple[int, ...]:
+    """Read positive whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) for part in parts):
+        raise InvalidInput(f"{option} takes positive whole numbers with commas between them, not {text!r}")
+    return tuple(int(part) for part in parts)
