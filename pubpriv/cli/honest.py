@@ -6,12 +6,16 @@ from typing import Annotated
 import typer
 
 from pubpriv.cli.figures import tell, tell_rows
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.options import ColumnsOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _COLUMNS = (
     *("estimator", "law", "n", "d", "flagged", "means_covered", "variances_covered", "variances_bias"),
     *("mean_ratio", "covariance_ratio", "covariance_ratio_rms", "variances_width", "misses"),
+)
+_TABLE_COLUMNS = (
+    *("table", "n", "d", "runs", "refused", "flagged", "within", "within_or_flagged"),
+    *("furthest", "errors_off", "largest_sd_bias", "met"),
 )
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
@@ -36,9 +40,22 @@ def honest(
     record: Annotated[
         Path | None, typer.Option("--out", help="File of runs, to go on with after a stop. Of one state of the code.")
     ] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Five open tables in the place of the laws.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="With --tables: this file in their place.")] = None,
+    columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how often 95% intervals hold the truth, bias, errors and flags, on rows that are not Gaussian."""
+    if csv is not None and not tables or columns is not None and csv is None:
+        raise InvalidInput("--csv FILE goes with --tables, and --columns with --csv")
+    if tables:
+        from benchmarks import open_tables
+
+        told = open_tables.bench(runs, first_seed, workers, budget, csv, columns)
+        if not as_json:
+            tell_rows("means and sds within three standard errors, or flagged", _TABLE_COLUMNS, told["rows"])
+        tell(told, as_json)
+        return
     from benchmarks.honest import bench
 
     sizes, dimensions = _counts("--n", n), _counts("--d", d)
