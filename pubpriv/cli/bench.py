@@ -46,6 +46,7 @@ _RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real"
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 app.command("honest")(honest.honest)
+app.command("shift")(honest.shift)
 
 
 @app.callback()

@@ -17,6 +17,8 @@ _TABLE_COLUMNS = (
     *("table", "n", "d", "runs", "refused", "flagged", "within", "within_or_flagged"),
     *("furthest", "errors_off", "largest_sd_bias", "met"),
 )
+_LEVEL_COLUMNS = ("estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told")
+_LIMIT_COLUMNS = ("estimator", "kind", "harmless_to", "told", "neither", "met")
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
 
@@ -46,15 +48,10 @@ def honest(
     as_json: JsonOption = False,
 ) -> None:
     """Measure how often 95% intervals hold the truth, bias, errors and flags, on rows that are not Gaussian."""
-    if csv is not None and not tables or columns is not None and csv is None:
+    if (csv is not None and not tables) or (columns is not None and csv is None):
         raise InvalidInput("--csv FILE goes with --tables, and --columns with --csv")
     if tables:
-        from benchmarks import open_tables
-
-        told = open_tables.bench(runs, first_seed, workers, budget, csv, columns)
-        if not as_json:
-            tell_rows("means and sds within three standard errors, or flagged", _TABLE_COLUMNS, told["rows"])
-        tell(told, as_json)
+        _tables(runs, first_seed, workers, budget, csv, columns, as_json)
         return
     from benchmarks.honest import bench
 
@@ -63,6 +60,40 @@ def honest(
     if not as_json:
         tell_rows("95% intervals, the worst kind of columns; errors over the non-private ones", _COLUMNS, found["rows"])
     tell(found, as_json)
+
+
+def shift(
+    estimator: Annotated[str, typer.Option(help="mean, gaussian, mixture; commas between.")] = "mean,gaussian,mixture",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each level.")] = 20,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""
+    from benchmarks.shift import bench
+
+    found = bench(estimator, runs, first_seed, workers, budget)
+    if not as_json:
+        tell_rows("errors over those with public rows from the true law", _LEVEL_COLUMNS, found["levels"])
+        limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]
+        tell_rows("how wrong public rows may be", _LIMIT_COLUMNS, limits)
+    tell(found, as_json)
+
+
+def _tables(
+    runs: int, first_seed: int, workers: int, budget: str, csv: Path | None, columns: str | None, as_json: bool
+) -> None:
+    from benchmarks.open_tables import bench
+
+    found = bench(runs, first_seed, workers, budget, csv, columns)
+    if not as_json:
+        tell_rows("means and sds within three standard errors, or flagged", _TABLE_COLUMNS, found["rows"])
+    tell(found, as_json)
+
+
+def _listed(levels: list[float]) -> str:
+    return ", ".join(f"{level:g}" for level in levels)
 
 
 def _counts(option: str, text: str) -> tuple[int, ...]:
