@@ -192,16 +192,16 @@ def _errors(part: str, done: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _misses(row: dict[str, Any], law: Law) -> Iterator[str]:
-    """Say what a row does not reach."""
+    """Say what a row does not reach: intervals that miss or are too wide, flags on sound rows, runs that failed."""
     if row["failed"]:
         yield "failed"
     if law.quiet and row["flagged"] > _FALSE_ALARMS:
-        yield "false alarms"
+        yield "alarms"
     if row["flagged"] >= _FLAGGED:
         return
     for part in ("means", "variances"):
         covered, width = row.get(f"{part}_covered"), row.get(f"{part}_width", 0.0)
         if covered is not None and row["bound"] is not None and covered < row["bound"]:
-            yield f"{part} covered"
+            yield part
         if width > (_WIDTH_OF_GAUSSIAN if law.name in ("gaussian", "correlated") else _WIDTH):
-            yield f"{part} width"
+            yield f"{part} wide"

@@ -1,7 +1,7 @@
 """How a benchmark's figures are printed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pubpriv.cli.console import out, table
@@ -17,9 +17,14 @@ def tell(found: dict[str, Any], as_json: bool) -> None:
             out(f"{name.replace('_', ' ')}: {f'{value:.4g}' if isinstance(value, float) else cell(value)}")
 
 
-def tell_rows(title: str, names: Sequence[str], rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table of the columns `names`; what a row does not have is left empty."""
-    table(title, [name.replace("_", " ") for name in names], [[cell(row.get(name)) for name in names] for row in rows])
+def tell_rows(title: str, headings: Mapping[str, str], rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table; headings: of each name that is shown. What a row does not have is left empty."""
+    table(title, list(headings.values()), [[cell(row.get(name)) for name in headings] for row in rows])
+
+
+def named(*names: str) -> dict[str, str]:
+    """Headings that are the names themselves."""
+    return {name: name.replace("_", " ") for name in names}
 
 
 def cell(value: Any) -> str:

@@ -5,20 +5,31 @@ from typing import Annotated
 
 import typer
 
-from pubpriv.cli.figures import tell, tell_rows
+from pubpriv.cli.figures import named, tell, tell_rows
 from pubpriv.cli.options import ColumnsOption, JsonOption
 from pubpriv.errors import InvalidInput
 
-_COLUMNS = (
-    *("estimator", "law", "n", "d", "flagged", "means_covered", "variances_covered", "variances_bias"),
-    *("mean_ratio", "covariance_ratio", "covariance_ratio_rms", "variances_width", "misses"),
+_HEADINGS = named("estimator", "law", "n", "d", "flagged") | {
+    "means_covered": "means",
+    "variances_covered": "variances",
+    "variances_bias": "bias",
+    "mean_ratio": "mean",
+    "covariance_ratio": "cov.",
+    "covariance_ratio_rms": "cov. rms",
+    "variances_width": "width",
+    "misses": "misses",
+}
+_TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within") | {
+    "within_or_flagged": "or flagged",
+    "furthest": "furthest",
+    "errors_off": "errors off",
+    "largest_sd_bias": "sd off by",
+    "met": "met",
+}
+_LEVEL_HEADINGS = named(
+    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told"
 )
-_TABLE_COLUMNS = (
-    *("table", "n", "d", "runs", "refused", "flagged", "within", "within_or_flagged"),
-    *("furthest", "errors_off", "largest_sd_bias", "met"),
-)
-_LEVEL_COLUMNS = ("estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told")
-_LIMIT_COLUMNS = ("estimator", "kind", "harmless_to", "told", "neither", "met")
+_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "told", "neither", "met")
 WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
 FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
 
@@ -58,7 +69,8 @@ def honest(
     sizes, dimensions = _counts("--n", n), _counts("--d", d)
     found = bench(estimator, laws, sizes, dimensions, runs, first_seed, workers, budget, public, record)
     if not as_json:
-        tell_rows("95% intervals, the worst kind of columns; errors over the non-private ones", _COLUMNS, found["rows"])
+        title = "shares flagged and covered, bias of variances, errors over non-private ones, width over what is needed"
+        tell_rows(title, _HEADINGS, found["rows"])
     tell(found, as_json)
 
 
@@ -75,9 +87,9 @@ def shift(
 
     found = bench(estimator, runs, first_seed, workers, budget)
     if not as_json:
-        tell_rows("errors over those with public rows from the true law", _LEVEL_COLUMNS, found["levels"])
+        tell_rows("errors over those with public rows from the true law", _LEVEL_HEADINGS, found["levels"])
         limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]
-        tell_rows("how wrong public rows may be", _LIMIT_COLUMNS, limits)
+        tell_rows("how wrong public rows may be", _LIMIT_HEADINGS, limits)
     tell(found, as_json)
 
 
@@ -88,7 +100,7 @@ def _tables(
 
     found = bench(runs, first_seed, workers, budget, csv, columns)
     if not as_json:
-        tell_rows("means and sds within three standard errors, or flagged", _TABLE_COLUMNS, found["rows"])
+        tell_rows("means and sds within three standard errors, or flagged", _TABLE_HEADINGS, found["rows"])
     tell(found, as_json)
 
 

@@ -40,19 +40,19 @@ def of(law, n=5_000):
 
 CELLS = {
     "sound": ([run()] * 20, ""),
-    "intervals that miss": ([run()] * 17 + [run(covered=0.0)] * 3, "means covered, variances covered"),
+    "intervals that miss": ([run()] * 17 + [run(covered=0.0)] * 3, "means, variances"),
     "just enough": ([run()] * 18 + [run(covered=0.0)] * 2, ""),
     "few rows, smooth": ([run(of("t5", 500))] * 17 + [run(of("t5", 500), covered=0.0)] * 3, ""),
     "few rows, rough": ([run(of("t3", 500), covered=0.0)] * 20, ""),
     "flagged nine times in ten": ([run(of("t5"), covered=0.0, flagged=True)] * 18 + [run(of("t5"))] * 2, ""),
     "flagged, but not enough": (
         [run(of("t5"), covered=0.0, flagged=True)] * 17 + [run(of("t5"))] * 3,
-        "means covered, variances covered",
+        "means, variances",
     ),
-    "a false alarm": ([run()] * 19 + [run(flagged=True)], "false alarms"),
+    "a false alarm": ([run()] * 19 + [run(flagged=True)], "alarms"),
     "an alarm that is none": ([run(of("t5"))] * 19 + [run(of("t5"), flagged=True)], ""),
-    "wide": ([run(of("t5"), width=3.1)] * 20, "means width, variances width"),
-    "wide for Gaussian rows": ([run(width=1.3)] * 20, "means width, variances width"),
+    "wide": ([run(of("t5"), width=3.1)] * 20, "means wide, variances wide"),
+    "wide for Gaussian rows": ([run(width=1.3)] * 20, "means wide, variances wide"),
     "refused": ([asdict(GAUSSIAN) | {"refused": "too few rows", "failed": None}] * 20, ""),
     "failed": ([run()] * 19 + [asdict(GAUSSIAN) | {"refused": None, "failed": "PrivateStepFailed"}], "failed"),
 }
