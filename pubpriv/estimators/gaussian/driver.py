@@ -35,6 +35,7 @@ from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.departure import departure, of_rows
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
@@ -134,15 +135,21 @@ def _estimate(
 ) -> GaussianEstimate:
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
     statement = curator.statement()
+    law = Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance])
     return GaussianEstimate(
-        gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
+        gaussian=law,
         columns=curator.columns,
         method=told_method(method, statement),
         converged=outcome.converged,
         standard_errors=settled.errors(),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
-        diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
+        diagnostics={
+            "target": target,
+            **outcome.facts,
+            "distance_from_public_rows": departure(law, of_rows(rows.rows), len(rows.rows)),
+            "warnings": outcome.warnings,
+        },
     )
 
 
