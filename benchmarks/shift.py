@@ -167,7 +167,7 @@ def _spoiled(kind: str, level: float, means: np.ndarray, m: int, generator: np.r
         rows[:bad] += _GARBAGE * _directions(bad, generator)
     if kind == "copies":
         rows = rows[np.arange(m) % int(m / level)]
-    return rows[: int(level)] if kind == "few" else rows
+    return np.asarray(rows[: int(level)] if kind == "few" else rows)
 
 
 def _directions(count: int, generator: np.random.Generator) -> np.ndarray:
