@@ -41,6 +41,8 @@ def bench(
 ) -> dict[str, Any]:
     """One row per estimator, law, n and d; the cell of a law without so many columns is left out.
 
+    Shares are held against their bounds as they are: of 20 runs chance alone misses some, 200 runs decide.
+
     Args:
         estimators: with commas between them, see `ESTIMATORS`.
         laws: with commas between them; None: all, or those with a Gaussian bulk for the target `gaussian`.
