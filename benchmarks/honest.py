@@ -23,6 +23,9 @@ _FALSE_ALARMS = 0.02
 _WIDTH, _WIDTH_OF_GAUSSIAN = 3.0, 1.25
 """How much wider than needed intervals may be: of any rows, and of Gaussian ones."""
 
+_BEGINNING = '{"estimator"'
+"""Of each line of a record."""
+
 _BULKS = ("gaussian", "whole-numbers", "correlated")
 """Laws that the target `gaussian` is meant for, besides those with odd rows."""
 
@@ -112,6 +115,8 @@ def recorded(tasks: list[Task], workers: int, record: Path | None) -> Iterator[d
     known = _read(record)
     left = [task for task in tasks if _key(asdict(task)) not in known]
     with record.open("a", encoding="utf-8") as lines:
+        if lines.tell() and not record.read_bytes().endswith(b"\n"):
+            lines.write("\n")
         for row in in_processes(measured, left, workers):
             lines.write(json.dumps(row) + "\n")
             lines.flush()
@@ -124,13 +129,23 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _read(record: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Runs of a record by their tasks; a line that was broken off when a bench was stopped is none."""
     if not record.exists():
         return {}
     try:
-        rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-        return {_key(row): row for row in rows}
+        lines = record.read_text(encoding="utf-8").splitlines()
+        return {_key(row): row for row in map(_row_of, lines) if row is not None}
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidInput(f"{record} is no record of this bench: give another file") from None
+
+
+def _row_of(line: str) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        if line.startswith(_BEGINNING):
+            return None
+        raise
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
