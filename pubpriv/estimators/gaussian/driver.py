@@ -147,7 +147,7 @@ def _estimate(
         diagnostics={
             "target": target,
             **outcome.facts,
-            "distance_from_public_rows": departure(law, of_rows(rows.rows), len(rows.rows)),
+            **departure(law, of_rows(rows.rows), len(rows.rows)),
             "warnings": outcome.warnings,
         },
     )

@@ -135,7 +135,7 @@ def estimate_mixture(
     facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     if guard.clear:
-        facts["distance_from_public_rows"] = departure(chosen, fallback, len(rows.rows))
+        facts |= departure(chosen, fallback, len(rows.rows))
     return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
 
