@@ -11,7 +11,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes
-from benchmarks.intervals import ESTIMATORS, Task, measured
+from benchmarks.intervals import COMPONENTS, ESTIMATORS, Task, measured
 from benchmarks.laws import LAWS, Law, chosen_laws
 from pubpriv.errors import InvalidInput
 
@@ -55,7 +55,7 @@ def bench(
         first_seed: of rows, public rows and noise.
         workers: processes.
         budget: of every run, as text.
-        public: public rows; None: 30, or 3 for each column if that is more; of mixtures 20 for each component more.
+        public: public rows; None: 30, or 3 for each column if that is more; 20 for each component.
         record: file of JSON lines, one for each run; runs that it has are not made again.
 
     Raises:
@@ -104,7 +104,7 @@ def _laws_of(estimator: str, names: str | None) -> list[Law]:
 
 
 def _public_rows(estimator: str, d: int) -> int:
-    return max(30, 3 * d) if estimator != "mixture" else max(60, 9 * d)
+    return 20 * COMPONENTS if estimator == "mixture" else max(30, 3 * d)
 
 
 def recorded(tasks: list[Task], workers: int, record: Path | None) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ import numpy as np
 
 import pubpriv as pp
 from benchmarks.grid import WORKERS, in_processes, total_error
+from benchmarks.intervals import judged_variances
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 
@@ -17,6 +18,9 @@ _FEWEST, _MOST = 40, 60
 
 _WITHIN = 3.0
 """Standard errors."""
+
+_WIDTH = 3.0
+"""How much wider than needed the intervals of a column may be."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,8 @@ def bench(
 ) -> dict[str, Any]:
     """One row per table: in how many draws every mean and standard deviation was within three errors, or flagged.
 
-    A draw takes 40 to 60 rows as public ones; all others are the private rows, and the truth is their own.
+    A draw takes 40 to 60 rows as public ones; all others are the private rows, and the truth is their own. `width` is
+    that of the widest interval of a variance over what the rows need, see `intervals.measured`.
 
     Args:
         runs: draws of each table, seeds `first_seed`, `first_seed` + 1, ...
@@ -152,6 +157,7 @@ def _draw_of(task: tuple[str, tuple[str, ...], np.ndarray, int, str]) -> dict[st
         return found | {"refused": str(problem)}
     tiny = np.finfo(float).tiny
     variances = {part: np.diag(values) for part, values in estimate.standard_errors["covariance"].items()}
+    judged = judged_variances(np.diag(estimate.covariance), private.var(axis=0), variances, private)
     sds = np.sqrt(np.maximum(np.diag(estimate.covariance), tiny))
     off = {
         "mean": (estimate.mean - private.mean(axis=0))
@@ -161,6 +167,7 @@ def _draw_of(task: tuple[str, tuple[str, ...], np.ndarray, int, str]) -> dict[st
     return found | {
         "refused": None,
         "flagged": not estimate.converged,
+        "width": max(judged["width"]),
         "off": {
             f"{part} of {column}": float(z) for part, zs in off.items() for column, z in zip(columns, zs, strict=True)
         },
@@ -169,13 +176,14 @@ def _draw_of(task: tuple[str, tuple[str, ...], np.ndarray, int, str]) -> dict[st
 
 
 def _row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """One row of the table: shares of draws, and what was furthest off in draws that were not flagged."""
+    """One row of the table: shares of draws; of those that were not flagged, what was furthest off, and the width."""
     done = [row for row in found if row["refused"] is None]
     within = [max(map(abs, row["off"].values())) <= _WITHIN for row in done]
     sound = [row for row in done if not row["flagged"]]
     either = [inside or row["flagged"] for inside, row in zip(within, done, strict=True)]
     furthest = max((item for row in sound for item in row["off"].items()), key=lambda item: abs(item[1]), default=None)
     biases = [max(row["sd_bias"].items(), key=lambda item: abs(item[1])) for row in done]
+    width = float(np.median([row["width"] for row in sound])) if sound else None
     return {
         "table": name,
         "n": found[0]["n"],
@@ -188,5 +196,6 @@ def _row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
         "furthest": None if furthest is None else furthest[0],
         "errors_off": None if furthest is None else furthest[1],
         "largest_sd_bias": float(np.median([abs(bias) for _, bias in biases])) if biases else None,
-        "met": all(either),
+        "width": width,
+        "met": all(either) and (width is None or width <= _WIDTH),
     }

@@ -25,6 +25,7 @@ _TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within
     "furthest": "furthest",
     "errors_off": "errors off",
     "largest_sd_bias": "sd off by",
+    "width": "width",
     "met": "met",
 }
 _LEVEL_HEADINGS = named(
@@ -49,7 +50,10 @@ def honest(
     workers: WorkersOption = 2,
     budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
     public: Annotated[
-        int | None, typer.Option(min=1, help="Public rows; default: 30, more for many columns.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, help="Public rows; default: 30, more for many columns, 60 for mixtures.", show_default=False
+        ),
     ] = None,
     record: Annotated[
         Path | None, typer.Option("--out", help="File of runs, to go on with after a stop. Of one state of the code.")

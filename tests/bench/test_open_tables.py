@@ -19,7 +19,7 @@ def test_open_tables_have_skewed_columns(name):
     assert pd.DataFrame(rows, columns=columns).skew().max() > 0.9
 
 
-def draw(sd_off=0.0, flagged=False):
+def draw(sd_off=0.0, flagged=False, width=1.0):
     """Make a draw of one column."""
     return {
         "table": "fares",
@@ -27,6 +27,7 @@ def draw(sd_off=0.0, flagged=False):
         "d": 1,
         "refused": None,
         "flagged": flagged,
+        "width": width,
         "off": {"mean of fare": 1.0, "sd of fare": sd_off},
         "sd_bias": {"fare": 0.1 * sd_off},
     }
@@ -37,13 +38,14 @@ DRAWS = {
     "one is off": ([*([draw()] * 4), draw(-3.1)], (4, 0.8, False, "sd of fare")),
     "flagged where it is off": ([*([draw()] * 4), draw(-3.1, flagged=True)], (4, 1.0, True, "mean of fare")),
     "all flagged": ([draw(-9, flagged=True)] * 5, (0, 1.0, True, None)),
+    "wide": ([draw(width=3.1)] * 5, (5, 1.0, False, "mean of fare")),
     "refused": ([{"table": "fares", "n": 800, "d": 1, "refused": "too few"}] * 5, (0, 1.0, True, None)),
 }
 
 
 @pytest.mark.parametrize("case", DRAWS)
 def test_a_number_that_is_far_off_is_told(case):
-    """Every draw must be flagged, or have every number within three standard errors."""
+    """Every draw must be flagged, or have every number within three standard errors that are not too wide."""
     draws, expected = DRAWS[case]
     row = open_tables._row("fares", draws)
     assert (row["within"], row["within_or_flagged"], row["met"], row["furthest"]) == expected
@@ -57,6 +59,7 @@ def test_numbers_are_compared_with_the_private_rows_own():
     assert max(map(abs, sound["off"].values())) < 5
     assert 2_940 <= sound["n"] <= 2_960
     assert abs(sound["sd_bias"]["b"]) < 0.1
+    assert 0.9 < sound["width"] < 1.2
 
 
 def test_a_file_is_taken_in_their_place(tmp_path):
