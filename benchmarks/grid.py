@@ -1,6 +1,6 @@
 """The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from statistics import median
@@ -66,10 +66,14 @@ def runs_of(task: tuple[str, tuple[str, ...], int]) -> list[dict[str, Any]]:
     return found
 
 
-def covers(estimate: np.ndarray, truth: Any, errors: Any) -> np.ndarray:
-    """Tell of each number whether its 95% interval holds the truth; errors: its parts by source."""
-    total = np.sqrt(sum(np.square(part) for part in errors.values()))
-    return np.asarray(np.abs(estimate - truth) <= _NORMAL * total)
+def total_error(errors: Mapping[str, Any]) -> np.ndarray:
+    """Standard errors of numbers from all sources together; errors: by source, `sampling` and `privacy` at least."""
+    return np.asarray(np.sqrt(sum(np.asarray(part, dtype=float) ** 2 for part in errors.values())))
+
+
+def covers(estimate: np.ndarray, truth: Any, errors: Mapping[str, Any]) -> np.ndarray:
+    """Tell of each number whether its 95% interval holds the truth; errors: see `total_error`."""
+    return np.asarray(np.abs(estimate - truth) <= _NORMAL * total_error(errors))
 
 
 def covered(truth: Truth, estimate: Truth, errors: Any) -> dict[str, float]:

@@ -99,11 +99,11 @@ def covering_draw(setting: Setting, truth: Truth, generator: np.random.Generator
 
 def oracle(rows: np.ndarray, labels: np.ndarray, k: int) -> Truth:
     """The non-private estimate that knows every row's component."""
-    parts = [rows[labels == j] for j in range(k)]
+    parts, d = [rows[labels == j] for j in range(k)], rows.shape[1]
     return Truth(
         np.array([len(part) / len(rows) for part in parts]),
         np.stack([part.mean(axis=0) for part in parts]),
-        np.stack([np.cov(part.T, bias=True) for part in parts]),
+        np.stack([np.cov(part.T, bias=True).reshape(d, d) for part in parts]),
     )
 
 

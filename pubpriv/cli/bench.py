@@ -1,6 +1,5 @@
 """`pubpriv bench`: measurements that print what the documentation claims. They use data of their own only."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -8,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli.console import out, table
+from pubpriv.cli import honest
+from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
+from pubpriv.cli.figures import cell, tell
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
@@ -44,6 +45,8 @@ _COLUMNS["dp"] = _COLUMNS["grid"]
 _RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20}
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
+app.command("honest")(honest.honest)
+app.command("shift")(honest.shift)
 
 
 @app.callback()
@@ -70,7 +73,7 @@ def _scan(
     """Measure what exact totals cost: integer lifted Gram over a plain whitened Y @ Y.T, one thread, same file."""
     from benchmarks.scan import bench
 
-    _tell(bench(rows, dims), as_json)
+    tell(bench(rows, dims), as_json)
 
 
 @app.command("memory")
@@ -82,7 +85,7 @@ def _memory(
     """Measure what a scan holds: peak memory over many rows, over that over a tenth of them. Needs disk for both."""
     from benchmarks.memory import bench
 
-    _tell(bench(rows, dims), as_json)
+    tell(bench(rows, dims), as_json)
 
 
 @app.command("ledger")
@@ -94,7 +97,7 @@ def _ledger(
     """Measure what a long ledger costs: seconds of `ledger verify` and of `budget show`, start-up included."""
     from benchmarks.ledger import bench
 
-    _tell(bench(charges, runs), as_json)
+    tell(bench(charges, runs), as_json)
 
 
 @app.command("startup")
@@ -108,10 +111,10 @@ def _startup(
     found = bench(repeats)
     if not as_json:
         names = ("seconds", "seconds_beside", "ratio", "processor_ratio", "bound", "seconds_bound", "met")
-        rows = [[row["of"], row["beside"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["beside"], *(cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"fresh processes, medians of {found['repeats']}"
         table(title, ["of", "beside", *(name.replace("_", " ") for name in names)], rows)
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 @app.command("demo")
@@ -140,7 +143,7 @@ def _demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 @app.command("mixture")
@@ -159,7 +162,7 @@ def _mixture(
     if part is None:
         from benchmarks.mixture import bench
 
-        _tell(bench(setting or "S2", budget, runs or _RUNS["setting"], clock, first_seed, workers), as_json)
+        tell(bench(setting or "S2", budget, runs or _RUNS["setting"], clock, first_seed, workers), as_json)
         return
     if part not in _PARTS:
         raise InvalidInput(f"part must be one of {', '.join(_PARTS)}, not {part!r}")
@@ -169,9 +172,9 @@ def _mixture(
         table(
             f"{part}: {_PARTS[part]}",
             [name.replace("_", " ") for name in names],
-            [[_cell(row.get(name)) for name in names] for row in found["rows"]],
+            [[cell(row.get(name)) for name in names] for row in found["rows"]],
         )
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 @app.command("gaussian")
@@ -196,10 +199,10 @@ def _gaussian(
     found = bench(part, budget, runs, method, real)
     if not as_json:
         names = ("runs", "ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
-        rows = [[row["of"], row["setting"], *(_cell(row.get(name)) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(cell(row.get(name)) for name in names)] for row in found["rows"]]
         title = f"error over the non-private one, {found['budget']}, 10% trimmed means"
         table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 @app.command("figure1")
@@ -218,7 +221,7 @@ def _figure1(
         for title, panel in found["panels"].items():
             rows = [[str(at["n"]), *(f"{at[name][0]:.4f}" for name in CURVES), str(at["best_t"])] for at in panel]
             table(title, ["n", *(label for label, _, _ in CURVES.values()), "best t"], rows)
-    _tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
+    tell({name: value for name, value in found.items() if as_json or name != "panels"} | {"plot": str(plot)}, as_json)
 
 
 def _real_table(name: str, runs: int, adult: Path | None, as_json: bool) -> None:
@@ -227,10 +230,10 @@ def _real_table(name: str, runs: int, adult: Path | None, as_json: bool) -> None
     found = bench(name, runs, adult=adult)
     if not as_json:
         names = ("error", "target", "worst", "mean_error", "public_only", "moments", "flagged")
-        rows = [[row["of"], row["setting"], *(_cell(row[name]) for name in names)] for row in found["rows"]]
+        rows = [[row["of"], row["setting"], *(cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"errors to the table's own mean and covariance, median of {found['runs']} draws of 60 public rows"
         table(title, ["columns", "setting", *(name.replace("_", " ") for name in names)], rows)
-    _tell(found, as_json)
+    tell(found, as_json)
 
 
 def _mixture_part(
@@ -267,20 +270,3 @@ def _mixture_part(
         "met": all(row["met"] for row in rows),
         "rows": rows,
     }
-
-
-def _tell(found: dict[str, Any], as_json: bool) -> None:
-    """Print one JSON object, or the single numbers line by line; lists are for tables."""
-    if as_json:
-        out(json.dumps(found))
-        return
-    for name, value in found.items():
-        if not isinstance(value, list):
-            out(f"{name.replace('_', ' ')}: {f'{value:.4g}' if isinstance(value, float) else _cell(value)}")
-
-
-def _cell(value: Any) -> str:
-    """Write a value in a table: nothing for None, three digits of a float, yes or NO."""
-    if isinstance(value, bool):
-        return "yes" if value else "NO"
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -35,6 +35,7 @@ from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.departure import departure, of_rows
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
@@ -136,8 +137,9 @@ def _estimate(
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
     target = curator.settled("gaussian/target", lambda: target)  # later releases of a series look it up
     statement = curator.statement()
+    law = Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance])
     return GaussianEstimate(
-        gaussian=Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance]),
+        gaussian=law,
         columns=curator.columns,
         method=told_method(method, statement),
         converged=outcome.converged,
@@ -145,8 +147,13 @@ def _estimate(
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.n_rows, rows),
         public=public_part(rows),
-        diagnostics={"target": target, **outcome.facts, "warnings": outcome.warnings},
         target=target,
+        diagnostics={
+            "target": target,
+            **outcome.facts,
+            **departure(law, of_rows(rows.rows), len(rows.rows)),
+            "warnings": outcome.warnings,
+        },
     )
 
 

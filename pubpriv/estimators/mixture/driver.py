@@ -35,6 +35,7 @@ from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice, supe
 from pubpriv.estimators.mixture.unknown import Placement, search
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.released.departure import departure
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
 
@@ -133,6 +134,8 @@ def estimate_mixture(
     weights = run(_count_weights, last)
     facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
+    if guard.clear:
+        facts |= departure(chosen, fallback, len(rows.rows))
     return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
 
 

@@ -58,6 +58,8 @@ def whole(estimate, k, d):
     for covariance in estimate.covariances:
         assert np.array_equal(covariance, covariance.T)
         assert np.isfinite(np.linalg.cholesky(covariance)).all()
+    told, private = (estimate.diagnostics.get(name) for name in ("distance_from_public_rows", "private_model_chosen"))
+    assert 0 <= told["least"] <= told["most"] <= 1 if told and private else told is None
     errors = estimate.standard_errors
     assert set(errors) == {"weights", "means", "covariances"}
     for name, shape in (("weights", (k,)), ("means", (k, d)), ("covariances", (k, d, d))):

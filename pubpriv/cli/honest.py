@@ -1,0 +1,124 @@
+"""`pubpriv bench honest|shift`: whether intervals hold the truth, and how wrong public rows may be."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pubpriv.cli.figures import named, tell, tell_rows
+from pubpriv.cli.options import ColumnsOption, JsonOption
+from pubpriv.errors import InvalidInput
+
+_HEADINGS = named("estimator", "law", "n", "d", "flagged") | {
+    "means_covered": "means",
+    "variances_covered": "variances",
+    "variances_best_covered": "best",
+    "variances_bias": "bias",
+    "mean_ratio": "mean",
+    "covariance_ratio": "cov.",
+    "covariance_ratio_rms": "cov. rms",
+    "variances_width": "width",
+    "misses": "misses",
+}
+_TABLE_HEADINGS = named("table", "n", "d", "runs", "refused", "flagged", "within") | {
+    "within_or_flagged": "or flagged",
+    "furthest": "furthest",
+    "errors_off": "errors off",
+    "largest_sd_bias": "sd off by",
+    "width": "width",
+    "met": "met",
+}
+_LEVEL_HEADINGS = named(
+    "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told"
+)
+_LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "told", "neither", "met")
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
+FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
+
+
+def honest(
+    estimator: Annotated[
+        str, typer.Option(help="mean, mean-known, mean-unknown, gaussian, gaussian-target, mixture; commas between.")
+    ] = "mean,gaussian,mixture",
+    laws: Annotated[
+        str | None, typer.Option(help="Laws of rows, with commas between them; default: all.", show_default=False)
+    ] = None,
+    n: Annotated[str, typer.Option(help="Private rows, with commas between them.")] = "500,5000,100000",
+    d: Annotated[str, typer.Option(help="Columns, with commas between them.")] = "1,5,20",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 20,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    public: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Public rows; default: 30, more for many columns, 60 for mixtures.", show_default=False
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--out", help="File of runs, to go on with after a stop. Of one state of the code.")
+    ] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Five open tables in the place of the laws.")] = False,
+    csv: Annotated[Path | None, typer.Option(help="With --tables: this file in their place.")] = None,
+    columns: ColumnsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how often 95% intervals hold the truth, bias, errors and flags, on rows that are not Gaussian."""
+    if (csv is not None and not tables) or (columns is not None and csv is None):
+        raise InvalidInput("--csv FILE goes with --tables, and --columns with --csv")
+    if tables:
+        _tables(runs, first_seed, workers, budget, csv, columns, as_json)
+        return
+    from benchmarks.honest import bench
+
+    sizes, dimensions = _counts("--n", n), _counts("--d", d)
+    found = bench(estimator, laws, sizes, dimensions, runs, first_seed, workers, budget, public, record)
+    if not as_json:
+        title = (
+            "shares flagged and covered (best: of variances, without privacy), bias of variances, "
+            "errors over non-private ones, width over what is needed"
+        )
+        tell_rows(title, _HEADINGS, found["rows"])
+    tell(found, as_json)
+
+
+def shift(
+    estimator: Annotated[str, typer.Option(help="mean, gaussian, mixture; commas between.")] = "mean,gaussian,mixture",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each level.")] = 20,
+    first_seed: FirstSeedOption = 0,
+    workers: WorkersOption = 2,
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""
+    from benchmarks.shift import bench
+
+    found = bench(estimator, runs, first_seed, workers, budget)
+    if not as_json:
+        tell_rows("errors over those with public rows from the true law", _LEVEL_HEADINGS, found["levels"])
+        limits = [row | {name: _listed(row[name]) for name in ("told", "neither")} for row in found["rows"]]
+        tell_rows("how wrong public rows may be", _LIMIT_HEADINGS, limits)
+    tell(found, as_json)
+
+
+def _tables(
+    runs: int, first_seed: int, workers: int, budget: str, csv: Path | None, columns: str | None, as_json: bool
+) -> None:
+    from benchmarks.open_tables import bench
+
+    found = bench(runs, first_seed, workers, budget, csv, columns)
+    if not as_json:
+        tell_rows("means and sds within three standard errors, or flagged", _TABLE_HEADINGS, found["rows"])
+    tell(found, as_json)
+
+
+def _listed(levels: list[float]) -> str:
+    return ", ".join(f"{level:g}" for level in levels)
+
+
+def _counts(option: str, text: str) -> tuple[int, ...]:
+    """Read positive whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and int(part) for part in parts):
+        raise InvalidInput(f"{option} takes positive whole numbers with commas between them, not {text!r}")
+    return tuple(int(part) for part in parts)
