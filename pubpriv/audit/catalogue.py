@@ -21,6 +21,7 @@ from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
+from pubpriv.data.uncovered import Uncovered
 
 PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
@@ -52,6 +53,8 @@ _BALLS = Balls(
     (Cylinder(Frame(WEST), 2.0), Cylinder(Frame.of(np.array(EAST), np.array([[1.0, 0.0]])), 3.0)),
     (((0, True), (1, False)), ((0, False), (1, True)), ((0, False), (1, False))),
 )
+_SHELLS = Uncovered(_PLANE, (WEST, (-4.0, 3.0)), (2.0, 6.0))
+_BALL = Uncovered(_PLANE, (WEST,), (3.0,), Cylinder(Frame(EAST), 3.0))
 CENTERS = {"everything": [WEST], "nearest": [WEST, EAST], "cells": [WEST, EAST], "refined": [WEST, EAST, NORTH]}
 
 
@@ -127,9 +130,13 @@ def _at_the_edge() -> dict[str, Question]:
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     _, frames, _ = _framed("everything")
+    east = (Frame.of(np.array(EAST), _TILTED),)
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
+        "counts-shells": Counts.priced(_SHELLS, PRICE),
+        "moments-shells": Moments.priced(_SHELLS, east * 2, (0.5, 0.75), PRICE, _SHARES),
+        "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "moments-overflow": Moments.priced(one, steep, radius, PRICE, _SHARES),
         "gram-overflow": LiftedGram.priced(one, steep, radius, PRICE, _SHARES),

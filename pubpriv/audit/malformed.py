@@ -21,6 +21,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
@@ -233,6 +234,13 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for a score": lambda m: _score(m, _cells(m, _NARROW)),
         "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=_NARROW)),
         "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
+        "one centre for uncovered records": lambda m: _counts(
+            m, m(Uncovered, frame=_NARROW, points=((0.0,),), distances=(1.0,), ball=None)
+        ),
+        "one centre for the ball of uncovered records": lambda m: _counts(
+            m,
+            m(Uncovered, frame=_PLANE, points=_POINTS, distances=(1.0,), ball=m(Cylinder, frame=_NARROW, radius=1.0)),
+        ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
         "one centre inside a refined partition": lambda m: _counts(

@@ -13,6 +13,7 @@ from pubpriv.data.balls import Balls
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
+from pubpriv.data.uncovered import Uncovered
 
 Vector = list[float]
 
@@ -88,6 +89,15 @@ def _pair_bin(partition: PairBins, x: Vector) -> int:
     return pairs.index((i, j)) * PairBins.bins + place
 
 
+def _far_from_all(partition: Uncovered, x: Vector) -> int:
+    """Beyond so many distances from the nearest point, less one, if it lies in the ball."""
+    z, norm = mapped(partition.frame, x)
+    gap = norm + 2 * min(_far(z, partition.points))
+    shell = sum(gap > distance**2 for distance in partition.distances) - 1 if math.isfinite(gap) else -1
+    inside = partition.ball is None or mapped(partition.ball.frame, x)[1] <= partition.ball.radius**2
+    return shell if inside else -1
+
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
@@ -95,6 +105,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     Refined: _refined,
     PairBins: _pair_bin,
     Balls: _path_of,
+    Uncovered: _far_from_all,
 }
 
 
