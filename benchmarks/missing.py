@@ -26,7 +26,7 @@ class _Cell:
         moved: standard deviations by which public rows are moved in every direction together.
         scaled: factor of their distances from their mean.
         known: whether the run is told k.
-        found: least share of runs that find all components or say that they did not.
+        found: least share of runs that find all components or are flagged; with `warning`, or warn of something.
     """
 
     setting: Setting
@@ -93,7 +93,7 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         "runs": runs,
         "first_seed": first_seed,
         "ratio": min(row["found_or_told"] / row["bound"] for row in table),
-        "ratio_of": "share of runs that find all components or are flagged, over what it must be, least",
+        "ratio_of": "share of runs that find all components, or say that they may not, over what it must be, least",
         "met": all(row["met"] for row in table),
         "rows": table,
     }
@@ -124,7 +124,7 @@ def run_of(task: tuple[str, int]) -> dict[str, Any]:
 
 def _row(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
     cell = _CELLS[name]
-    good = [run["found"] or run["flagged"] for run in found]
+    good = [run["found"] or run["flagged"] or (run["told"] and cell.get("warning", False)) for run in found]
     share = sum(good) / len(good)
     return {
         "cell": name,

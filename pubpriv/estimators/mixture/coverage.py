@@ -177,7 +177,7 @@ def cover(
         return known
     inside = run(_absent, known.scaling, seen, found, asks[ABSENT])
     added = run(_drawn, seen, found, inside, len(known.rows.rows), n)
-    return _told(replace(known, asked=(*known.asked, ABSENT)), found, added, seen, n)
+    return _told(replace(known, asked=(*known.asked, ABSENT)), found, inside, added, seen, n)
 
 
 @step(title="support of public rows", private=True)
@@ -325,7 +325,9 @@ def _without(run: Execution, known: Coverage, seen: Outline, support: Support, m
     )
 
 
-def _told(known: Coverage, found: Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int) -> Coverage:
+def _told(
+    known: Coverage, found: Cloud, inside: Cloud, added: tuple[tuple[float, ...], ...], seen: Outline, n: int
+) -> Coverage:
     """Say what came of it: where nothing could be added, more uncovered rows than by chance are a defect."""
     rows, scaling = known.rows, known.scaling
     facts = known.facts | {"added": len(added), "component": bool(added)}
@@ -339,6 +341,9 @@ def _told(known: Coverage, found: Cloud, added: tuple[tuple[float, ...], ...], s
         text += ": a component was started from their released mean"
         return replace(known, starts=starts, facts=facts, warnings=(*known.warnings, text))
     if not found.beyond(seen.by_chance * n):
-        return replace(known, facts=facts)
+        if inside.count < _SURELY[0] * found.count or inside.variance - inside.blur > _SURELY[1]:
+            return replace(known, facts=facts)
+        text += ", most of them in one place: a long tail, or a component that the public rows lack"
+        return replace(known, facts=facts, warnings=(*known.warnings, text))
     text += ", and they form no component that could be started there: the model may lack a part of the table"
     return replace(known, facts=facts, warnings=(*known.warnings, text), complete=False)

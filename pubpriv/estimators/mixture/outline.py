@@ -31,6 +31,9 @@ _ALONE = 3.0, 0.1
 """Public points stand alone where single linkage takes them in only beyond so many times the upper quartile of these
 distances, and they are no more than this share of all."""
 
+_MOST_ALONE = 0.25
+"""If more points than this share would stand alone, none does: there is no crowd that they are far from."""
+
 _SURE = 0.005
 """Chance that public rows which are a sample leave more than `Outline.by_chance` of the private ones uncovered."""
 
@@ -103,4 +106,7 @@ def _standing_alone(points: np.ndarray, nearest: np.ndarray) -> tuple[int, ...]:
     labels = fcluster(linkage(points, "single"), reach, "distance")
     numbers, sizes = np.unique(labels, return_counts=True)
     small = numbers[sizes <= max(1, math.floor(share * len(points)))]
-    return tuple(np.where(np.isin(labels, small), np.searchsorted(small, labels) + 1, 0).tolist())
+    apart = np.isin(labels, small)
+    if apart.mean() > _MOST_ALONE:
+        return (0,) * len(points)
+    return tuple(np.where(apart, np.searchsorted(small, labels) + 1, 0).tolist())

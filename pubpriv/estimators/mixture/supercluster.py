@@ -112,7 +112,9 @@ def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.nda
     """At most so many public rows in standard coordinates, spread over the steps of their columns; and these steps."""
     rows = scaling.apply(public.rows)
     rows = rows[:: -(-len(rows) // most)]
-    steps = np.array([_step(column) for column in rows.T])
+    # rows that are there twice are no sign of steps; in one column they cannot be told apart
+    distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
+    steps = np.array([_step(column) for column in distinct.T])
     return rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
 
 
