@@ -11,7 +11,7 @@ RUN = {"found": True, "ratio": 1.0, "flagged": False, "told": False, "added": Fa
 
 @pytest.mark.parametrize("name", TABLES["missing"])
 def test_absent_components_have_no_public_row(name):
-    """Every component has a tenth of an expected share of private rows at least; absent ones have no public row near."""
+    """Every component has a tenth of its expected private rows at least; absent ones have no public row near."""
     cell = missing._Cell.of(TABLES["missing"][name])
     truth, public, rows, labels = cell.drawn(np.random.default_rng(0))
     k, setting = cell.setting.k, cell.setting
