@@ -61,7 +61,7 @@ class _Cell:
         there = truth.weights * (np.arange(k) < k - self.absent)
         public = Truth(there / there.sum(), truth.means, truth.covariances)
         rows, labels = truth.sample(self.setting.n, generator)
-        seen = np.zeros(k)
+        seen: np.ndarray = np.zeros(k)
         while seen[: k - self.absent].min() < 2:
             shown, components = public.sample(self.setting.m, generator)
             seen = np.bincount(components, minlength=k)
