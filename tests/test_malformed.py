@@ -31,6 +31,7 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shell
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.ledger import event_of
 
@@ -50,6 +51,7 @@ GOOD = {
     "counts": Counts(HALVES, SD),
     "pairs": Counts(PairBins(PLANE, POINTS), SD),
     "balls": Counts(BALLS, SD),
+    "uncovered": Counts(Uncovered(PLANE, POINTS, (2.0,), Cylinder(PLANE, 1.0)), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
     "fourth": FourthMoments(HALVES, *TWO, SD),
@@ -149,6 +151,17 @@ BAD = {
     "infinite offset": (lambda: Counts(Cells((PLANE,), (np.inf,)), SD), "finite"),
     "no cells": (lambda: Counts(Cells((), ()), SD), "empty"),
     "one center of pairs": (lambda: Counts(PairBins(PLANE, POINTS[:1]), SD), "two centers"),
+    "uncovered, centre of one": (lambda: Counts(Uncovered(SHORT, ((0.0,),), (1.0,)), SD), "maps 1"),
+    "uncovered, ball about one": (
+        lambda: Counts(Uncovered(PLANE, POINTS, (1.0,), Cylinder(SHORT, 1.0)), SD),
+        "maps 1",
+    ),
+    "uncovered, short points": (lambda: Counts(Uncovered(PLANE, ((0.0,),), (1.0,)), SD), "3 in number"),
+    "uncovered, no points": (lambda: Counts(Uncovered(PLANE, (), (1.0,)), SD), "empty"),
+    "uncovered, no distance": (lambda: Counts(Uncovered(PLANE, POINTS, (0.0,)), SD), "distance"),
+    "uncovered, one number": (lambda: Counts(Uncovered(PLANE, POINTS, 1.0), SD), "distances"),
+    "uncovered, falling distances": (lambda: Counts(Uncovered(PLANE, POINTS, (2.0, 1.0)), SD), "must rise"),
+    "uncovered, a frame for a ball": (lambda: Counts(Uncovered(PLANE, POINTS, (1.0,), PLANE), SD), "Cylinder"),
     "overlapping balls": (lambda: Counts(Balls(BALLS.balls, (((0, True),), ())), SD), "same record"),
     "a ball that is not there": (lambda: Counts(Balls(BALLS.balls, (((1, True),),)), SD), "names ball 1"),
     "huge ball": (lambda: Counts(Balls((Cylinder(PLANE, 1e200),), (((0, True),),)), SD), "radius of a ball"),

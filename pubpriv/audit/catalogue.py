@@ -30,6 +30,7 @@ from pubpriv.data.questions import (
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
+from pubpriv.data.uncovered import Uncovered
 
 PRICE = Fraction(7, 10)
 """mu^2 that the questions are priced at."""
@@ -69,6 +70,8 @@ CENTERS = {
     "refined": [WEST, EAST, NORTH],
     "shells": [WEST, EAST, (40.0, 1.0)],
 }
+_UNCOVERED = Uncovered(_PLANE, (WEST, (-4.0, 3.0)), (2.0, 6.0))
+_BALL = Uncovered(_PLANE, (WEST,), (3.0,), Cylinder(Frame(EAST), 3.0))
 
 
 @dataclass(frozen=True)
@@ -144,9 +147,13 @@ def _at_the_edge() -> dict[str, Question]:
     line = (Frame.of(np.array(WEST), np.array([[1.0, 1.0]])),)
     balanced = Fraction(1, 4), Fraction(4999, 10000), Fraction(1, 4)
     _, frames, _ = _framed("everything")
+    east = (Frame.of(np.array(EAST), _TILTED),)
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
+        "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
+        "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
+        "gram-ball": LiftedGram.priced(_BALL, east, radius, PRICE, _SHARES),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),
         "fourth-overflow": FourthMoments.priced(one, steep, radius, PRICE),
         "fourth-line": FourthMoments.priced(one, line, radius, PRICE),

@@ -30,6 +30,7 @@ from pubpriv.data.questions import (
     Question,
 )
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
@@ -252,6 +253,13 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
         "one centre for fourth moments": lambda m: _fourth(m, (_NARROW,), (300.0,)),
         "one centre for shells": lambda m: _counts(m, _shells(m, 1.0, frame=_NARROW)),
+        "one centre for uncovered records": lambda m: _counts(
+            m, m(Uncovered, frame=_NARROW, points=((0.0,),), distances=(1.0,), ball=None)
+        ),
+        "one centre for the ball of uncovered records": lambda m: _counts(
+            m,
+            m(Uncovered, frame=_PLANE, points=_POINTS, distances=(1.0,), ball=m(Cylinder, frame=_NARROW, radius=1.0)),
+        ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
         "one centre inside a refined partition": lambda m: _counts(

@@ -14,6 +14,7 @@ from pubpriv.data.balls import Balls
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
+from pubpriv.data.uncovered import Uncovered
 
 Vector = list[float]
 
@@ -94,6 +95,15 @@ def _shell(partition: Shells, x: Vector) -> int:
     return bisect_left([edge * edge for edge in partition.edges], norm) if math.isfinite(norm) else -1
 
 
+def _far_from_all(partition: Uncovered, x: Vector) -> int:
+    """Beyond so many distances from the nearest point, less one, if it lies in the ball."""
+    z, norm = mapped(partition.frame, x)
+    gap = norm + 2 * min(_far(z, partition.points))
+    shell = sum(gap > distance**2 for distance in partition.distances) - 1 if math.isfinite(gap) else -1
+    inside = partition.ball is None or mapped(partition.ball.frame, x)[1] <= partition.ball.radius**2
+    return shell if inside else -1
+
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
@@ -102,6 +112,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     Shells: _shell,
     PairBins: _pair_bin,
     Balls: _path_of,
+    Uncovered: _far_from_all,
 }
 
 

@@ -24,6 +24,7 @@ _PARTS = {
     "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
+    "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
 }
 _COLUMNS = {
     "grid": (
@@ -40,9 +41,13 @@ _COLUMNS = {
         *("worst_bound", "kept_public", "met"),
     ),
     "coverage": ("setting", "budget", "runs", "weights", "means", "covariances", "met"),
+    "missing": (
+        *("cell", "runs", "found", "flagged", "flagged_for_nothing", "told", "added", "mean_ratio", "found_or_told"),
+        *("bound", "met"),
+    ),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20}
+_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20, "missing": 20}
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 app.command("honest")(honest.honest)
@@ -253,6 +258,10 @@ def _mixture_part(
         from benchmarks import coverage
 
         return coverage.bench(runs, first_seed, workers)
+    if part == "missing":
+        from benchmarks import missing
+
+        return missing.bench(runs, first_seed, workers)
     if part == "unknown-k":
         from benchmarks import unknown_k
 

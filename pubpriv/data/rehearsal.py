@@ -16,6 +16,7 @@ from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.regions import NearestPoint, View
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
 _HOSTILE = (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 0.0, -0.0)
@@ -105,8 +106,8 @@ def _own(value: Any) -> Iterator[np.ndarray]:
             for item in value:
                 yield from _own(item)
     elif dataclasses.is_dataclass(value):
-        if isinstance(value, NearestPoint | PairBins):
-            points = value.points if isinstance(value, NearestPoint) else value.centers
+        if isinstance(value, NearestPoint | PairBins | Uncovered):
+            points = value.centers if isinstance(value, PairBins) else value.points
             yield from _back(value.frame, points[: _MOST_OWN // 4] + points[-_MOST_OWN // 4 :])
         for field in dataclasses.fields(value):
             yield from _own(getattr(value, field.name))

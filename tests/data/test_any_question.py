@@ -96,6 +96,15 @@ def balls(draw, d):
 
 
 @st.composite
+def uncovered(draw, d):
+    frame = draw(frames(d))
+    ball = {"type": "Cylinder", "frame": draw(frames(d)), "radius": draw(st.floats(0, 5))}
+    shells = draw(st.sampled_from([[0.5], [0.1, 2.0], [0.5, 1.0, 4.0]]))
+    where = {"frame": frame, "points": draw(points(frame, 1)), "distances": shells}
+    return {"type": "Uncovered", **where, "ball": draw(st.just(ball) | st.none())}
+
+
+@st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
     inner = [draw(cells(d)) for _ in range(regions(groups))]
@@ -111,6 +120,7 @@ def regions(partition):
         "Shells": lambda: len(partition["edges"]) + 1,
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
+        "Uncovered": lambda: len(partition["distances"]),
         "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
     }[partition["type"]]()
 
@@ -131,7 +141,7 @@ def questions(draw, d):
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
     everything = st.just({"type": "Everything"})
-    partition = draw(everything | nearest(d) | cells(d) | shells(d) | pairs(d) | balls(d) | refined(d))
+    partition = draw(everything | nearest(d) | cells(d) | shells(d) | pairs(d) | balls(d) | uncovered(d) | refined(d))
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
     ell, k = draw(st.integers(1, d)), regions(partition)

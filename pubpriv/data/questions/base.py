@@ -20,9 +20,10 @@ from pubpriv.data.checks import integer, kind, kinds, size
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells, View
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
-PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls)
+PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, Uncovered)
 """The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28

@@ -5,6 +5,7 @@ public points seed, private answers measure) with joint releases that make them 
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,19 @@ from pubpriv.estimators.mixture.components import (
     estimate_diagonal,
     estimate_spherical,
 )
+from pubpriv.estimators.mixture.coverage import cover
 from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
-from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
+from pubpriv.estimators.mixture.plan import (
+    SUPPORT,
+    UNCOVERED,
+    UNTRUSTED,
+    MixturePlan,
+    coverage_questions,
+    spectral_factor,
+)
 from pubpriv.estimators.mixture.public_model import public_model, public_starts
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
@@ -48,6 +58,7 @@ class _Scene:
     rows: PublicTable
     scaling: Scaling
     settings: MixtureSettings
+    starts: PublicTable
 
     @property
     def covariance_type(self) -> str:
@@ -110,33 +121,46 @@ def estimate_mixture(
     run = Execution(curator, "mixture", runner)
     if method != "auto":
         return _by_the_paper(rows, run, settings, purse, budget or curator.budget)
-    scene = _Scene(run, rows, run(precondition, rows), settings)
+    scene = _Scene(run, rows, run(precondition, rows), settings, rows)
     most = min(settings.most, len(rows.rows))
-    groups = run(supercluster, rows, scene.scaling, most)
     looked_for = most if n_components is None and most > 1 else 0
-    regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
 
-    def planned(k: int) -> MixturePlan:
+    groups = run(supercluster, rows, scene.scaling, most)
+
+    def planned(k: int, regime: str, asked: tuple[str, ...]) -> MixturePlan:
         return MixturePlan.of(
-            purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
+            purse, curator.n_rows, len(rows.columns), k, regime, covariance_type, looked_for, groups.count, asked
         )
 
-    plan = planned(most)
-    for other in [plan] if not looked_for else [plan, planned(1)]:
-        curator.rehearse(other.questions)
+    seen = run(outline, rows, scene.scaling, most)
+    asked = () if _begun_without_coverage(run) else coverage_questions(purse, curator.n_rows, most, any(seen.alone))
+    # answers tell which of these it will be
+    ways = (Regime.SCARCE,) if looked_for else (Regime.SCARCE, Regime.AMPLE, Regime.OVERLAPPING)
+    for k, way, some in product({1, most} if looked_for else {most}, ways, {asked, asked[-2:-1], ()}):
+        curator.rehearse(planned(k, way, some).questions)
+    asks = dict(zip(asked, planned(most, Regime.SCARCE, asked).coverage, strict=True))
+    covered = cover(run, rows, scene.scaling, seen, most, asks)
+    scene = replace(scene, rows=covered.rows, scaling=covered.scaling, starts=covered.starts)
+    if scene.starts is not rows:
+        groups = run(supercluster, scene.starts, scene.scaling, most)
+    regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
+    plan = planned(most, regime.name, covered.asked)
     layout = Placement(most, groups)
     if looked_for:
         layout = search(run, scene.scaling, groups, plan, curator.n_rows * settings.smallest_weight / 4)
-        plan = planned(layout.n_components)
-    fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
+        plan = planned(layout.n_components, regime.name, covered.asked)
+    fallback = shaped(run(public_model, scene.rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
     last, shape = _measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
     facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
+    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *facts["warnings"]]}
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     if guard.clear:
         facts |= departure(chosen, fallback, len(rows.rows))
-    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
+    return released(
+        chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, covered.complete
+    )
 
 
 def _regime(scene: _Scene, groups: Groups, k: int) -> Regime:
@@ -147,6 +171,12 @@ def _regime(scene: _Scene, groups: Groups, k: int) -> Regime:
     if regime.name == Regime.AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
         return Regime(Regime.SCARCE, "as this run was begun by an earlier version")
     return regime
+
+
+def _begun_without_coverage(run: Execution) -> bool:
+    """Whether the run was begun by an earlier version, which asked no such questions; they come before all others."""
+    asked = [line.label for line in run.curator.statement().charges if line.label.startswith(f"{run.method}/")]
+    return bool(asked) and not {f"{run.method}/{SUPPORT}", f"{run.method}/{UNCOVERED}"} & set(asked)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
@@ -203,7 +233,7 @@ def _overlapping(scene: _Scene, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
     floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
-    starts = run(public_starts, scene.rows, scaling, plan.n_components)
+    starts = run(public_starts, scene.starts, scaling, plan.n_components)
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)

@@ -13,6 +13,7 @@ from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
 from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.driver import checked_public
+from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
@@ -30,6 +31,7 @@ class MixtureCase:
         groups: superclusters of the public rows.
         regime: that they suggest; where no public rows are known, components are taken to lie apart.
         seen: whether public rows are known.
+        alone: whether some of them stand alone, so that the private rows near them are counted.
     """
 
     d: int
@@ -38,6 +40,7 @@ class MixtureCase:
     groups: int
     regime: Regime
     seen: bool = True
+    alone: bool = False
 
     @classmethod
     def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":
@@ -52,11 +55,11 @@ class MixtureCase:
                 public, scaling.with_one_scale(), Tree(), k, settings.smallest_weight, settings.constants
             )
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
-        found = supercluster(public, scaling, k)
+        found, alone = supercluster(public, scaling, k), any(outline(public, scaling, k).alone)
         if settings.n_components is None and k > 1:
-            return cls(d, m, settings, found.count, Regime.searching(k))
+            return cls(d, m, settings, found.count, Regime.searching(k), alone=alone)
         regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
-        return cls(d, m, settings, found.count, regime)
+        return cls(d, m, settings, found.count, regime, alone=alone)
 
     @classmethod
     def sized(cls, d: int, m: int, settings: MixtureSettings) -> "MixtureCase":
@@ -144,8 +147,9 @@ class MixtureCase:
             levels = k - self.groups if settings.method == "bks-scarce" else 0
             return paper_plan.BksPlan.of(purse, n, self.d, k, levels)
         most = k if settings.n_components is None and k > 1 else 0
+        asked = default_plan.coverage_questions(purse, n, k, self.alone)
         return default_plan.MixturePlan.of(
-            purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups
+            purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups, asked
         )
 
     def _noise(self, plan: Plan) -> tuple[float, float, float]:

@@ -9,11 +9,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells, Partition
+from pubpriv.data.regions import Cells, NearestPoint, Partition
+from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.supercluster import Regime
@@ -23,6 +25,13 @@ _GUARD = Fraction(4, 100)
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
+
+SUPPORT, UNCOVERED, ABSENT = "public-support", "uncovered", "absent-component"
+_COVERAGE = {SUPPORT: Fraction(1, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fraction(2, 100)}
+"""For what the public rows have that the private ones lack, and the other way round; see `coverage`."""
+
+_VISIBLE = 0.05
+"""Coverage is asked for where this share of the private rows would stand out by six sds of the noise."""
 
 _COARSE = Fraction(7, 100)
 _FIRST_ROUND = Fraction(1, 5)
@@ -57,6 +66,7 @@ class MixturePlan(Plan):
         most: most components that are looked for; 0: k is known.
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
         guard: between the private and the public model.
+        coverage: what is asked, or was, before clustering, by name; see `coverage_questions`.
         pca: of private subspaces; None: none are asked for.
         search: whether there are `most` components, one fewer, and so on down to two.
         subspace, space: where components are located; None: not there.
@@ -71,6 +81,7 @@ class MixturePlan(Plan):
     most: int
     noise: float
     guard: Ask
+    coverage: tuple[Ask, ...]
     pca: Ask | None
     search: tuple[Ask, ...]
     subspace: Ask | None
@@ -100,6 +111,7 @@ class MixturePlan(Plan):
         covariance_type: str = "full",
         most: int = 0,
         groups: int = 1,
+        coverage: tuple[str, ...] = (),
     ) -> "MixturePlan":
         """Make the plan of a run on n rows of d columns with k components.
 
@@ -112,12 +124,14 @@ class MixturePlan(Plan):
             covariance_type: as `MixtureSettings` has it.
             most: most components that are looked for; 0: k is known.
             groups: of public rows, each with a subspace of its own.
+            coverage: of `coverage_questions`, those that are asked.
         """
         blanks = _Blanks(d, k, covariance_type)
+        before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
-            shares = _overlapping(purse.rho, n / k, blanks)
+            shares = _overlapping(purse.rho, n / k, blanks, before)
         else:
-            shares = _separated(purse.rho, n / k, blanks, most, most or k, regime == Regime.AMPLE, groups)
+            shares = _separated(purse.rho, n / k, blanks, before, most, most or k, regime == Regime.AMPLE, groups)
         asks = split_purse(purse, "mixture", shares)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
@@ -128,6 +142,7 @@ class MixturePlan(Plan):
             most=most,
             noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
             guard=asks["guard"],
+            coverage=tuple(asks[name] for name in coverage),
             pca=asks.get("pca"),
             search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
             if regime != Regime.OVERLAPPING
@@ -166,6 +181,15 @@ class _Blanks:
         """A frame that maps nothing."""
         return Frame((0.0,) * self.d)
 
+    def coverage(self, name: str) -> Blank:
+        """Where public rows have no private ones near, and private rows no public ones."""
+        if name == SUPPORT:
+            halves = NearestPoint(self.frame, ((0.0,) * self.d, (1.0,) * self.d), (0, 1))
+            return lambda ask: Counts.priced(halves, ask.price)
+        kind, ball = (LiftedGram, Cylinder(self.frame, 1.0)) if name == ABSENT else (Moments, None)
+        regions = Uncovered(self.frame, ((0.0,) * self.d,), (1.0,), ball)
+        return lambda ask: kind.priced(regions, (self.frame,), (1.0,), ask.price, MOMENT_SHARES)
+
     def pca(self, groups: int) -> Blank:
         """The second moments of groups."""
         return lambda ask: LiftedGram.second_moment(*_regions(self.frame, groups), ask.price)
@@ -190,10 +214,29 @@ class _Blanks:
         return round_question(self.covariance_type, regions, frames, ask)
 
 
-def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, ample: bool, groups: int) -> _Shares:
+def coverage_questions(purse: Purse, n: int, k: int, alone: bool) -> tuple[str, ...]:
+    """Name the questions by which private rows may tell what the public ones lack, or have too many of.
+
+    None for one component, which takes whatever there is, and where the noise would hide a component.
+
+    Args:
+        purse: the method's share.
+        n: private rows.
+        k: components, or the most that there may be.
+        alone: whether some public rows stand alone.
+    """
+    price = 2 * purse.rho * float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0])
+    if k < 2 or 6 * math.sqrt(2 / price) > _VISIBLE * n:
+        return ()
+    return (SUPPORT, UNCOVERED, ABSENT) if alone else (UNCOVERED, ABSENT)
+
+
+def _separated(
+    rho: float, count: float, blanks: _Blanks, before: _Shares, most: int, ell: int, ample: bool, groups: int
+) -> _Shares:
     d = blanks.d
-    shares: _Shares = {"guard": (_GUARD, blanks.score)}
-    rest = 1 - _GUARD
+    shares: _Shares = {"guard": (_GUARD, blanks.score)} | before
+    rest = 1 - _taken(shares)
     if d > ell and not ample:
         shares["pca"] = _PCA * rest, blanks.pca(groups)
     for k in range(most, 1, -1):
@@ -204,9 +247,9 @@ def _separated(rho: float, count: float, blanks: _Blanks, most: int, ell: int, a
     return shares | measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
 
 
-def _overlapping(rho: float, count: float, blanks: _Blanks) -> _Shares:
-    shares: _Shares = {"guard": (_GUARD, blanks.score)}
-    rest = 1 - _GUARD
+def _overlapping(rho: float, count: float, blanks: _Blanks, before: _Shares) -> _Shares:
+    shares: _Shares = {"guard": (_GUARD, blanks.score)} | before
+    rest = 1 - _taken(shares)
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
     noise = _spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2

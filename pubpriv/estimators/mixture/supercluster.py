@@ -93,10 +93,7 @@ class Groups:
 @one_thread
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
-    rows = scaling.apply(public.rows)
-    rows = rows[:: -(-len(rows) // _MOST_POINTS)]
-    steps = np.array([_step(column) for column in rows.T])
-    rows = rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape)
+    rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = _tree(rows)
     if labels.max() >= n_components:
         labels = np.zeros(len(rows), dtype=int)
@@ -109,6 +106,16 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
         n_components == 1 or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),
     )
+
+
+def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many public rows in standard coordinates, spread over the steps of their columns; and these steps."""
+    rows = scaling.apply(public.rows)
+    rows = rows[:: -(-len(rows) // most)]
+    # rows that are there twice are no sign of steps; in one column they cannot be told apart
+    distinct = rows if rows.shape[1] == 1 else np.unique(rows, axis=0)
+    steps = np.array([_step(column) for column in distinct.T])
+    return rows + steps * np.random.default_rng(0).uniform(-0.5, 0.5, rows.shape), steps
 
 
 def _step(column: np.ndarray) -> float:

@@ -114,8 +114,8 @@ def search(run: Execution, scaling: Scaling, groups: Groups, plan: MixturePlan, 
         plan: of the run.
         least: private rows of a component, at least.
     """
-    tight = run.at("(by group)")(_tighten, groups, plan.most)
-    joined = tight if groups.count == 1 else run.at("(all groups as one)")(_tighten, groups.joined(), plan.most)
+    tight = run.at("(by group)")(tighten, groups, plan.most)
+    joined = tight if groups.count == 1 else run.at("(all groups as one)")(tighten, groups.joined(), plan.most)
     subspaces = find_subspaces(run, scaling, tight, plan.dimension, plan.pca)
     tried: list[_Evidence] = []
     for k, ask in zip(range(plan.most, 1, -1), plan.search, strict=True):
@@ -243,7 +243,7 @@ def _pairs(scaling: Scaling, groups: Groups, subspaces: Subspaces, seeds: Seeds)
 
 @step(title="scales inside clusters")
 @one_thread
-def _tighten(groups: Groups, most: int) -> Groups:
+def tighten(groups: Groups, most: int) -> Groups:
     """Bring the groups to units of the column spreads inside clusters, of which there are at most `most` in all.
 
     The standard deviation of a column in which components lie apart is that of their distance; in such units the other

@@ -204,7 +204,7 @@ def test_components_that_lie_apart_in_one_column_each_are_found():
         generator = np.random.default_rng(seed)
         means = 8.0 * np.eye(d)[generator.permutation(d)[:k]]
         public, private = (means[np.arange(rows) % k] + generator.normal(size=(rows, d)) for rows in (60, 10_000))
-        curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(1.0), seed)
+        curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(1.0), 10 + seed)
         estimate = pp.estimate_mixture(public, curator, n_components=k)
         truth = Truth(np.full(k, 1 / k), means, np.stack([np.eye(d)] * k))
         assert error(truth, Truth(estimate.weights, estimate.means, estimate.covariances)).mean < 0.5

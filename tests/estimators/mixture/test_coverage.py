@@ -1,0 +1,189 @@
+"""Public rows that lack a component, or have rows that stand for nothing: found, mended, or told."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers.runners import instead
+
+import pubpriv as pp
+from pubpriv.data.balls import Cylinder
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import View
+from pubpriv.data.tables import PublicTable
+from pubpriv.data.uncovered import Uncovered
+from pubpriv.estimators.mixture.outline import outline
+from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, UNCOVERED, MixturePlan, coverage_questions
+from pubpriv.estimators.mixture.public_model import _fit, public_model
+from pubpriv.estimators.mixture.scaling import precondition
+from pubpriv.privacy.budgets import Purse
+
+HALF = pp.ZeroConcentratedDP(0.5)
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+MEANS = 8 / 2**0.5 * np.eye(5)[:4]
+
+
+def drawn(weights, n, generator):
+    """n rows of unit Gaussians about `MEANS`."""
+    labels = generator.choice(len(weights), n, p=weights)
+    return MEANS[labels] + generator.normal(size=(n, 5))
+
+
+def fitted(public, weights=(0.4, 0.4, 0.2), seed=1, n=12_000, **options):
+    """A run on rows with these weights, with its curator."""
+    curator = pp.Curator.simulation(drawn(weights, n, np.random.default_rng(seed)), HALF, seed)
+    options = {"n_components": len(weights)} | options
+    return pp.estimate_mixture(public, curator, runner=CHEAP, **options), curator
+
+
+def off(estimate, k):
+    """Largest distance of one of the first k means to the nearest estimated one."""
+    return np.linalg.norm(MEANS[:k, None] - estimate.means, axis=2).min(axis=1).max()
+
+
+# --- the partition -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ball", [None, Cylinder(Frame((1.0, 0.0, 0.0)), 2.0)])
+def test_shells_are_those_of_a_slow_twin(ball):
+    """How many distances the nearest point is away, one record at a time; none outside of the ball, or of odd cells."""
+    generator = np.random.default_rng(0)
+    points, rows = generator.normal(size=(4, 3)), 2 * generator.normal(size=(400, 3))
+    rows[:3] = [[np.nan, 0, 0], [np.inf, 0, 0], [1e200, 0, 0]]
+    regions = Uncovered(Frame((0.0,) * 3), tuple(map(tuple, points.tolist())), (0.5, 1.0, 2.5), ball)
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = regions.assign(View(np.ascontiguousarray(rows.T)))
+    assert seen[:3].tolist() == [-1] * 3
+    for row, region in zip(rows[3:], seen[3:], strict=True):
+        gap = min(np.linalg.norm(row - point) for point in points)
+        inside = ball is None or np.linalg.norm(row - [1, 0, 0]) <= 2
+        assert region == (sum(gap > distance for distance in (0.5, 1.0, 2.5)) - 1 if inside else -1)
+    assert set(seen) >= {-1, 0, 1}
+
+
+# --- what public rows tell -----------------------------------------------------------------------------------
+
+
+def test_fresh_rows_of_the_same_kind_are_covered_by_chance():
+    """The share of fresh rows out of reach is next to never above the bound, and a row that is far off stands alone."""
+    generator, above = np.random.default_rng(0), 0
+    for _ in range(15):
+        rows = generator.normal(size=(30, 3))
+        table = PublicTable.open(rows)
+        scaling = precondition(table)
+        seen = outline(table, scaling, 3)
+        fresh = scaling.apply(generator.normal(size=(400, 3))) / np.array(seen.units)
+        gaps = np.linalg.norm(fresh[:, None] - np.array(seen.points), axis=2).min(axis=1)
+        above += (gaps > seen.distance).mean() > seen.by_chance
+    assert above <= 2  # half a per cent of 15 is 0.08
+    rows[7] = 60.0
+    table = PublicTable.open(rows)
+    alone = np.array(outline(table, precondition(table), 3).alone)
+    assert alone[7] > 0
+    assert (alone > 0).sum() <= 3
+
+
+# --- the plan ------------------------------------------------------------------------------------------------
+
+
+def test_coverage_is_asked_where_it_can_tell_something():
+    """Not for one component, nor where noise hides what is looked for; support only if rows stand alone."""
+    purse = Purse.of(HALF)
+    assert coverage_questions(purse, 30_000, 3, alone=False) == (UNCOVERED, ABSENT)
+    assert coverage_questions(purse, 30_000, 3, alone=True) == (SUPPORT, UNCOVERED, ABSENT)
+    assert coverage_questions(purse, 30_000, 1, alone=True) == ()
+    assert coverage_questions(purse, 1_000, 3, alone=True) == ()
+
+
+@pytest.mark.parametrize("regime", ["overlapping", "separated-scarce", "separated-ample"])
+def test_what_is_not_asked_is_left_to_the_rounds(regime):
+    """All plans have one sum; what they share at the front has one price; the last round takes what is left."""
+    purse = Purse.of(HALF)
+    plans = [
+        MixturePlan.of(purse, 30_000, 5, 3, regime, coverage=asked)
+        for asked in ((), (UNCOVERED,), (UNCOVERED, ABSENT), (SUPPORT, UNCOVERED, ABSENT))
+    ]
+    assert len({sum(ask.price for ask in plan.asks) for plan in plans}) == 1
+    uncovered = {ask.price for plan in plans for ask in plan.coverage if ask.label.endswith(UNCOVERED)}
+    assert uncovered == {Fraction(2, 100)}
+    prices = [plan.rounds[-1].price for plan in plans]
+    assert prices == sorted(prices, reverse=True)
+    assert len(set(prices)) == 4
+
+
+# --- runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lacking():
+    """Sixty public rows of two of three components."""
+    return drawn((0.5, 0.5), 60, np.random.default_rng(7))
+
+
+@pytest.mark.parametrize("k", [3, None])
+def test_a_component_without_public_rows_is_found(lacking, k):
+    """Whether or not the run knows k; it is told, and what was asked was charged."""
+    estimate, curator = fitted(lacking, n_components=k)
+    assert off(estimate, 3) < 0.5
+    assert len(estimate.weights) == 3
+    told = estimate.diagnostics["coverage"]
+    assert 0.1 < told["uncovered_rows"] / 12_000 < 0.3
+    assert told["component"]
+    assert told["asked"] == [f"mixture/{UNCOVERED}", f"mixture/{ABSENT}"]
+    assert any("of the private rows lie where no public row is" in text for text in estimate.diagnostics["warnings"])
+    assert sorted(line.label for line in curator.statement().charges) == sorted(estimate.diagnostics["rounds"])
+    assert estimate.provenance["n_public"] == 60
+
+
+def test_two_absent_components_are_told_apart():
+    """Their rows are one cloud, whose covariance says that it is two."""
+    estimate, _ = fitted(drawn((0.5, 0.5), 60, np.random.default_rng(7)), (0.3, 0.3, 0.2, 0.2))
+    assert off(estimate, 4) < 0.5
+
+
+def test_nothing_is_added_where_nothing_is_missing():
+    """One question is asked, the other's share is spent in the rounds, and there is no warning."""
+    estimate, curator = fitted(drawn((0.4, 0.4, 0.2), 60, np.random.default_rng(3)))
+    told = estimate.diagnostics["coverage"]
+    assert told["asked"] == [f"mixture/{UNCOVERED}"]
+    assert told["added"] == 0
+    assert not [text for text in estimate.diagnostics["warnings"] if "no public row" in text]
+    spent = sum(Fraction(line.cost.split()[0]) for line in curator.statement().charges)
+    assert 0.99 * Fraction(1, 2) < spent <= Fraction(1, 2)
+
+
+def test_rows_that_are_all_over_the_place_are_told_and_not_trusted(lacking):
+    """A fifth of the private rows lies far out in every direction: no component, and the release says so."""
+    generator = np.random.default_rng(5)
+    rows = drawn((0.5, 0.5), 12_000, generator)
+    rows[:2400] = 60 * generator.normal(size=(2400, 5))
+    curator = pp.Curator.simulation(rows, HALF, 1)
+    estimate = pp.estimate_mixture(lacking, curator, n_components=2, runner=CHEAP)
+    assert not estimate.converged
+    assert not estimate.diagnostics["coverage"]["component"]
+    assert any("form no component" in text for text in estimate.diagnostics["warnings"])
+
+
+def test_public_rows_that_stand_for_nothing_are_left_out():
+    """Three of 63 public rows far from everything: the result is that without them, and it is told."""
+    generator = np.random.default_rng(11)
+    clean = drawn((0.4, 0.4, 0.2), 60, generator)
+    garbage = np.r_[clean, generator.uniform(-80, 80, (3, 5))]
+    estimate, _ = fitted(garbage)
+    assert off(estimate, 3) < 0.5
+    assert estimate.diagnostics["coverage"]["public_rows_left_out"] == 3
+    assert any("3 of 63 public rows" in text for text in estimate.diagnostics["warnings"])
+
+
+def test_a_run_that_an_earlier_version_began_is_asked_no_more(lacking):
+    """Its charges came without these questions: it goes on as it was planned."""
+    rows = drawn((0.4, 0.4, 0.2), 12_000, np.random.default_rng(1))
+    curator = pp.Curator.simulation(rows, HALF, 1)
+    from pubpriv.estimators.mixture import driver
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "coverage_questions", lambda *_: ())
+        before = pp.estimate_mixture(lacking, curator, n_components=3, runner=CHEAP)
+    again = pp.estimate_mixture(lacking, curator, n_components=3, runner=CHEAP)
+    assert np.array_equal(again.means, before.means)
+    assert again.diagnostics["coverage"]["asked"] == []
