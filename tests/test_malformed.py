@@ -14,6 +14,7 @@ from pubpriv.audit.catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS, Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments
@@ -41,6 +42,7 @@ GOOD = {
     "counts": Counts(HALVES, SD),
     "pairs": Counts(PairBins(PLANE, POINTS), SD),
     "balls": Counts(BALLS, SD),
+    "shells": Counts(ComponentShells(CELLS, (1.0, 2.0), (PLANE, PLANE)), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "sums": ClippedSums(HALVES, *TWO, SD),
     "moments": Moments.priced(HALVES, *TWO, PRICE, SHARES),
@@ -132,6 +134,11 @@ BAD = {
     "infinite offset": (lambda: Counts(Cells((PLANE,), (np.inf,)), SD), "finite"),
     "no cells": (lambda: Counts(Cells((), ()), SD), "empty"),
     "one center of pairs": (lambda: Counts(PairBins(PLANE, POINTS[:1]), SD), "two centers"),
+    "shells, centre of one": (lambda: Counts(ComponentShells(ONE, (1.0,), (SHORT,)), SD), "maps 1"),
+    "shells that shrink": (lambda: Counts(ComponentShells(ONE, (2.0, 1.0)), SD), "must rise"),
+    "no shells": (lambda: Counts(ComponentShells(ONE, ()), SD), "at least one"),
+    "a shell of no size": (lambda: Counts(ComponentShells(ONE, (0.0,)), SD), "edges of ComponentShells"),
+    "frames of other cells": (lambda: Counts(ComponentShells(ONE, (1.0,), (PLANE, PLANE)), SD), "2 frames, but 1"),
     "overlapping balls": (lambda: Counts(Balls(BALLS.balls, (((0, True),), ())), SD), "same record"),
     "a ball that is not there": (lambda: Counts(Balls(BALLS.balls, (((1, True),),)), SD), "names ball 1"),
     "huge ball": (lambda: Counts(Balls((Cylinder(PLANE, 1e200),), (((0, True),),)), SD), "radius of a ball"),

@@ -17,6 +17,7 @@ from pubpriv.audit.finding import Claims, Finding, promised, refuses
 from pubpriv.audit.worlds import World, world
 from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, LiftedGram, Moments, Question
@@ -233,6 +234,12 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for a score": lambda m: _score(m, _cells(m, _NARROW)),
         "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=_NARROW)),
         "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
+        "one centre for shells": lambda m: _counts(
+            m, m(ComponentShells, cells=_cells(m, _NARROW), edges=(1.0,), frames=())
+        ),
+        "one centre for the lengths of shells": lambda m: _counts(
+            m, m(ComponentShells, cells=_cells(m, _PLANE), edges=(1.0,), frames=(_NARROW,))
+        ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),
         "one centre inside a refined partition": lambda m: _counts(

@@ -7,9 +7,11 @@ What a record adds to a question is in `catalogue.adds`, written in the same way
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from pubpriv.data.balls import Balls
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined
@@ -88,6 +90,15 @@ def _pair_bin(partition: PairBins, x: Vector) -> int:
     return pairs.index((i, j)) * PairBins.bins + place
 
 
+def _component_shell(partition: ComponentShells, x: Vector) -> int:
+    owner = region_of(partition.cells, x)
+    if owner < 0:
+        return -1
+    _, norm = mapped((partition.frames or partition.cells.frames)[owner], x)
+    shell = bisect_left([edge * edge for edge in partition.edges], norm)
+    return owner * (len(partition.edges) + 1) + shell if math.isfinite(norm) else -1
+
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
@@ -95,6 +106,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     Refined: _refined,
     PairBins: _pair_bin,
     Balls: _path_of,
+    ComponentShells: _component_shell,
 }
 
 

@@ -90,6 +90,15 @@ def balls(draw, d):
 
 
 @st.composite
+def shells(draw, d):
+    inner = draw(cells(d))
+    count = len(inner["frames"])
+    own = draw(st.just([]) | st.lists(frames(d), min_size=count, max_size=count))
+    edges = draw(st.lists(st.floats(0.1, 9), min_size=1, max_size=3, unique=True).map(sorted))
+    return {"type": "ComponentShells", "cells": inner, "edges": edges, "frames": own}
+
+
+@st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
     inner = [draw(cells(d)) for _ in range(regions(groups))]
@@ -104,6 +113,7 @@ def regions(partition):
         "Cells": lambda: len(partition["frames"]),
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
+        "ComponentShells": lambda: len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1),
         "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
     }[partition["type"]]()
 
@@ -124,7 +134,7 @@ def questions(draw, d):
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
     everything = st.just({"type": "Everything"})
-    partition = draw(everything | nearest(d) | cells(d) | pairs(d) | balls(d) | refined(d))
+    partition = draw(everything | nearest(d) | cells(d) | pairs(d) | balls(d) | shells(d) | refined(d))
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
     ell, k = draw(st.integers(1, d)), regions(partition)

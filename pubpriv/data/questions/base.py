@@ -17,12 +17,13 @@ import numpy as np
 
 from pubpriv.data.balls import Balls
 from pubpriv.data.checks import integer, kind, kinds, size
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, View
 from pubpriv.errors import InvalidInput
 
-PARTITIONS = (Everything, NearestPoint, Cells, Refined, PairBins, Balls)
+PARTITIONS = (Everything, NearestPoint, Cells, Refined, PairBins, Balls, ComponentShells)
 """The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28

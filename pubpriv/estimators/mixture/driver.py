@@ -23,6 +23,7 @@ from pubpriv.estimators.mixture.components import (
     estimate_spherical,
 )
 from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
@@ -131,9 +132,12 @@ def estimate_mixture(
     last, shape = _measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
-    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts)
+    loud = _loudness(last, shape) if guard.clear else (0.0,) * plan.n_components
+    fit = run(check_fit, scene.scaling, rows, last, chosen, loud, plan.fit)
+    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard, fit)
+    sound = guard.clear and fit.fits
+    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, sound)
 
 
 def _regime(scene: _Scene, groups: Groups, k: int) -> Regime:
@@ -239,12 +243,25 @@ def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
     return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
 
 
+def _loudness(last: Round, shape: Shape) -> tuple[float, ...]:
+    """Spectral noise in the whitened covariance of each component."""
+    loud = last.moment_sd * spectral_factor(shape.kind, len(last.mixture.means[0])) / np.array(last.counts)
+    return tuple(loud.tolist())
+
+
 def _diagnostics(
-    scene: _Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+    scene: _Scene,
+    layout: Placement,
+    plan: MixturePlan,
+    regime: Regime,
+    last: Round,
+    shape: Shape,
+    guard: Preference,
+    fit: Fit,
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
+    loud = _loudness(last, shape)
     smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
     warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
     if plan.loud:
@@ -252,11 +269,12 @@ def _diagnostics(
             "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
             f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
         )
-    elif loud.max() > UNTRUSTED:
+    elif max(loud) > UNTRUSTED:
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     return {
         "regime": regime.name,
@@ -270,10 +288,11 @@ def _diagnostics(
         "rounds": [ask.label for ask in plan.asks if ask not in unasked],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
-        "covariance_noise": loud.tolist(),
+        "covariance_noise": list(loud),
         "covariance_noise_predicted": plan.noise,
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
+        "misfit": fit.told_as(),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(
             layout if guard.clear and regime.name != Regime.OVERLAPPING else None, scene.scaling
