@@ -137,6 +137,8 @@ BAD = {
     "shells, centre of one": (lambda: Counts(ComponentShells(ONE, (1.0,), (SHORT,)), SD), "maps 1"),
     "shells that shrink": (lambda: Counts(ComponentShells(ONE, (2.0, 1.0)), SD), "must rise"),
     "no shells": (lambda: Counts(ComponentShells(ONE, ()), SD), "at least one"),
+    "more shared shells than edges": (lambda: Counts(ComponentShells(ONE, (1.0,), (), 2), SD), "at most as many"),
+    "half a shared shell": (lambda: Counts(ComponentShells(ONE, (1.0,), (), 0.5), SD), "integer"),
     "a shell of no size": (lambda: Counts(ComponentShells(ONE, (0.0,)), SD), "edges of ComponentShells"),
     "frames of other cells": (lambda: Counts(ComponentShells(ONE, (1.0,), (PLANE, PLANE)), SD), "2 frames, but 1"),
     "overlapping balls": (lambda: Counts(Balls(BALLS.balls, (((0, True),), ())), SD), "same record"),

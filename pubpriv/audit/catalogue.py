@@ -132,6 +132,7 @@ def _at_the_edge() -> dict[str, Question]:
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
         "counts-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
+        "counts-shared-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (), 1), PRICE),
         "counts-axes": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (_ACROSS, _ACROSS)), PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "sums-overflow": ClippedSums.priced(one, steep, radius, PRICE),

@@ -235,10 +235,10 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for nearest points": lambda m: _counts(m, _nearest(m, ((0.0,), (1.0,)), frame=_NARROW)),
         "one centre for pairs": lambda m: _counts(m, m(PairBins, frame=_NARROW, centers=((0.0,), (1.0,)))),
         "one centre for shells": lambda m: _counts(
-            m, m(ComponentShells, cells=_cells(m, _NARROW), edges=(1.0,), frames=())
+            m, m(ComponentShells, cells=_cells(m, _NARROW), edges=(1.0,), frames=(), shared=0)
         ),
         "one centre for the lengths of shells": lambda m: _counts(
-            m, m(ComponentShells, cells=_cells(m, _PLANE), edges=(1.0,), frames=(_NARROW,))
+            m, m(ComponentShells, cells=_cells(m, _PLANE), edges=(1.0,), frames=(_NARROW,), shared=0)
         ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),

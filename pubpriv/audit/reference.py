@@ -95,8 +95,11 @@ def _component_shell(partition: ComponentShells, x: Vector) -> int:
     if owner < 0:
         return -1
     _, norm = mapped((partition.frames or partition.cells.frames)[owner], x)
+    if not math.isfinite(norm):
+        return -1
     shell = bisect_left([edge * edge for edge in partition.edges], norm)
-    return owner * (len(partition.edges) + 1) + shell if math.isfinite(norm) else -1
+    each = len(partition.edges) + 1 - partition.shared
+    return owner * each + shell if shell < each else len(partition.cells.frames) * each + shell - each
 
 
 _REGIONS: dict[type, Callable[..., int]] = {

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pubpriv.data.checks import kind, kinds, numbers, size
+from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells, View
@@ -29,14 +29,16 @@ class ComponentShells:
         cells: components.
         edges: radii, positive and rising, the same in all cells.
         frames: in which lengths are meant, one for each cell; (): those of the cells.
+        shared: so many of the outermost shells are one region each, whatever the cell.
 
     Raises:
-        InvalidInput: edges that do not rise, or another number of frames than of cells.
+        InvalidInput: edges that do not rise, another number of frames than of cells, more shared shells than edges.
     """
 
     cells: Cells
     edges: tuple[float, ...]
     frames: tuple[Frame, ...] = ()
+    shared: int = 0
 
     def __post_init__(self) -> None:
         kind("the cells of ComponentShells", self.cells, Cells)
@@ -50,6 +52,10 @@ class ComponentShells:
             if len(self.frames) != self.cells.n_regions:
                 raise InvalidInput(f"ComponentShells have {len(self.frames)} frames, but {self.cells.n_regions} cells")
 
+        integer("the shared shells of ComponentShells", self.shared, 0)
+        if self.shared > len(self.edges):
+            raise InvalidInput("ComponentShells share at most as many shells as they have edges")
+
     def check(self, columns: int) -> None:
         """Every frame fits the columns."""
         self.cells.check(columns)
@@ -57,14 +63,14 @@ class ComponentShells:
             frame.check(columns)
 
     @property
-    def shells(self) -> int:
-        """One more than edges."""
-        return len(self.edges) + 1
+    def own(self) -> int:
+        """Shells that each cell has for itself."""
+        return len(self.edges) + 1 - self.shared
 
     @property
     def n_regions(self) -> int:
-        """All shells of the first cell, then those of the second, and so on."""
-        return self.cells.n_regions * self.shells
+        """All shells of the first cell, then those of the second, and so on; last the shared ones."""
+        return self.cells.n_regions * self.own + self.shared
 
     @cached_property
     def _squares(self) -> np.ndarray:
@@ -76,4 +82,6 @@ class ComponentShells:
         norms = np.stack([view.mapped(frame)[1] for frame in self.frames or self.cells.frames])
         own = norms[np.maximum(owner, 0), np.arange(len(owner))]
         sound = (owner >= 0) & np.isfinite(own)
-        return np.where(sound, owner * self.shells + np.searchsorted(self._squares, own, side="left"), -1)
+        shell = np.searchsorted(self._squares, own, side="left")
+        inner = shell < self.own
+        return np.where(sound, np.where(inner, owner, self.cells.n_regions - 1) * self.own + shell, -1)

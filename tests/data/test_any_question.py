@@ -95,7 +95,8 @@ def shells(draw, d):
     count = len(inner["frames"])
     own = draw(st.just([]) | st.lists(frames(d), min_size=count, max_size=count))
     edges = draw(st.lists(st.floats(0.1, 9), min_size=1, max_size=3, unique=True).map(sorted))
-    return {"type": "ComponentShells", "cells": inner, "edges": edges, "frames": own}
+    shared = draw(st.integers(0, len(edges)))
+    return {"type": "ComponentShells", "cells": inner, "edges": edges, "frames": own, "shared": shared}
 
 
 @st.composite
@@ -113,7 +114,10 @@ def regions(partition):
         "Cells": lambda: len(partition["frames"]),
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
-        "ComponentShells": lambda: len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1),
+        "ComponentShells": lambda: (
+            len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1 - partition["shared"])
+            + partition["shared"]
+        ),
         "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
     }[partition["type"]]()
 

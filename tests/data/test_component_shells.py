@@ -33,6 +33,14 @@ def test_a_record_is_in_the_shell_of_its_own_component(lines):
     assert set(expected) == set(range(8))
 
 
+def test_outer_shells_can_be_shared():
+    """Inner regions are numbered through the cells, and the outermost ones are everybody's."""
+    rows = np.array([[0.2, 0.0], [0.9, 0.0], [2.0, 0.0], [0.0, 9.0], [6.2, 0.0], [6.9, 0.0], [8.0, 0.0], [6.0, 9.0]])
+    partition = ComponentShells(CELLS, EDGES, (), 2)
+    assert regions(partition, rows) == [0, 1, 4, 5, 2, 3, 4, 5]
+    assert partition.n_regions == 6
+
+
 def test_an_odd_record_is_in_no_shell():
     """Not finite, or so far away that its squared distance is not."""
     rows = np.array([[np.nan, 0.0], [np.inf, 0.0], [1e200, 0.0], [0.0, 0.0]])

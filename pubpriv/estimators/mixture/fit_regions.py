@@ -21,7 +21,7 @@ _AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
 def shells_about(cells: Cells) -> ComponentShells:
     """Shells of the distance from a record's component."""
     radii = [math.sqrt(_chi_square(cells.frames[0].dimension, share)) for share in _SHELLS]
-    return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)))
+    return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)), (), len(FURTHER))
 
 
 def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:
@@ -47,3 +47,10 @@ def _chi_square(d: int, share: float) -> float:
     from scipy.special import gammaincinv
 
     return 2 * float(gammaincinv(d / 2, share))
+
+
+def beyond(d: int, times: float, scale: float) -> float:
+    """Share of Gaussian rows, `scale` times as wide as a component, further out than so many times its 99% radius."""
+    from scipy.special import gammaincc
+
+    return float(gammaincc(d / 2, _chi_square(d, _SHELLS[-1]) * (times / scale) ** 2 / 2))

@@ -8,7 +8,7 @@ rounded where the public rows are rounded. Distances have no sign, so a slight s
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.fit_regions import FURTHER, longest_axes, shells_about, shells_along
+from pubpriv.estimators.mixture.fit_regions import FURTHER, beyond, longest_axes, shells_about, shells_along
 from pubpriv.estimators.mixture.lattice import drawn_rows
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -37,8 +37,38 @@ _SURE = 3.0
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
+_CERTAIN = 3.5
+"""Rows beyond the components are told as a background from so many standard deviations on ..."""
+
+_ODD = 0.001
+"""... and from this share of all rows."""
+
+_SCALES = tuple(1.5 + 0.25 * step for step in range(400))
+"""Scales of a background that are tried."""
+
 _DRAWN = 40_000
 """Rows that are drawn from the model."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Background:
+    """Rows that no component explains, as Gaussians about the components that are so many times as wide.
+
+    Attributes:
+        weight: share of the rows.
+        scale: of their distances from the components' means, over that of the components' own rows.
+    """
+
+    weight: float
+    scale: float
+
+    @classmethod
+    def of(cls, further: float, far: float, n: int, d: int) -> "Background":
+        """From how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
+        share = min(max(far / further, 0.0), 1.0)
+        scale = next((s for s in _SCALES if beyond(d, FURTHER[1], s) >= share * beyond(d, FURTHER[0], s)), _SCALES[-1])
+        return cls(min(further / n / beyond(d, FURTHER[0], scale), 1.0), scale)
 
 
 @public_value
@@ -52,20 +82,20 @@ class Fit:
         limits: what each may be where the model fits.
         noise: spectral noise in the whitened covariance of each component.
         unexplained: share of rows further out than twice the 99% radius, above what the model predicts.
-        unexplained_sd: its noise.
+        background: of odd rows beside the model; None: none are seen.
         radii: ends of the shells.
-        shells: (components, shells) released counts.
-        predicted: (components, shells) counts that the model predicts.
+        shells: released counts, of all components together.
+        predicted: counts that the model predicts.
     """
 
     divergence: tuple[float, float]
     limits: tuple[float, float]
     noise: tuple[float, ...]
     unexplained: float
-    unexplained_sd: float
+    background: Background | None
     radii: tuple[float, ...]
-    shells: tuple[tuple[float, ...], ...]
-    predicted: tuple[tuple[float, ...], ...]
+    shells: tuple[float, ...]
+    predicted: tuple[float, ...]
 
     @property
     def told(self) -> bool:
@@ -75,19 +105,23 @@ class Fit:
     @property
     def fits(self) -> bool:
         """No count contradicts the model."""
-        return all(found <= limit for found, limit in zip(self.divergence, self.limits, strict=True))
+        return self.background is None and all(
+            found <= limit for found, limit in zip(self.divergence, self.limits, strict=True)
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know, in words."""
-        if not self.told:
-            return ("whether the model fits could not be tested: the noise in its covariances is too large",)
         if self.fits:
-            return ()
+            text = "whether the model fits could not be tested: the noise in its covariances is too large"
+            return () if self.told else (text,)
         shells, axes = (found > limit for found, limit in zip(self.divergence, self.limits, strict=True))
         said = []
-        if self.unexplained > max(_SURE * self.unexplained_sd, 0.001):
-            said.append(f"{self.unexplained:.1%} of the rows lie further out than any component explains")
+        if self.background is not None:
+            said.append(
+                f"{self.unexplained:.1%} of the rows lie further out than any component explains, as rows about "
+                f"{self.background.scale:.2g} times as wide as the components would"
+            )
         elif shells:
             said.append("rows are not spread about their components as Gaussians are")
         if axes:
@@ -101,6 +135,7 @@ class Fit:
             "limit": list(self.limits),
             "noise": max(self.noise),
             "unexplained": self.unexplained,
+            "background": None if self.background is None else asdict(self.background),
             "tested": self.told,
             "fits": self.fits,
         }
@@ -131,35 +166,64 @@ def check_fit(
     Privacy: two `Counts` over partitions, mu^2 <= the two asks' prices.
     """
     weights, means, _ = last.mixture.arrays
+    d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
     drawn = drawn_rows(scaling.undo(mixture), public.rows, _DRAWN)
-    found = []
-    for partition, ask in zip(partitions, asks, strict=True):
-        answer = curator.release(Counts.priced(partition, ask.price), ask.label)
-        asked = answer.question.partition
-        labels = asked.assign(View(np.ascontiguousarray(drawn.T)))
-        share = np.bincount(labels[labels >= 0], minlength=asked.n_regions) / _DRAWN
-        sd = float(answer.question.noise()["count"][0])
-        found.append((answer.values["count"], curator.n_rows * share, sd, asked))
-    (shells, predicted, sd, partition), _ = found
     told = np.array(noise) < _TELLING
-    judged = [
-        _divergence(_table(seen, asked)[told], _table(expected, asked)[told], noisy, curator.n_rows)
-        for seen, expected, noisy, asked in found
-    ]
-    outside = _table(shells - predicted, partition)[:, -len(FURTHER) :]
+    shells, axes = (
+        _Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)
+    )
+    judged = [_divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
+    further, far = shells.excess[-2:].sum(), shells.excess[-1]
+    further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
+    odd = told.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
     return Fit(
         (judged[0][0], judged[1][0]),
         (judged[0][1], judged[1][1]),
         noise,
-        float(outside.sum()) / curator.n_rows,
-        sd * math.sqrt(outside.size) / curator.n_rows,
-        partition.edges,
-        tuple(map(tuple, _table(shells, partition).tolist())),
-        tuple(map(tuple, _table(predicted, partition).tolist())),
+        float(further) / curator.n_rows,
+        Background.of(float(further), float(far), curator.n_rows, d) if odd else None,
+        shells.partition.edges,
+        shells.by_shell(shells.seen),
+        shells.by_shell(shells.predicted),
     )
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Released counts (regions,) of noise `sd`, and those that the model predicts."""
+
+    partition: ComponentShells
+    seen: np.ndarray
+    predicted: np.ndarray
+    sd: float
+
+    @classmethod
+    def by(cls, curator: Curator, partition: ComponentShells, drawn: np.ndarray, ask: Ask) -> "_Counted":
+        """One `Counts`, mu^2 <= ask.price, beside those of rows (count, d) that were drawn from the model."""
+        answer = curator.release(Counts.priced(partition, ask.price), ask.label)
+        labels = answer.question.partition.assign(View(np.ascontiguousarray(drawn.T)))
+        share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(drawn)
+        sd = float(answer.question.noise()["count"][0])
+        return cls(answer.question.partition, answer.values["count"], curator.n_rows * share, sd)
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Rows above what the model predicts."""
+        return np.asarray(self.seen - self.predicted)
+
+    def inner(self, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of the shells of components that are `told`, and those predicted: (components, shells)."""
+        inner = len(self.seen) - self.partition.shared
+        seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
+        return seen[told], predicted[told]
+
+    def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
+        """Counts of all components together."""
+        inner = len(counts) - self.partition.shared
+        return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
 
 
 def _divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
@@ -174,8 +238,3 @@ def _divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> t
     found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
     spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n
     return found, _LIMIT + _SURE * spread
-
-
-def _table(counts: np.ndarray, partition: ComponentShells) -> np.ndarray:
-    """Counts by component and shell."""
-    return counts.reshape(-1, partition.shells)
