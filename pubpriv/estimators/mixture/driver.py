@@ -208,11 +208,12 @@ def _overlapping(scene: _Scene, plan: MixturePlan) -> Round:
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
-    picks = [
-        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
-        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
-    ]
-    best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    best, picks = refined[0], []
+    for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
+        # against the best so far: beside a start that failed, scores of the others are all clipped
+        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, other, best, ask))
+        if picks[-1].advantage > 0:
+            best = other
     return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
 
 

@@ -66,7 +66,7 @@ class MixturePlan(Plan):
         search: whether there are `most` components, one fewer, and so on down to two.
         subspace, space: where components are located; None: not there.
         starts: rounds of each public start of overlapping components.
-        picks: of each start but the first against the first.
+        picks: of each start but the first against the best before it.
         rounds: that measure.
     """
 
