@@ -23,6 +23,7 @@ _PARTS = {
     "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
+    "scales": "runs that find components of several scales, rho 0.5",
 }
 _COLUMNS = {
     "grid": (
@@ -39,9 +40,13 @@ _COLUMNS = {
         *("worst_bound", "kept_public", "met"),
     ),
     "coverage": ("setting", "budget", "runs", "weights", "means", "covariances", "met"),
+    "scales": (
+        *("scales", "runs", "found", "bound", "mean_ratio", "covariance_ratio", "worst_covariance_ratio", "flagged"),
+        *("silent", "met"),
+    ),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20}
+_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20, "scales": 20}
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 
@@ -250,6 +255,10 @@ def _mixture_part(
         from benchmarks import coverage
 
         return coverage.bench(runs, first_seed, workers)
+    if part == "scales":
+        from benchmarks import scales
+
+        return scales.bench(runs, first_seed, workers)
     if part == "unknown-k":
         from benchmarks import unknown_k
 
