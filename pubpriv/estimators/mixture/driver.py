@@ -87,7 +87,9 @@ def estimate_mixture(
         runner: who runs the steps.
 
     Returns:
-        Components by falling weight, in the data's own units, with statement, errors and diagnostics.
+        Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
+        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, and
+        where noise is larger than the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.

@@ -136,6 +136,9 @@ class Fit:
             "noise": max(self.noise),
             "unexplained": self.unexplained,
             "background": None if self.background is None else asdict(self.background),
+            "radii": list(self.radii),
+            "rows_by_shell": list(self.shells),
+            "rows_predicted": list(self.predicted),
             "tested": self.told,
             "fits": self.fits,
         }
