@@ -18,8 +18,12 @@ nats worse at one row in thirty must not look better for what it wins at the oth
 the noise of the mean score falls as 1 / n."""
 
 _LOUD = 1.0
-"""While the noise of the mean score is below this many nats per record, the model with the better score is taken: where
-two models are so close that noise decides, little is lost with either ..."""
+"""While the noise of the mean score is below this many nats per record, the private model is taken unless its score is
+the worse one: where two models are so close that noise decides, little is lost with either ..."""
+
+_AS_GOOD = 0.02
+"""... by more than one noise sd, or this many nats per record if that is less: the public model is a fallback that is
+flagged, and a sound private one should not be flagged by chance ..."""
 
 _CLEARLY = 2.0
 """... and above, the public one, unless the private one's score stands out by this many noise sds."""
@@ -36,7 +40,7 @@ class Preference:
     @property
     def clear(self) -> bool:
         """The first is to be taken."""
-        return self.advantage > (_CLEARLY * self.noise if self.noise > _LOUD else 0.0)
+        return self.advantage > (_CLEARLY * self.noise if self.noise > _LOUD else -min(self.noise, _AS_GOOD))
 
     @classmethod
     def expected_noise(cls, n: int, d: int, ask: Ask) -> float:

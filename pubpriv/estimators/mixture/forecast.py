@@ -121,8 +121,8 @@ class MixtureCase:
         if isinstance(plan, default_plan.MixturePlan):
             noise = Preference.expected_noise(n, self.d, plan.guard)
             notes.append(
-                "the private model is taken if the private rows find it better than the public rows' model, which is "
-                f"told with a noise of {noise:.2g} nats per row; else theirs is kept, with their errors, and flagged"
+                "the private model is taken unless the private rows find the public rows' model better, which is told "
+                f"with a noise of {noise:.2g} nats per row; then theirs is kept, with their errors, and flagged"
             )
         else:
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight

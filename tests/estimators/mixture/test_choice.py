@@ -45,10 +45,18 @@ def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
 
 @pytest.mark.parametrize(
     ("advantage", "noise", "clear"),
-    [(0.001, 0.9, True), (-0.001, 0.9, False), (0.0, 0.1, False), (1.9, 1.1, False), (2.3, 1.1, True)],
+    [
+        (0.001, 0.9, True),
+        (-0.019, 0.9, True),
+        (-0.021, 0.9, False),
+        (-0.001, 0.002, True),
+        (-0.003, 0.002, False),
+        (1.9, 1.1, False),
+        (2.3, 1.1, True),
+    ],
 )
 def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, clear):
-    """Above one nat of noise only a score that stands out by two sds takes the private model."""
+    """As good as the public one will do; above one nat of noise only a score that stands out by two sds."""
     assert Preference(advantage, noise).clear == clear
 
 
