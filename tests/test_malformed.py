@@ -14,6 +14,7 @@ from pubpriv.audit.catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
@@ -52,6 +53,7 @@ GOOD = {
     "pairs": Counts(PairBins(PLANE, POINTS), SD),
     "balls": Counts(BALLS, SD),
     "uncovered": Counts(Uncovered(PLANE, POINTS, (2.0,), Cylinder(PLANE, 1.0)), SD),
+    "shells of components": Counts(ComponentShells(CELLS, (1.0, 2.0), (PLANE, PLANE)), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
     "fourth": FourthMoments(HALVES, *TWO, SD),
@@ -162,6 +164,13 @@ BAD = {
     "uncovered, one number": (lambda: Counts(Uncovered(PLANE, POINTS, 1.0), SD), "distances"),
     "uncovered, falling distances": (lambda: Counts(Uncovered(PLANE, POINTS, (2.0, 1.0)), SD), "must rise"),
     "uncovered, a frame for a ball": (lambda: Counts(Uncovered(PLANE, POINTS, (1.0,), PLANE), SD), "Cylinder"),
+    "shells of components, centre of one": (lambda: Counts(ComponentShells(ONE, (1.0,), (SHORT,)), SD), "maps 1"),
+    "shells that shrink": (lambda: Counts(ComponentShells(ONE, (2.0, 1.0)), SD), "must rise"),
+    "no shells of components": (lambda: Counts(ComponentShells(ONE, ()), SD), "at least one"),
+    "more shared shells than edges": (lambda: Counts(ComponentShells(ONE, (1.0,), (), 2), SD), "at most as many"),
+    "half a shared shell": (lambda: Counts(ComponentShells(ONE, (1.0,), (), 0.5), SD), "integer"),
+    "a shell of no size": (lambda: Counts(ComponentShells(ONE, (0.0,)), SD), "edges of ComponentShells"),
+    "frames of other cells": (lambda: Counts(ComponentShells(ONE, (1.0,), (PLANE, PLANE)), SD), "2 frames, but 1"),
     "overlapping balls": (lambda: Counts(Balls(BALLS.balls, (((0, True),), ())), SD), "same record"),
     "a ball that is not there": (lambda: Counts(Balls(BALLS.balls, (((1, True),),)), SD), "names ball 1"),
     "huge ball": (lambda: Counts(Balls((Cylinder(PLANE, 1e200),), (((0, True),),)), SD), "radius of a ball"),

@@ -16,6 +16,7 @@ import numpy as np
 from pubpriv.audit.neighbours import Integers, Record
 from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
@@ -40,6 +41,7 @@ _SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
 
 WEST, EAST, NORTH = (-4.0, 0.0), (4.0, 0.0), (4.0, 6.0)
 _PLANE = Frame.of(np.zeros(2), np.array([[1.0, 0.0], [0.0, 0.5]]))
+_ACROSS = Frame.of(np.zeros(2), np.array([[0.5, 1.0]]))
 _TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
 _FAR = 30.0
 """Much further from a region's point than its radius."""
@@ -150,6 +152,9 @@ def _at_the_edge() -> dict[str, Question]:
     east = (Frame.of(np.array(EAST), _TILTED),)
     return {
         "counts-balls": Counts.priced(_BALLS, PRICE),
+        "counts-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
+        "counts-shared-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (), 1), PRICE),
+        "counts-axes": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (_ACROSS, _ACROSS)), PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),

@@ -17,6 +17,7 @@ from pubpriv.audit.finding import Claims, Finding, promised, refuses
 from pubpriv.audit.worlds import World, world
 from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
@@ -259,6 +260,12 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "one centre for the ball of uncovered records": lambda m: _counts(
             m,
             m(Uncovered, frame=_PLANE, points=_POINTS, distances=(1.0,), ball=m(Cylinder, frame=_NARROW, radius=1.0)),
+        ),
+        "one centre for shells of components": lambda m: _counts(
+            m, m(ComponentShells, cells=_cells(m, _NARROW), edges=(1.0,), frames=(), shared=0)
+        ),
+        "one centre for the lengths of shells": lambda m: _counts(
+            m, m(ComponentShells, cells=_cells(m, _PLANE), edges=(1.0,), frames=(_NARROW,), shared=0)
         ),
         "one centre for cells": lambda m: _counts(m, _cells(m, _PLANE, _NARROW)),
         "one centre for balls": lambda m: _counts(m, _balls(m, _NARROW)),

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from pubpriv.data.balls import Balls
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
@@ -104,6 +105,18 @@ def _far_from_all(partition: Uncovered, x: Vector) -> int:
     return shell if inside else -1
 
 
+def _component_shell(partition: ComponentShells, x: Vector) -> int:
+    owner = region_of(partition.cells, x)
+    if owner < 0:
+        return -1
+    _, norm = mapped((partition.frames or partition.cells.frames)[owner], x)
+    if not math.isfinite(norm):
+        return -1
+    shell = bisect_left([edge * edge for edge in partition.edges], norm)
+    each = len(partition.edges) + 1 - partition.shared
+    return owner * each + shell if shell < each else len(partition.cells.frames) * each + shell - each
+
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
@@ -113,6 +126,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     PairBins: _pair_bin,
     Balls: _path_of,
     Uncovered: _far_from_all,
+    ComponentShells: _component_shell,
 }
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,7 @@ _PARTS = {
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
     "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
+    "scales": "runs that find components of several scales, rho 0.5",
 }
 _COLUMNS = {
     "grid": (
@@ -45,9 +47,15 @@ _COLUMNS = {
         *("cell", "runs", "found", "flagged", "flagged_for_nothing", "told", "added", "mean_ratio", "found_or_told"),
         *("bound", "met"),
     ),
+    "scales": (
+        *("scales", "runs", "found", "bound", "mean_ratio", "covariance_ratio", "worst_covariance_ratio", "flagged"),
+        *("silent", "met"),
+    ),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20, "missing": 20}
+_RUNS = {"real": 5, "bks": 10, "setting": 10} | dict.fromkeys(
+    ("coverage", "dp", "grid", "missing", "scales", "unknown-k"), 20
+)
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 app.command("honest")(honest.honest)
@@ -254,18 +262,10 @@ def _mixture_part(
         from benchmarks import real
 
         return real.bench(adult, runs, first_seed, workers)
-    if part == "coverage":
-        from benchmarks import coverage
-
-        return coverage.bench(runs, first_seed, workers)
-    if part == "missing":
-        from benchmarks import missing
-
-        return missing.bench(runs, first_seed, workers)
-    if part == "unknown-k":
-        from benchmarks import unknown_k
-
-        return unknown_k.bench(runs, first_seed, workers)
+    if part != "bks":
+        module = import_module(f"benchmarks.{part.replace('-', '_')}")
+        found: dict[str, Any] = module.bench(runs, first_seed, workers)
+        return found
     from benchmarks import bks
 
     rows = bks.table(runs, first_seed, workers)

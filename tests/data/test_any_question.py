@@ -104,6 +104,15 @@ def uncovered(draw, d):
     return {"type": "Uncovered", **where, "ball": draw(st.just(ball) | st.none())}
 
 
+def component_shells(draw, d):
+    inner = draw(cells(d))
+    count = len(inner["frames"])
+    own = draw(st.just([]) | st.lists(frames(d), min_size=count, max_size=count))
+    edges = draw(st.lists(st.floats(0.1, 9), min_size=1, max_size=3, unique=True).map(sorted))
+    shared = draw(st.integers(0, len(edges)))
+    return {"type": "ComponentShells", "cells": inner, "edges": edges, "frames": own, "shared": shared}
+
+
 @st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
@@ -121,6 +130,10 @@ def regions(partition):
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
         "Uncovered": lambda: len(partition["distances"]),
+        "ComponentShells": lambda: (
+            len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1 - partition["shared"])
+            + partition["shared"]
+        ),
         "Refined": lambda: sum(len(part["frames"]) for part in partition["inner"]),
     }[partition["type"]]()
 
@@ -141,7 +154,17 @@ def questions(draw, d):
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
     everything = st.just({"type": "Everything"})
-    partition = draw(everything | nearest(d) | cells(d) | shells(d) | pairs(d) | balls(d) | uncovered(d) | refined(d))
+    partition = draw(
+        everything
+        | nearest(d)
+        | cells(d)
+        | shells(d)
+        | pairs(d)
+        | balls(d)
+        | component_shells(d)
+        | uncovered(d)
+        | refined(d)
+    )
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
     ell, k = draw(st.integers(1, d)), regions(partition)

@@ -12,15 +12,21 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-_QUIET = 0.05
-"""The clip bound is as wide as keeps the noise of the score below this many nats per record."""
-
 _NARROWEST = 16.0
-"""... but at least this many nats, and at least one per column: a model that is tens of nats worse at one row in thirty
-must not look better for what it wins at the others."""
+"""A record's score is clipped at this many nats, and at twice as many as there are columns: a model that is tens of
+nats worse at one row in thirty must not look better for what it wins at the others. The bound does not grow with n, so
+the noise of the mean score falls as 1 / n."""
+
+_LOUD = 1.0
+"""While the noise of the mean score is below this many nats per record, the private model is taken unless its score is
+the worse one: where two models are so close that noise decides, little is lost with either ..."""
+
+_AS_GOOD = 0.02
+"""... by more than one noise sd, or this many nats per record if that is less: the public model is a fallback that is
+flagged, and a sound private one should not be flagged by chance ..."""
 
 _CLEARLY = 2.0
-"""A private model replaces the public one only if its score stands out by this many noise sds."""
+"""... and above, the public one, unless the private one's score stands out by this many noise sds."""
 
 
 @public_value
@@ -33,18 +39,18 @@ class Preference:
 
     @property
     def clear(self) -> bool:
-        """The first is better beyond the noise."""
-        return self.advantage >= _CLEARLY * self.noise
+        """The first is to be taken."""
+        return self.advantage > (_CLEARLY * self.noise if self.noise > _LOUD else -min(self.noise, _AS_GOOD))
 
     @classmethod
-    def least_clear(cls, n: int, d: int, ask: Ask) -> float:
-        """Tell from how many nats per row on a private model replaces the public one, for n rows of d columns."""
-        return _CLEARLY * 2 * _score_bound(n, d, ask) / math.sqrt(float(ask.price)) / n
+    def expected_noise(cls, n: int, d: int, ask: Ask) -> float:
+        """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
+        return 2 * _score_bound(d) / math.sqrt(float(ask.price)) / n
 
 
-def _score_bound(n: int, d: int, ask: Ask) -> float:
-    """Where a record's log-likelihood difference is clipped, in nats, for n rows of d columns."""
-    return max(_NARROWEST, d, _QUIET * n * math.sqrt(ask.price) / 2)
+def _score_bound(d: int) -> float:
+    """Where a record's log-likelihood difference is clipped, in nats, for rows of d columns."""
+    return max(_NARROWEST, 2.0 * d)
 
 
 @step(title="model choice", private=True)
@@ -55,7 +61,7 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    bound = _score_bound(n, len(scaling.location), ask)
+    bound = _score_bound(len(scaling.location))
     question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
     answer = curator.release(question, ask.label)
     return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)

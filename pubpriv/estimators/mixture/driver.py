@@ -25,6 +25,7 @@ from pubpriv.estimators.mixture.components import (
 )
 from pubpriv.estimators.mixture.coverage import cover
 from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
@@ -98,7 +99,9 @@ def estimate_mixture(
         runner: who runs the steps.
 
     Returns:
-        Components by falling weight, in the data's own units, with statement, errors and diagnostics.
+        Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
+        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, and
+        where noise is larger than the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
@@ -153,14 +156,15 @@ def estimate_mixture(
     last, shape = _measured(scene, layout, plan)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
-    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard)
-    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *facts["warnings"]]}
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
+    loud = _loudness(last, shape) if guard.clear else (0.0,) * plan.n_components
+    fit = run(check_fit, scene.scaling, scene.rows, last, chosen, loud, plan.fit)
+    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard, fit)
+    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *facts["warnings"]]}
     if guard.clear:
         facts |= departure(chosen, fallback, len(rows.rows))
-    return released(
-        chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, covered.complete
-    )
+    sound = guard.clear and fit.fits and covered.complete
+    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, sound)
 
 
 def _regime(scene: _Scene, groups: Groups, k: int) -> Regime:
@@ -237,11 +241,12 @@ def _overlapping(scene: _Scene, plan: MixturePlan) -> Round:
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
         refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
-    picks = [
-        run.at(f"(start {number} or 1)")(prefer, scaling, other, refined[0], ask)
-        for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2)
-    ]
-    best = refined[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    best, picks = refined[0], []
+    for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
+        # against the best so far: beside a start that failed, scores of the others are all clipped
+        picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, other, best, ask))
+        if picks[-1].advantage > 0:
+            best = other
     return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
 
 
@@ -272,12 +277,25 @@ def _narrowed(last: Round, kind: str, scaling: Scaling) -> Round:
     return replace(last, mixture=shaped(last.mixture, kind, scaling), moment_sd=quieter)
 
 
+def _loudness(last: Round, shape: Shape) -> tuple[float, ...]:
+    """Spectral noise in the whitened covariance of each component."""
+    loud = last.moment_sd * spectral_factor(shape.kind, len(last.mixture.means[0])) / np.array(last.counts)
+    return tuple(loud.tolist())
+
+
 def _diagnostics(
-    scene: _Scene, layout: Placement, plan: MixturePlan, regime: Regime, last: Round, shape: Shape, guard: Preference
+    scene: _Scene,
+    layout: Placement,
+    plan: MixturePlan,
+    regime: Regime,
+    last: Round,
+    shape: Shape,
+    guard: Preference,
+    fit: Fit,
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    loud = last.moment_sd * spectral_factor(shape.kind, d) / np.array(last.counts)
+    loud = _loudness(last, shape)
     smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
     warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
     if plan.loud:
@@ -285,11 +303,12 @@ def _diagnostics(
             "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
             f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
         )
-    elif loud.max() > UNTRUSTED:
+    elif max(loud) > UNTRUSTED:
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     return {
         "regime": regime.name,
@@ -303,10 +322,11 @@ def _diagnostics(
         "rounds": [ask.label for ask in plan.asks if ask not in unasked],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
-        "covariance_noise": loud.tolist(),
+        "covariance_noise": list(loud),
         "covariance_noise_predicted": plan.noise,
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
+        "misfit": fit.told_as(),
         "clip_radius": clip_radius(d),
         "covariance_floor": _floor(
             layout if guard.clear and regime.name != Regime.OVERLAPPING else None, scene.scaling

@@ -122,10 +122,10 @@ class MixtureCase:
         if self.settings.n_components is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
         if isinstance(plan, default_plan.MixturePlan):
-            least = Preference.least_clear(n, self.d, plan.guard)
+            noise = Preference.expected_noise(n, self.d, plan.guard)
             notes.append(
-                f"the private model is taken if it is better than the public rows' by {least:.2g} nats per row or "
-                "more; else theirs is kept, with their errors"
+                "the private model is taken unless the private rows find the public rows' model better, which is told "
+                f"with a noise of {noise:.2g} nats per row; then theirs is kept, with their errors, and flagged"
             )
         else:
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight

@@ -17,11 +17,15 @@ from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Qu
 from pubpriv.data.regions import Cells, NearestPoint, Partition
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
+_FIT = Fraction(1, 100)
+"""Of each of two questions that tell whether the model fits: counts take little."""
+
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
 """For finding k, in equal parts over the numbers of components that are tried: counts take little."""
@@ -67,11 +71,12 @@ class MixturePlan(Plan):
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
         guard: between the private and the public model.
         coverage: what is asked, or was, before clustering, by name; see `coverage_questions`.
+        fit: whether the released model fits, by shells and along axes.
         pca: of private subspaces; None: none are asked for.
         search: whether there are `most` components, one fewer, and so on down to two.
         subspace, space: where components are located; None: not there.
         starts: rounds of each public start of overlapping components.
-        picks: of each start but the first against the first.
+        picks: of each start but the first against the best before it.
         rounds: that measure.
     """
 
@@ -82,6 +87,7 @@ class MixturePlan(Plan):
     noise: float
     guard: Ask
     coverage: tuple[Ask, ...]
+    fit: tuple[Ask, Ask]
     pca: Ask | None
     search: tuple[Ask, ...]
     subspace: Ask | None
@@ -143,6 +149,7 @@ class MixturePlan(Plan):
             noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
+            fit=(asks["fit/shells"], asks["fit/axes"]),
             pca=asks.get("pca"),
             search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
             if regime != Regime.OVERLAPPING
@@ -208,6 +215,24 @@ class _Blanks:
         one = Cells((self.frame,), (0.0,))
         return BoundedScore.priced(one, one, 1.0, ask.price)
 
+    def shells(self, ask: Ask) -> Question:
+        """How far rows lie from their components."""
+        return Counts.priced(shells_about(_regions(self.frame, self.k)[0]), ask.price)
+
+    def axes(self, ask: Ask) -> Question:
+        """... and how far along one axis."""
+        line = Frame((0.0,) * self.d, ((0.0,) * self.d,))
+        return Counts.priced(shells_along(_regions(self.frame, self.k)[0], (line,) * self.k), ask.price)
+
+    @property
+    def checks(self) -> "_Shares":
+        """What is asked about the model when it is made, and first set aside: the guard, and whether it fits."""
+        return {
+            "guard": (_GUARD, self.score),
+            "fit/shells": (_FIT, self.shells),
+            "fit/axes": (_FIT, self.axes),
+        }
+
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
         regions, frames, _ = _regions(self.frame, self.k)
@@ -235,7 +260,7 @@ def _separated(
     rho: float, count: float, blanks: _Blanks, before: _Shares, most: int, ell: int, ample: bool, groups: int
 ) -> _Shares:
     d = blanks.d
-    shares: _Shares = {"guard": (_GUARD, blanks.score)} | before
+    shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
     if d > ell and not ample:
         shares["pca"] = _PCA * rest, blanks.pca(groups)
@@ -248,7 +273,7 @@ def _separated(
 
 
 def _overlapping(rho: float, count: float, blanks: _Blanks, before: _Shares) -> _Shares:
-    shares: _Shares = {"guard": (_GUARD, blanks.score)} | before
+    shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
     noise = _spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)

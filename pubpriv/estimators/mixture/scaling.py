@@ -39,6 +39,12 @@ class Scaling:
         """Rows (m, d) in standard coordinates."""
         return np.asarray((rows - np.array(self.location)) / np.array(self.scale))
 
+    def undo(self, mixture: Mixture) -> Mixture:
+        """A mixture of standard coordinates in the table's own units."""
+        weights, means, covariances = mixture.arrays
+        scale = np.array(self.scale)
+        return Mixture.of(weights, np.array(self.location) + scale * means, np.outer(scale, scale) * covariances)
+
     def with_one_scale(self) -> "Scaling":
         """The public means, and one scale for all columns: balls stay balls."""
         scale = np.array(self.scale)

@@ -1,4 +1,4 @@
-"""Scale tree and regime: what the public rows alone say about the layout of the components.
+"""Superclusters and regime: what the public rows alone say about the layout of the components.
 
 Source: in the spirit of Bie, Kamath and Singhal 2022, algorithm 3 (superclustering): groups of components that
 lie further apart than anything inside them are separated by public single linkage, at no cost. The regime is the way
@@ -15,14 +15,12 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.scale_tree import scale_groups
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
-from pubpriv.estimators.mixture.seeding import nearest_others, seed_group
+from pubpriv.estimators.mixture.seeding import allocate
 from pubpriv.estimators.steps import step
 
-_CUT = 2.0
-"""A merge is cut while it is higher than this many largest distances of nearest neighbours that differ."""
-
-_POINTLIKE = 1e-9
+_POINTLIKE = 1e-12
 """A spread below this many public standard deviations is none: the rows are repeated."""
 
 _MOST_POINTS = 2000
@@ -94,14 +92,13 @@ class Groups:
 def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Groups:
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
-    labels = _tree(rows)
-    if labels.max() >= n_components:
-        labels = np.zeros(len(rows), dtype=int)
-    separation = _separation(rows, n_components)
+    labels = scale_groups(rows, n_components)
+    units = _units(rows, labels)
+    separation = _separation(rows, labels, units, n_components)
     return Groups(
         tuple(map(tuple, rows.tolist())),
         tuple(labels.tolist()),
-        tuple(map(tuple, _units(rows, labels).tolist())),
+        tuple(map(tuple, units.tolist())),
         separation,
         n_components == 1 or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),
@@ -127,26 +124,6 @@ def _step(column: np.ndarray) -> float:
     return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
 
 
-def _tree(rows: np.ndarray) -> np.ndarray:
-    """Cut the top merge of single linkage, recursively, while it towers over nearest neighbours."""
-    from scipy.cluster.hierarchy import fcluster, linkage
-
-    labels, groups = np.zeros(len(rows), dtype=int), 0
-    waiting = [np.arange(len(rows))]
-    while waiting:
-        members = waiting.pop()
-        if len(members) >= 4:
-            merges = linkage(rows[members], "single")
-            top = merges[-1, 2]
-            if top > _CUT * nearest_others(rows[members]).max():
-                halves = fcluster(merges, top * 0.999, "distance")
-                waiting += [members[halves == half] for half in np.unique(halves)]
-                continue
-        labels[members] = groups
-        groups += 1
-    return labels
-
-
 def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Column standard deviations inside each group; groups of under five points use the pooled ones."""
     count = labels.max() + 1
@@ -160,22 +137,32 @@ def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.where((own > _POINTLIKE) & (sizes >= 5), own, pooled)
 
 
-def _separation(rows: np.ndarray, k: int) -> float | None:
-    """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out."""
+def _separation(rows: np.ndarray, labels: np.ndarray, units: np.ndarray, k: int) -> float | None:
+    """Smallest distance of spherical public clusters over the larger sd, the scatter of means taken out.
+
+    Clusters are found in each group's own units (groups, d), and their distance is measured in them; that of clusters
+    of two groups in the wider unit of each column.
+    """
     m, d = rows.shape
     if k == 1 or m < k * d / 2:
         return None
-    seeds = seed_group(rows, k)
-    if seeds is None:
+    found = allocate([rows[labels == group] / unit for group, unit in enumerate(units)], k)
+    if found is None:
         return None
-    counts = seeds.weights * m
-    found = []
+    owners = [group for group, own in enumerate(found) for _ in own.weights]
+    centers = np.concatenate([own.centers for own in found])
+    variances = np.concatenate([own.variances for own in found])
+    counts = np.concatenate([own.weights * (labels == group).sum() for group, own in enumerate(found)])
+    gaps = []
     for i in range(k):
         for j in range(i):
-            gap = ((seeds.centers[i] - seeds.centers[j]) ** 2).sum()
-            gap -= d * (seeds.variances[i] / counts[i] + seeds.variances[j] / counts[j])
-            found.append(np.sqrt(max(gap, 0.0) / max(seeds.variances[i], seeds.variances[j])))
-    return float(min(found))
+            here, there = units[owners[i]], units[owners[j]]
+            wide = np.maximum(here, there)
+            first, second = variances[i] * ((here / wide) ** 2).mean(), variances[j] * ((there / wide) ** 2).mean()
+            gap = (((centers[i] * here - centers[j] * there) / wide) ** 2).sum()
+            gap -= d * (first / counts[i] + second / counts[j])
+            gaps.append(np.sqrt(max(gap, 0.0) / max(first, second)))
+    return float(min(gaps))
 
 
 @public_value

@@ -1,0 +1,243 @@
+"""Whether a released mixture fits the private rows: their counts against those that the model predicts.
+
+Two `Counts` releases, over regions that were fixed before the last round: shells of the distance from a record's
+component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
+component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
+own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
+rounded where the public rows are rounded. Distances have no sign, so a slight skew, as that of large counts, is none.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import View
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.fit_regions import FURTHER, beyond, longest_axes, shells_about, shells_along
+from pubpriv.estimators.mixture.lattice import drawn_rows
+from pubpriv.estimators.mixture.linear import one_thread
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.steps import step
+from pubpriv.released.law import Mixture
+
+_LIMIT = 0.005
+"""Largest divergence of counts, per row, of a model that fits; t with 5 degrees of freedom has some .1."""
+
+_SURE = 3.0
+"""... as far as it is sure, by so many standard deviations of what noise and sampling make of it."""
+
+_TELLING = 0.5
+"""Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
+
+_CERTAIN = 3.5
+"""Rows beyond the components are told as a background from so many standard deviations on ..."""
+
+_ODD = 0.001
+"""... and from this share of all rows."""
+
+_SCALES = tuple(1.5 + 0.25 * step for step in range(400))
+"""Scales of a background that are tried."""
+
+_DRAWN = 40_000
+"""Rows that are drawn from the model."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Background:
+    """Rows that no component explains, as Gaussians about the components that are so many times as wide.
+
+    Attributes:
+        weight: share of the rows.
+        scale: of their distances from the components' means, over that of the components' own rows.
+    """
+
+    weight: float
+    scale: float
+
+    @classmethod
+    def of(cls, further: float, far: float, n: int, d: int) -> "Background":
+        """From how many of n rows of d columns lie beyond the last two radii, above what the model predicts."""
+        share = min(max(far / further, 0.0), 1.0)
+        scale = next((s for s in _SCALES if beyond(d, FURTHER[1], s) >= share * beyond(d, FURTHER[0], s)), _SCALES[-1])
+        return cls(min(further / n / beyond(d, FURTHER[0], scale), 1.0), scale)
+
+
+@public_value
+@dataclass(frozen=True)
+class Fit:
+    """Released counts against those that the model predicts.
+
+    Attributes:
+        divergence: sum (observed - predicted)^2 / predicted over regions, per row, less what noise and sampling make
+            of it: of shells, and along axes.
+        limits: what each may be where the model fits.
+        noise: spectral noise in the whitened covariance of each component.
+        unexplained: share of rows further out than twice the 99% radius, above what the model predicts.
+        background: of odd rows beside the model; None: none are seen.
+        radii: ends of the shells.
+        shells: released counts, of all components together.
+        predicted: counts that the model predicts.
+    """
+
+    divergence: tuple[float, float]
+    limits: tuple[float, float]
+    noise: tuple[float, ...]
+    unexplained: float
+    background: Background | None
+    radii: tuple[float, ...]
+    shells: tuple[float, ...]
+    predicted: tuple[float, ...]
+
+    @property
+    def told(self) -> bool:
+        """Whether the noise of some component is small enough for its counts to say anything."""
+        return min(self.noise) < _TELLING
+
+    @property
+    def fits(self) -> bool:
+        """No count contradicts the model."""
+        return self.background is None and all(
+            found <= limit for found, limit in zip(self.divergence, self.limits, strict=True)
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know, in words."""
+        if self.fits:
+            text = "whether the model fits could not be tested: the noise in its covariances is too large"
+            return () if self.told else (text,)
+        shells, axes = (found > limit for found, limit in zip(self.divergence, self.limits, strict=True))
+        said = []
+        if self.background is not None:
+            said.append(
+                f"{self.unexplained:.1%} of the rows lie further out than any component explains, as rows about "
+                f"{self.background.scale:.2g} times as wide as the components would"
+            )
+        elif shells:
+            said.append("rows are not spread about their components as Gaussians are")
+        if axes:
+            said.append("a component may stand for several, or lie where none is")
+        return (f"the model does not fit the private rows: {'; '.join(said)}. Do not rely on its intervals",)
+
+    def told_as(self) -> dict[str, Any]:
+        """As diagnostics."""
+        return {
+            "divergence": list(self.divergence),
+            "limit": list(self.limits),
+            "noise": max(self.noise),
+            "unexplained": self.unexplained,
+            "background": None if self.background is None else asdict(self.background),
+            "radii": list(self.radii),
+            "rows_by_shell": list(self.shells),
+            "rows_predicted": list(self.predicted),
+            "tested": self.told,
+            "fits": self.fits,
+        }
+
+
+@step(title="fit of the model", private=True)
+@one_thread
+def check_fit(
+    curator: Curator,
+    scaling: Scaling,
+    public: PublicTable,
+    last: Round,
+    mixture: Mixture,
+    noise: tuple[float, ...],
+    asks: tuple[Ask, Ask],
+) -> Fit:
+    """Tell whether counts of private rows are those that the model predicts.
+
+    Args:
+        curator: the run.
+        scaling: of the standard coordinates.
+        public: rows, whose lattices the drawn rows are put on.
+        last: the round that was measured last; its frames fix the regions.
+        mixture: the model that is released, in standard coordinates.
+        noise: spectral noise in the covariance of each component.
+        asks: for shells, and for shells along axes.
+
+    Privacy: two `Counts` over partitions, mu^2 <= the two asks' prices.
+    """
+    weights, means, _ = last.mixture.arrays
+    d = means.shape[1]
+    before = Mixture.of(weights, means, last.frames)
+    cells = scaling.cells(before)
+    partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
+    drawn = drawn_rows(scaling.undo(mixture), public.rows, _DRAWN)
+    told = np.array(noise) < _TELLING
+    shells, axes = (
+        _Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)
+    )
+    judged = [_divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
+    further, far = shells.excess[-2:].sum(), shells.excess[-1]
+    further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
+    odd = told.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
+    return Fit(
+        (judged[0][0], judged[1][0]),
+        (judged[0][1], judged[1][1]),
+        noise,
+        float(further) / curator.n_rows,
+        Background.of(float(further), float(far), curator.n_rows, d) if odd else None,
+        shells.partition.edges,
+        shells.by_shell(shells.seen),
+        shells.by_shell(shells.predicted),
+    )
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Released counts (regions,) of noise `sd`, and those that the model predicts."""
+
+    partition: ComponentShells
+    seen: np.ndarray
+    predicted: np.ndarray
+    sd: float
+
+    @classmethod
+    def by(cls, curator: Curator, partition: ComponentShells, drawn: np.ndarray, ask: Ask) -> "_Counted":
+        """One `Counts`, mu^2 <= ask.price, beside those of rows (count, d) that were drawn from the model."""
+        answer = curator.release(Counts.priced(partition, ask.price), ask.label)
+        labels = answer.question.partition.assign(View(np.ascontiguousarray(drawn.T)))
+        share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(drawn)
+        sd = float(answer.question.noise()["count"][0])
+        return cls(answer.question.partition, answer.values["count"], curator.n_rows * share, sd)
+
+    @property
+    def excess(self) -> np.ndarray:
+        """Rows above what the model predicts."""
+        return np.asarray(self.seen - self.predicted)
+
+    def inner(self, told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Counts of the shells of components that are `told`, and those predicted: (components, shells)."""
+        inner = len(self.seen) - self.partition.shared
+        seen, predicted = (counts[:inner].reshape(-1, self.partition.own) for counts in (self.seen, self.predicted))
+        return seen[told], predicted[told]
+
+    def by_shell(self, counts: np.ndarray) -> tuple[float, ...]:
+        """Counts of all components together."""
+        inner = len(counts) - self.partition.shared
+        return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
+
+
+def _divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
+    """Divergence of released counts from predicted ones, and its limit where the model fits.
+
+    Released counts vary by the noise of sd `sd` and by sampling, the predicted ones because so many rows were drawn.
+    The sum of squares less these variances is zero in the mean for the right model. Counts below four sds of the noise
+    are weighed as if they were that large.
+    """
+    variance = sd**2 + predicted * (1 + n / _DRAWN)
+    least = np.maximum(predicted, 4 * sd)
+    found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
+    spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n
+    return found, _LIMIT + _SURE * spread

@@ -1,0 +1,69 @@
+"""Which of two models is released: the comparison gets sharper with n, and the better score decides."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.choice import Preference, prefer
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.released.law import Mixture
+
+PRICE = Fraction(4, 100)  # of the guard at rho 0.5
+ASK = Ask("guard", PRICE.numerator, PRICE.denominator)
+
+
+def standard(d, spread=1.0):
+    return Mixture.of([1.0], [[0.0] * d], [spread * np.eye(d)])
+
+
+@pytest.mark.parametrize("d", [2, 20])
+def test_the_noise_falls_as_one_over_n(d):
+    """Of the score as it is asked, and as it is predicted: at d 2 it is 160 / n nats a row."""
+    noises = []
+    for n in (1000, 10_000):
+        curator = pp.Curator.simulation(np.zeros((n, d)), pp.ZeroConcentratedDP(0.5), 1)
+        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d), standard(d), ASK)
+        assert found.noise == pytest.approx(Preference.expected_noise(n, d, ASK), rel=1e-3)
+        noises.append(found.noise)
+    assert noises[1] == pytest.approx(noises[0] / 10, rel=1e-3)
+    assert noises[0] == pytest.approx({2: 0.16, 20: 0.4}[d], rel=0.01)
+
+
+def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
+    """A model that is better by so much is taken, the other way round it is not: six noise sds."""
+    n, d = 100_000, 2
+    rows = np.random.default_rng(0).normal(size=(n, d))
+    for first, second, better in ((1.0, 1.155, True), (1.155, 1.0, False)):
+        curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
+        found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d, first), standard(d, second), ASK)
+        assert 0.004 < abs(found.advantage) < 0.016
+        assert found.clear == better
+
+
+@pytest.mark.parametrize(
+    ("advantage", "noise", "clear"),
+    [
+        (0.001, 0.9, True),
+        (-0.019, 0.9, True),
+        (-0.021, 0.9, False),
+        (-0.001, 0.002, True),
+        (-0.003, 0.002, False),
+        (1.9, 1.1, False),
+        (2.3, 1.1, True),
+    ],
+)
+def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, clear):
+    """As good as the public one will do; above one nat of noise only a score that stands out by two sds."""
+    assert Preference(advantage, noise).clear == clear
+
+
+def test_a_public_model_that_is_returned_is_flagged():
+    """The rows were paid for and did not help: not converged, and said."""
+    rng = np.random.default_rng(0)
+    curator = pp.Curator.simulation(rng.normal(size=(20, 3)), pp.ZeroConcentratedDP(0.01), 1)
+    estimate = pp.estimate_mixture(rng.normal(size=(30, 3)), curator, n_components=1)
+    assert not estimate.diagnostics["private_model_chosen"]
+    assert not estimate.converged

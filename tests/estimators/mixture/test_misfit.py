@@ -1,0 +1,167 @@
+"""A mixture is told to fit where it does, and not to fit where rows are no Gaussians or a component is missing."""
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from pubpriv.data.regions import View
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.fit_regions import longest_axes, shells_about
+from pubpriv.estimators.mixture.lattice import drawn_rows, lattice
+from pubpriv.estimators.mixture.misfit import check_fit
+from pubpriv.estimators.mixture.scaling import Scaling, precondition
+from pubpriv.released.law import Mixture
+
+D = 3
+ASKS = Ask("fit/shells", 1, 100), Ask("fit/axes", 1, 100)
+TWO = Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D), np.diag([4.0, 1.0, 1.0])])
+
+
+def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None):
+    """The verdict on a model of private rows in their own units, of whose round only the frames matter."""
+    public = PublicTable.open(np.random.default_rng(0).normal(size=(40, D)) if public is None else public)
+    scaling = Scaling((0.0,) * D, (1.0,) * D)
+    last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture.covariances)
+    curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(0.5), 1)
+    return check_fit(curator, scaling, public, last, mixture, noise, ASKS)
+
+
+def test_rows_of_the_model_fit():
+    """Both divergences are within their limits, and nothing is unexplained."""
+    fit = fit_of(TWO.sample(10_000, seed=1))
+    assert fit.fits
+    assert fit.warnings == ()
+    assert abs(fit.unexplained) < 0.01
+    assert fit.told_as()["tested"]
+
+
+SHIFTED = np.array([[1.5, 0.0, 0.0]])
+MISFITS = {
+    "long tails": lambda rows, r: (
+        np.sign(rows) * 4 + (rows - np.sign(rows) * 4) / np.sqrt(r.chisquare(5, (len(rows), 1)) / 3)
+    ),
+    "a twentieth lies far out": lambda rows, r: np.where(r.random((len(rows), 1)) < 0.05, 15 * rows, rows),
+    "a component stands for two": lambda rows, r: np.c_[
+        4.0 * np.sign(rows[:, 0]) + 2 * r.choice([-1, 1], len(rows)), rows[:, 1:]
+    ],
+    "wider than the model": lambda rows, r: rows + r.normal(size=rows.shape),
+}
+
+
+@pytest.mark.parametrize("how", MISFITS)
+def test_what_does_not_fit_is_told(how):
+    """With a warning in words; where rows lie far out, how many."""
+    rows = MISFITS[how](TWO.sample(10_000, seed=1), np.random.default_rng(2))
+    fit = fit_of(rows)
+    assert not fit.fits
+    assert "does not fit" in fit.warnings[0]
+    if "far" in how:
+        assert 0.03 < fit.unexplained < 0.07
+        assert "further out" in fit.warnings[0]
+
+
+def test_two_components_in_one_show_along_the_axis_alone():
+    """In many columns the distance from the mean hardly changes; the shells along the axis see the gap."""
+    d = 30
+    one = Mixture.of([1.0], [[0.0] * d], [np.diag([10.0] + [1.0] * (d - 1))])
+    rows = np.random.default_rng(0).normal(size=(10_000, d))
+    rows[:, 0] += np.where(np.arange(10_000) % 2, 3.0, -3.0)
+    last = Round(one, (1.0,), 1.0, 1.0, 1.0, one.covariances)
+    public = PublicTable.open(rows[:40] + 0.0)
+    curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
+    fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASKS)
+    assert fit.divergence[1] > 10 * fit.limits[1]
+    assert "may stand for several" in fit.warnings[0]
+
+
+def test_components_of_mostly_noise_are_not_tested():
+    """Where no component can be tested this is said; where one can, it is."""
+    rows = np.random.default_rng(0).standard_t(2, size=(10_000, D))
+    untold = fit_of(rows, noise=(0.6, 0.7))
+    assert untold.fits
+    assert not untold.told_as()["tested"]
+    assert "could not be tested" in untold.warnings[0]
+    assert not fit_of(rows, noise=(0.6, 0.1)).fits
+
+
+@pytest.mark.parametrize(
+    ("column", "step"),
+    [
+        ([3.0, 1.0, 2.0, 7.0], 1.0),
+        ([0.3, 0.1, 0.7, 0.2], 0.1),
+        ([2.0, 5.0, 9.0], 1.0),
+        ([0.0, 1.0, 0.0], 0.0),
+        ([0.5, 0.5], 0.0),
+        (np.random.default_rng(0).normal(size=50), 0.0),
+        (np.arange(0.0, 9000.0, 7.0), 0.0),
+    ],
+    ids=["whole", "tenths", "gaps of three and four", "two values", "one value", "continuous", "fine"],
+)
+def test_the_step_of_a_column(column, step):
+    """The largest of which all gaps are multiples."""
+    assert lattice(np.array(column)) == pytest.approx(step)
+
+
+def test_rounded_rows_fit_a_model_that_was_fitted_to_them():
+    """Whole numbers of a spread of one: predicted rows have their variance and their values."""
+    rng = np.random.default_rng(3)
+    rows = np.rint(rng.normal(0.3, 1.0, size=(10_000, D)))
+    one = Mixture.of([1.0], [rows.mean(axis=0)], [np.cov(rows.T)])
+    drawn = drawn_rows(one, rows[:40], 50_000)
+    assert (drawn == np.rint(drawn)).all()
+    assert np.allclose(np.cov(drawn.T), np.cov(rows.T), atol=0.05)
+    assert fit_of(rows, one, (0.1,), rows[:40]).fits
+    assert not fit_of(rows, one, (0.1,)).fits  # without what the public rows tell of steps
+
+
+def test_a_step_wider_than_the_spread_leaves_a_covariance():
+    """Less is taken out than would leave nothing."""
+    narrow = Mixture.of([1.0], [[0.0] * D], [0.01 * np.eye(D)])
+    assert np.isfinite(drawn_rows(narrow, np.arange(12.0).reshape(4, D), 100)).all()
+
+
+def test_regions_are_counted_about_the_means_in_the_tables_own_units():
+    """Shells about components end at quantiles of a Gaussian's distance; half of the rows lie below .67 sd."""
+    rows = TWO.sample(20_000, seed=4) * 100 + 7
+    scaling = precondition(PublicTable.open(rows[:50]))
+    scale, location = np.array(scaling.scale), np.array(scaling.location)
+    weights, means, covariances = TWO.arrays
+    inside = Mixture.of(weights, (100 * means + 7 - location) / scale, 1e4 * covariances / np.outer(scale, scale))
+    cells = scaling.cells(inside)
+    shells = shells_about(cells).assign(View(np.ascontiguousarray(rows.T)))
+    counts = np.bincount(shells, minlength=18)
+    shares = np.append(counts[:8] + counts[8:16], counts[16:]) / 20_000
+    assert np.abs(shares - [0.1, 0.2, 0.2, 0.2, 0.15, 0.1, 0.04, 0.01, 0, 0]).max() < 0.02
+    (axis,) = longest_axes(scaling, inside)[1:]
+    away = np.abs(axis.dense()[1] @ (rows[rows[:, 0] > 7] - axis.dense()[0]).T)
+    assert np.median(away) == pytest.approx(0.674, abs=0.05)
+
+
+def test_a_run_is_converged_only_where_its_model_fits():
+    """Long tails are flagged by the driver, with diagnostics; Gaussian rows are not."""
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(6040, 2))
+    for factor, fits in ((np.ones((6040, 1)), True), (np.sqrt(rng.chisquare(4, (6040, 1)) / 2), False)):
+        rows = noise / factor
+        curator = pp.Curator.simulation(rows[40:], pp.ZeroConcentratedDP(1.0), 1)
+        estimate = pp.estimate_mixture(rows[:40], curator, n_components=1)
+        assert estimate.converged == fits
+        assert estimate.diagnostics["misfit"]["fits"] == fits
+        assert any("does not fit" in warning for warning in estimate.diagnostics["warnings"]) != fits
+
+
+@pytest.mark.parametrize("scale", [6.0, 15.0])
+def test_odd_rows_are_told_as_a_background(scale):
+    """Two per cent of rows, so many times as wide as the components: their share and their scale."""
+    rng = np.random.default_rng(6)
+    rows = TWO.sample(20_000, seed=1)
+    odd = rng.random(len(rows)) < 0.02
+    rows[odd] = 4.0 * np.sign(rows[odd]) + scale * rng.normal(size=(odd.sum(), D))
+    fit = fit_of(rows, Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D)] * 2))
+    found = fit.told_as()["background"]
+    assert found["weight"] == pytest.approx(0.02, rel=0.4)
+    assert found["scale"] == pytest.approx(scale, rel=0.3)
+    assert not fit.fits
+    assert fit_of(TWO.sample(10_000, seed=1)).background is None
