@@ -7,6 +7,9 @@ from pubpriv.released.law import Mixture
 _LEVELS = 1000
 """A column with more steps between its least and its largest public value is as good as continuous."""
 
+_REPEATED = 4
+"""Rows of which two values are no chance."""
+
 _EXACT = 1e-6
 """Gaps are multiples of a step if they are so to within this share of it."""
 
@@ -31,8 +34,8 @@ def drawn_rows(mixture: Mixture, public: np.ndarray, count: int) -> np.ndarray:
 def lattice(column: np.ndarray) -> float:
     """Find the largest step of which all gaps between values (m,) are multiples; 0: none, or too small to matter."""
     gaps = np.diff(np.unique(column))
-    if len(gaps) < 2:  # two values are on any lattice that has both
-        return 0.0
+    if len(gaps) < 2:  # two values are on a lattice if they are repeated, and else on any that has both
+        return float(gaps.sum()) if len(column) >= _REPEATED else 0.0
     width = float(gaps.sum())
     step = float(gaps.min())
     while step * _LEVELS > width:

@@ -93,11 +93,21 @@ def test_components_of_mostly_noise_are_not_tested():
         ([0.3, 0.1, 0.7, 0.2], 0.1),
         ([2.0, 5.0, 9.0], 1.0),
         ([0.0, 1.0, 0.0], 0.0),
-        ([0.5, 0.5], 0.0),
+        ([0.0, 1.0, 0.0, 1.0, 1.0], 1.0),
+        ([0.5, 0.5, 0.5, 0.5], 0.0),
         (np.random.default_rng(0).normal(size=50), 0.0),
         (np.arange(0.0, 9000.0, 7.0), 0.0),
     ],
-    ids=["whole", "tenths", "gaps of three and four", "two values", "one value", "continuous", "fine"],
+    ids=[
+        "whole",
+        "tenths",
+        "gaps of three and four",
+        "two values",
+        "two repeated values",
+        "one value",
+        "continuous",
+        "fine",
+    ],
 )
 def test_the_step_of_a_column(column, step):
     """The largest of which all gaps are multiples."""
