@@ -104,6 +104,7 @@ def uncovered(draw, d):
     return {"type": "Uncovered", **where, "ball": draw(st.just(ball) | st.none())}
 
 
+@st.composite
 def component_shells(draw, d):
     inner = draw(cells(d))
     count = len(inner["frames"])
