@@ -22,12 +22,15 @@ from pubpriv.estimators.mixture.components import (
     estimate_diagonal,
     estimate_spherical,
 )
+from pubpriv.estimators.mixture.explained import explained
+from pubpriv.estimators.mixture.ladder import Climbed, climb
+from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
-from pubpriv.estimators.mixture.public_model import public_model, public_starts
+from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -63,7 +66,7 @@ def estimate_mixture(
     public: Any,
     curator: Curator,
     *,
-    n_components: int | None = None,
+    n_components: int | str | None = None,
     max_components: int = MixtureSettings.max_components,
     method: str = "auto",
     constants: str = "practical",
@@ -77,8 +80,9 @@ def estimate_mixture(
     Args:
         public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
-        n_components: k, at most the number of public rows; None: found by the run.
-        max_components: most components that a run without `n_components` may find.
+        n_components: k, at most the number of public rows; `auto`, or None: the number that predicts best, but all
+            that lie apart; `apart`: as many as lie apart.
+        max_components: most components that a run may find by itself.
         method: `auto`, or one of the paper's: `bks-scarce`, `bks-ample`.
         constants: of the paper's methods: `practical` or `paper`.
         covariance_type: `full`, `diag`, `spherical` or `auto`.
@@ -113,29 +117,33 @@ def estimate_mixture(
     scene = _Scene(run, rows, run(precondition, rows), settings)
     most = min(settings.most, len(rows.rows))
     groups = run(supercluster, rows, scene.scaling, most)
-    looked_for = most if n_components is None and most > 1 else 0
+    looked_for = most if settings.known is None and most > 1 else 0
     regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
 
-    def planned(k: int) -> MixturePlan:
-        return MixturePlan.of(
-            purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
-        )
+    def planned(k: int) -> tuple[MixturePlan, Ladder | None]:
+        sizes = purse, curator.n_rows, len(rows.columns), k, regime.name, covariance_type, looked_for, groups.count
+        return plan_with_ladder(*sizes, len(rows.rows), any(groups.steps), settings.climbs)
 
-    plan = planned(most)
-    for other in [plan] if not looked_for else [plan, planned(1)]:
+    plan, ladder = planned(most)
+    for other, above in [(plan, ladder)] if not looked_for else [(plan, ladder), planned(1)]:
         curator.rehearse(other.questions)
+        if above is not None:
+            curator.rehearse((*other.questions[:-1], *above.plan(above.rungs[-1]).questions))
     layout = Placement(most, groups)
     if looked_for:
         layout = search(run, scene.scaling, groups, plan, curator.n_rows * settings.smallest_weight / 4)
-        plan = planned(layout.n_components)
-    fallback = shaped(run(public_model, rows, scene.scaling, plan.n_components), covariance_type, scene.scaling)
-    last, shape = _measured(scene, layout, plan)
+        plan, ladder = planned(layout.n_components)
+    if ladder is None:
+        (last, shape), climbed = _measured(scene, layout, plan), None
+    else:
+        last, shape, climbed = _climbed(scene, layout, plan, ladder)
+    fallback = shaped(run(public_model, rows, scene.scaling, len(last.counts)), covariance_type, scene.scaling)
     guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    loud = _loudness(last, shape) if guard.clear else (0.0,) * plan.n_components
+    loud = _loudness(last, shape) if guard.clear else (0.0,) * len(last.counts)
     fit = run(check_fit, scene.scaling, rows, last, chosen, loud, plan.fit)
-    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard, fit)
+    facts = _diagnostics(scene, layout, plan, regime, last, shape, guard, fit, climbed)
     sound = guard.clear and fit.fits
     return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, sound)
 
@@ -155,9 +163,9 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
     table = PublicTable.open(public, list(columns))
     if len(table.rows) < 2:
         raise InvalidInput("one public row has no spread to scale columns by: give at least two")
-    if settings.n_components is not None and len(table.rows) < settings.n_components:
+    if settings.known is not None and len(table.rows) < settings.known:
         raise InvalidInput(
-            f"{len(table.rows)} public rows cannot seed {settings.n_components} components: "
+            f"{len(table.rows)} public rows cannot seed {settings.known} components: "
             "give more public rows, or ask for fewer components"
         )
     return table
@@ -183,6 +191,11 @@ def _count_weights(last: Round) -> tuple[float, ...]:
 def _measured(scene: _Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
     """Give the last round of the plan's regime, with covariances of the type that is released, and why that one."""
     last = _overlapping(scene, plan) if plan.regime == Regime.OVERLAPPING else _separated(scene, layout, plan)
+    return _of_type(scene, last)
+
+
+def _of_type(scene: _Scene, last: Round) -> tuple[Round, Shape]:
+    """Give a last round covariances of the type that is released, and say why that one."""
     if scene.covariance_type != "auto":
         return last, Shape(scene.covariance_type, "as asked for")
     shape = scene.run(choose_shape, last, scene.scaling)
@@ -190,20 +203,52 @@ def _measured(scene: _Scene, layout: Placement, plan: MixturePlan) -> tuple[Roun
 
 
 def _separated(scene: _Scene, layout: Placement, plan: MixturePlan) -> Round:
-    """Components stand apart: find them, in private subspaces where public rows are few, then measure."""
+    """Components stand apart: find them, then measure."""
+    located, floors = _located(scene, layout, plan)
+    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
+
+
+def _climbed(
+    scene: _Scene, layout: Placement, plan: MixturePlan, ladder: Ladder
+) -> tuple[Round, Shape, Climbed | None]:
+    """Measure the components that stand apart once; if they do not explain the rows, look for more that do."""
+    run, scaling, rows = scene.run, scene.scaling, scene.rows
+    located, apart = _located(scene, layout, plan)
+    first = _refine(scene, scene.start(located), apart, plan.rounds[:1], "1 of 2", located)
+    several = run(rung_start, rows, scaling, plan.several)
+    assert plan.explained is not None
+    found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
+
+    def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
+        k = len(start.weights)
+        floors = apart if k == plan.n_components else _flat_floors(scene, k)
+        return _refine(scene, scene.start(start), floors, asks, whose, *sources)
+
+    if found.complete:
+        return *_of_type(scene, refine(first.mixture, plan.rounds[1:], "2 of 2", found)), None
+    climbed = climb(run, rows, scaling, layout.groups.steps, found, ladder, refine)
+    return *_of_type(scene, climbed.last), climbed
+
+
+def _flat_floors(scene: _Scene, k: int) -> Floors:
+    """Give the floors of k components in one group of public rows."""
+    return ((FLOOR,) * len(scene.rows.columns),) * k
+
+
+def _located(scene: _Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixture, Floors]:
+    """Find components that stand apart, in private subspaces where public rows are few; with their floors."""
     groups, k = layout.located or layout.groups, plan.n_components
     subspaces = layout.subspaces or find_subspaces(scene.run, scene.scaling, groups, plan.dimension, plan.pca)
     seeds = layout.seeds or scene.run(seed, groups, subspaces, k)
     assert plan.space is not None
     located = scene.run(locate, scene.scaling, groups, subspaces, seeds, (plan.subspace, plan.space))
-    floors = layout.groups.floors(seeds.groups)
-    return _refine(scene, scene.start(located), floors, plan.rounds, "", located)
+    return located, layout.groups.floors(seeds.groups)
 
 
 def _overlapping(scene: _Scene, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
-    floors = ((FLOOR,) * len(scene.rows.columns),) * plan.n_components
+    floors = _flat_floors(scene, plan.n_components)
     starts = run(public_starts, scene.rows, scaling, plan.n_components)
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
@@ -258,6 +303,7 @@ def _diagnostics(
     shape: Shape,
     guard: Preference,
     fit: Fit,
+    climbed: Climbed | None,
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
@@ -276,6 +322,13 @@ def _diagnostics(
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
+    asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
+    if climbed is not None:
+        asks, noise = [*asks[:-1], *climbed.plan.asks], climbed.plan.noise
+    more = climbed is not None and k > plan.n_components
+    if more:
+        told = f"{k} components predict better than the {plan.n_components} that lie apart"
+        regime = Regime(Regime.OVERLAPPING, told)
     return {
         "regime": regime.name,
         "regime_reason": regime.reason,
@@ -285,11 +338,14 @@ def _diagnostics(
         "components_tried": [
             {"components": tried.components, "apart": tried.apart, "noise": tried.noise} for tried in layout.tried
         ],
-        "rounds": [ask.label for ask in plan.asks if ask not in unasked],
+        "k_apart": plan.n_components if plan.most else None,
+        "k_fit": k,
+        "ladder": [] if climbed is None else climbed.told(),
+        "rounds": [ask.label for ask in asks],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
         "covariance_noise": list(loud),
-        "covariance_noise_predicted": plan.noise,
+        "covariance_noise_predicted": noise,
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
         "misfit": fit.told_as(),

@@ -37,7 +37,7 @@ _SURE = 3.0
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
-_DRAWN = 40_000
+DRAWN = 40_000
 """Rows that are drawn from the model."""
 
 
@@ -134,19 +134,19 @@ def check_fit(
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
-    drawn = drawn_rows(scaling.undo(mixture), public.rows, _DRAWN)
+    drawn = drawn_rows(scaling.undo(mixture), public.rows, DRAWN)
     found = []
     for partition, ask in zip(partitions, asks, strict=True):
         answer = curator.release(Counts.priced(partition, ask.price), ask.label)
         asked = answer.question.partition
         labels = asked.assign(View(np.ascontiguousarray(drawn.T)))
-        share = np.bincount(labels[labels >= 0], minlength=asked.n_regions) / _DRAWN
+        share = np.bincount(labels[labels >= 0], minlength=asked.n_regions) / DRAWN
         sd = float(answer.question.noise()["count"][0])
         found.append((answer.values["count"], curator.n_rows * share, sd, asked))
     (shells, predicted, sd, partition), _ = found
     told = np.array(noise) < _TELLING
     judged = [
-        _divergence(_table(seen, asked)[told], _table(expected, asked)[told], noisy, curator.n_rows)
+        divergence(_table(seen, asked)[told], _table(expected, asked)[told], noisy, curator.n_rows)
         for seen, expected, noisy, asked in found
     ]
     outside = _table(shells - predicted, partition)[:, -len(FURTHER) :]
@@ -162,14 +162,14 @@ def check_fit(
     )
 
 
-def _divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
+def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 
     Released counts vary by the noise of sd `sd` and by sampling, the predicted ones because so many rows were drawn.
     The sum of squares less these variances is zero in the mean for the right model. Counts below four sds of the noise
     are weighed as if they were that large.
     """
-    variance = sd**2 + predicted * (1 + n / _DRAWN)
+    variance = sd**2 + predicted * (1 + n / DRAWN)
     least = np.maximum(predicted, 4 * sd)
     found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
     spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n
