@@ -20,6 +20,7 @@ _PARTS = {
     "grid": "median errors over those of the estimate that knows every row's component, and their bounds",
     "dp": "the same at (1, 1e-6)-DP",
     "unknown-k": "runs that are not told the number of components, rho 0.5",
+    "ladder": "held-out nats per row that the best number of components, if told, is better by",
     "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
@@ -30,6 +31,7 @@ _COLUMNS = {
         *("covariance_bound", "weight_ratio", "weight_bound", "redrawn", "met"),
     ),
     "unknown-k": ("setting", "runs", "right", "bound", "found", "met"),
+    "ladder": ("table", "budget", "runs", "components", "gap", "gap_bound", "over_one", "right", "met"),
     "bks": (
         *("method", "constants", "k", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
         *("covariance_ratio", "theorem_separation", "theorem_m", "theorem_n", "met"),
@@ -41,7 +43,7 @@ _COLUMNS = {
     "coverage": ("setting", "budget", "runs", "weights", "means", "covariances", "met"),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "bks": 10, "real": 5, "coverage": 20}
+_RUNS = {"setting": 10, "grid": 20, "dp": 20, "unknown-k": 20, "ladder": 5, "bks": 10, "real": 5, "coverage": 20}
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 
@@ -254,6 +256,10 @@ def _mixture_part(
         from benchmarks import unknown_k
 
         return unknown_k.bench(runs, first_seed, workers)
+    if part == "ladder":
+        from benchmarks import ladder
+
+        return ladder.bench(runs, first_seed, workers)
     from benchmarks import bks
 
     rows = bks.table(runs, first_seed, workers)

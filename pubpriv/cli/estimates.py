@@ -1,7 +1,7 @@
 """What the console shows of a release: its privacy statement, and its numbers with their standard errors."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pubpriv.cli.console import note, out, table
 
@@ -25,6 +25,7 @@ def show(estimate: "Estimate") -> None:
         _show_columns(numbers)
     else:
         _show_components(numbers, estimate.columns)
+        _show_ladder(estimate.diagnostics.get("ladder", []))
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
 
@@ -63,6 +64,17 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
         cells = [f"{mean.value:.4g} ±{mean.error:.2g}\n(sd {sd.value:.3g})" for mean, sd in pairs]
         rows.append([str(component), weight, *cells])
     table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
+
+
+def _show_ladder(scored: "Sequence[Mapping[str, Any]]") -> None:
+    """Show what each number of components scored against those that lie apart, where a run looked for the best."""
+    if scored:
+        rows = [
+            [str(line["components"]), f"{line['nats_per_row']:.3f} ±{line['noise']:.2g}", f"{line['penalty']:.3f}"]
+            for line in scored
+        ]
+        title = "nats per row that more components than lie apart were better by, before the last rounds"
+        table(title, ["components", "better by", "penalty"], rows)
 
 
 def _cells(number: "Number", digits: str) -> list[str]:

@@ -71,6 +71,12 @@ MIXTURE = Estimator(
         Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
         Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
         Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),
+        Trial(
+            "more than lie apart",
+            MixtureSettings(max_components=4),
+            "zcdp:2",
+            **_ROWS | {"apart": 3.0, "columns": 3},
+        ),
         # released answers decide what is asked next, and which covariance type is taken
         Trial("k looked for", MixtureSettings(max_components=3, covariance_type="auto"), **_ROWS | {"components": 2}),
     ),

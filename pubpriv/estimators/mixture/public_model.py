@@ -27,6 +27,9 @@ _START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), 
 _UNCORRELATED = 0.05
 """Part of a variance that is added to the diagonal of a pooled correlation matrix, so that it can be inverted."""
 
+_TRIES = 5
+"""Starts of each public fit from which a rung starts; with one of them cross-validation is a matter of luck."""
+
 _FOLDS = 5
 _MOST_ROWS = 5000
 """Public rows that are fitted; more add nothing that the private rows would not say better."""
@@ -66,25 +69,25 @@ def rung_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixt
     rows = _rows(public, scaling)
     folds = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
 
-    def full(own: np.ndarray) -> Mixture:
-        return _fit(own, n_components, ("full", 16 * FLOOR), n_init=5)
+    def full(own: np.ndarray, n_init: int) -> Mixture:
+        return _fit(own, n_components, ("full", 16 * FLOOR), n_init)
 
-    def pooled(own: np.ndarray) -> Mixture:
-        return _pooled(own, n_components)
+    def pooled(own: np.ndarray, n_init: int) -> Mixture:
+        return _pooled(own, n_components, n_init)
 
-    def held_out(made: Callable[[np.ndarray], Mixture]) -> float:
-        return sum(float(made(rows[folds != f]).log_density(rows[folds == f]).sum()) for f in range(_FOLDS))
+    def held_out(made: Callable[[np.ndarray, int], Mixture]) -> float:
+        return sum(float(made(rows[folds != f], _TRIES).log_density(rows[folds == f]).sum()) for f in range(_FOLDS))
 
     few = len(rows) * (_FOLDS - 1) // _FOLDS <= n_components
-    return pooled(rows) if few else max((pooled, full), key=held_out)(rows)
+    return (pooled if few else max((pooled, full), key=held_out))(rows, _TRIES)
 
 
-def _pooled(rows: np.ndarray, n_components: int) -> Mixture:
+def _pooled(rows: np.ndarray, n_components: int, n_init: int) -> Mixture:
     """Fit column variances inside the components, and one correlation matrix for all of them.
 
     Full covariances of a few rows each mislead the rounds that start from them; what the components share does not.
     """
-    weights, means, covariances = _fit(rows, n_components, ("diag", 4 * FLOOR), n_init=5).arrays
+    weights, means, covariances = _fit(rows, n_components, ("diag", 4 * FLOOR), n_init).arrays
     spreads = np.sqrt(np.einsum("kii->ki", covariances))
     z = (rows - means[:, None]) / spreads[:, None]
     joint = np.log(weights) - np.log(spreads).sum(axis=1) - (z**2).sum(axis=2).T / 2
