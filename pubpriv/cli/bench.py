@@ -22,6 +22,7 @@ _PARTS = {
     "grid": "median errors over those of the estimate that knows every row's component, and their bounds",
     "dp": "the same at (1, 1e-6)-DP",
     "unknown-k": "runs that are not told the number of components, rho 0.5",
+    "ladder": "held-out nats per row that the best number of components, if told, is better by",
     "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
@@ -34,6 +35,7 @@ _COLUMNS = {
         *("covariance_bound", "weight_ratio", "weight_bound", "redrawn", "met"),
     ),
     "unknown-k": ("setting", "runs", "right", "bound", "found", "met"),
+    "ladder": ("table", "budget", "runs", "components", "gap", "gap_bound", "over_one", "right", "met"),
     "bks": (
         *("method", "constants", "k", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
         *("covariance_ratio", "theorem_separation", "theorem_m", "theorem_n", "met"),
@@ -53,7 +55,7 @@ _COLUMNS = {
     ),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"real": 5, "bks": 10, "setting": 10} | dict.fromkeys(
+_RUNS = {"real": 5, "ladder": 5, "bks": 10, "setting": 10} | dict.fromkeys(
     ("coverage", "dp", "grid", "missing", "scales", "unknown-k"), 20
 )
 

@@ -48,14 +48,32 @@ def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
         InvalidInput: two options that exclude each other, or values that make no sense.
     """
     values: dict[str, Any] = {}
-    for each in settings_of(estimator.settings):
+    declared = {each.field: each for each in settings_of(estimator.settings)}
+    for each in declared.values():
         value = given.get(each.field)
         if value is None:
             continue
-        if each.about.instead_of and given.get(each.about.instead_of) is not None:
+        other = given.get(each.about.instead_of)
+        if other is not None and other not in declared[each.about.instead_of].about.words:
             raise InvalidInput(each.about.because)
-        values[each.field] = _by_column(_option_of(each), value) if _is_mapping(each) else value
+        values[each.field] = _read(each, value)
     return estimator.settings(**values)
+
+
+def _read(setting: Setting, value: Any) -> Any:
+    if setting.about.words:
+        return _number_or_word(_option_of(setting), value, setting.about.words)
+    return _by_column(_option_of(setting), value) if _is_mapping(setting) else value
+
+
+def _number_or_word(option: str, given: str | int, words: tuple[str, ...]) -> int | str:
+    """Read a whole number, or one of some words."""
+    if given in words:
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise InvalidInput(f"{option} takes a whole number, {' or '.join(words)}, not {given!r}") from None
 
 
 def by_column_options(estimator: Estimator, given: Mapping[str, Any]) -> list[str]:
@@ -87,6 +105,7 @@ def _is_mapping(setting: Setting) -> bool:
 def _annotation(setting: Setting) -> Any:
     default = "" if setting.default is None or setting.default == {} else f" [default: {setting.default}]"
     kind = next(each for each in (*get_args(setting.type), setting.type) if isinstance(each, type))
+    kind = str if setting.about.words else kind
     text = f"{setting.about.help}.{default}"
     if kind is bool:
         text = f"{setting.about.help}."

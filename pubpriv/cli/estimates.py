@@ -1,7 +1,7 @@
 """What the console shows of a release: its privacy statement, and its numbers with their standard errors."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from pubpriv.cli.console import note, out, table
 
@@ -24,6 +24,7 @@ def show(estimate: "Estimate") -> None:
         _show_columns(numbers)
     else:
         _show_components(numbers, estimate.columns)
+        _show_ladder(estimate.diagnostics.get("ladder", []))
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
     for hint in estimate.diagnostics.get("hints", []):
@@ -76,3 +77,14 @@ def _cells(number: "Number", digits: str, sources: Sequence[str]) -> list[str]:
     """Write a number with its error, then the error's parts."""
     parts = [f"±{getattr(number, source):.2g}" for source in sources]
     return [f"{number.value:{digits}} ±{number.error:.2g}", *parts]
+
+
+def _show_ladder(scored: "Sequence[Mapping[str, Any]]") -> None:
+    """Show what each number of components scored against those that lie apart, where a run looked for the best."""
+    if scored:
+        rows = [
+            [str(line["components"]), f"{line['nats_per_row']:.3f} ±{line['noise']:.2g}", f"{line['penalty']:.3f}"]
+            for line in scored
+        ]
+        title = "nats per row that more components than lie apart were better by, before the last rounds"
+        table(title, ["components", "better by", "penalty"], rows)

@@ -22,6 +22,7 @@ class _About:
         help: one sentence or less.
         name: for people, where it is not that of the field.
         choices: of a text; none: any.
+        words: that may stand instead of a number.
         least, most: of a number, bounds included.
         above: a number must be larger than this.
         planned: it changes what `pubpriv plan` tells.
@@ -34,6 +35,7 @@ class _About:
     help: str
     name: str = ""
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
     above: float | None = None

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, ClassVar, Literal, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
@@ -110,8 +110,8 @@ class Parameters(BaseModel):
         """
         schema: dict[str, Any] = handler(core_schema)
         for field in handler.resolve_ref_schema(schema).get("properties", {}).values():
-            kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
-            if len(kinds) == 1 and len(field["anyOf"]) == 2:
+            kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"} and "enum" not in kind]
+            if len(kinds) == 1:
                 bounds = kinds[0].keys() - {"type", "items", "$ref"}
                 field |= {bound: kinds[0].pop(bound) for bound in sorted(bounds)}
         return schema
@@ -166,11 +166,17 @@ def parameters_of(job: Job) -> Parameters:
 def _type_of(setting: Setting) -> Any:
     if setting.about.choices:
         return Literal[setting.about.choices]
+    if setting.about.words:
+        return Annotated[int, Field(**_bounds(setting))] | Literal[setting.about.words] | None
     return dict[str, float] if get_origin(setting.type) is Mapping else setting.type
 
 
 def _field_of(setting: Setting) -> Any:
+    given = {} if setting.about.words else _bounds(setting)
+    return Field(default=setting.default, description=setting.about.help, **given)
+
+
+def _bounds(setting: Setting) -> dict[str, Any]:
     about = setting.about
     bounds = {"ge": about.least, "le": about.most, "gt": about.above}
-    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
-    return Field(default=setting.default, description=about.help, **given)
+    return {name: bound for name, bound in bounds.items() if bound is not None}

@@ -42,7 +42,7 @@ def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
     """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
     from pubpriv.estimators.mixture.supercluster import advice
 
-    if settings.n_components is None and settings.min_weight is None:
+    if settings.known is None and settings.min_weight is None:
         return ()
     return advice(len(public.rows), settings.most, settings.smallest_weight)
 
@@ -53,7 +53,8 @@ MIXTURE = Estimator(
     name="mixture",
     title="A Gaussian mixture of a private table",
     help="Weights, means and covariances of a Gaussian mixture, under differential privacy.\n\n"
-    "Say how many components there are (--components), or how many the run may find at most (--max-components).",
+    "Say how many components there are (--components), or how many the run may find at most (--max-components):\n"
+    "the number that predicts best (--components auto), or as many as lie apart (--components apart).",
     walk="Estimate a Gaussian mixture of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, precondition, look for superclusters, find private principal components, "
     "partition, estimate each component with its weight, and choose between the private and the public model. Each "
@@ -70,6 +71,12 @@ MIXTURE = Estimator(
         Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
         Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
         Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),
+        Trial(
+            "more than lie apart",
+            MixtureSettings(max_components=4),
+            "zcdp:2",
+            **_ROWS | {"apart": 3.0, "columns": 3},
+        ),
         # released answers decide what is asked next, and which covariance type is taken
         Trial("k looked for", MixtureSettings(max_components=3, covariance_type="auto"), **_ROWS | {"components": 2}),
     ),

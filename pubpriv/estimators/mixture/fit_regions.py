@@ -14,6 +14,9 @@ _SHELLS = 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99
 FURTHER = 2.0, 4.0
 """Shells end at these quantiles of a Gaussian's distance, and at these multiples of the last."""
 
+_INSIDE = 0.3, 0.7, 0.95
+"""The same where there are several cells."""
+
 _AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
 """The same of its distance along one axis."""
 
@@ -22,6 +25,11 @@ def shells_about(cells: Cells) -> ComponentShells:
     """Shells of the distance from a record's component."""
     radii = [math.sqrt(_chi_square(cells.frames[0].dimension, share)) for share in _SHELLS]
     return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)), (), len(FURTHER))
+
+
+def shells_inside(cells: Cells) -> ComponentShells:
+    """Few shells in each of several cells."""
+    return ComponentShells(cells, tuple(math.sqrt(_chi_square(cells.frames[0].dimension, share)) for share in _INSIDE))
 
 
 def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:

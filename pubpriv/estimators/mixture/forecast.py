@@ -56,7 +56,7 @@ class MixtureCase:
             )
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
         found, alone = supercluster(public, scaling, k), any(outline(public, scaling, k).alone)
-        if settings.n_components is None and k > 1:
+        if settings.known is None and k > 1:
             return cls(d, m, settings, found.count, Regime.searching(k), alone=alone)
         regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping)
         return cls(d, m, settings, found.count, regime, alone=alone)
@@ -64,15 +64,15 @@ class MixtureCase:
     @classmethod
     def sized(cls, d: int, m: int, settings: MixtureSettings) -> "MixtureCase":
         """For m public rows of d columns that nobody has seen."""
-        least = max(2, settings.n_components or 2)
+        least = max(2, settings.known or 2)
         if m < least:
             raise InvalidInput(
-                f"{m} public rows cannot seed {settings.n_components or 1} components: at least {least} are needed"
+                f"{m} public rows cannot seed {settings.known or 1} components: at least {least} are needed"
             )
         k = _most(settings, m)
         if settings.method != "auto":
             regime = _paper(settings)
-        elif settings.n_components is None and k > 1:
+        elif settings.known is None and k > 1:
             regime = Regime.searching(k)
         else:
             regime = Regime.of(m, d, k, settings.smallest_weight, None, k == 1)
@@ -119,8 +119,13 @@ class MixtureCase:
         plan = self._plan(n, purse)
         way = f"{self.regime.name}: {self.regime.reason}"
         notes = ["components are Gaussian, of equal weight, and told apart without error", way]
-        if self.settings.n_components is None:
+        if self.settings.known is None:
             notes.append(f"errors are those of {k} components: fewer have smaller ones, and fewer questions are asked")
+        if self.settings.climbs and k > 1:
+            notes.append(
+                "if those that lie apart do not explain the rows, models of more components are scored on the share of "
+                "the last round"
+            )
         if isinstance(plan, default_plan.MixturePlan):
             noise = Preference.expected_noise(n, self.d, plan.guard)
             notes.append(
@@ -137,7 +142,7 @@ class MixtureCase:
             notes.append("components overlap in the public rows: errors are larger than predicted")
         if not self.feasible(n, purse):
             notes.append("only means, weights and scales could be trusted: noise would be larger than the covariances")
-        if self.settings.n_components is not None or self.settings.min_weight is not None:
+        if self.settings.known is not None or self.settings.min_weight is not None:
             notes += advice(self.m, k, self.settings.smallest_weight)
         return tuple(notes)
 
@@ -146,7 +151,7 @@ class MixtureCase:
         if settings.method != "auto":
             levels = k - self.groups if settings.method == "bks-scarce" else 0
             return paper_plan.BksPlan.of(purse, n, self.d, k, levels)
-        most = k if settings.n_components is None and k > 1 else 0
+        most = k if settings.known is None and k > 1 else 0
         asked = default_plan.coverage_questions(purse, n, k, self.alone)
         return default_plan.MixturePlan.of(
             purse, n, self.d, k, self.regime.name, settings.covariance_type, most, self.groups, asked

@@ -46,7 +46,7 @@ _ODD = 0.001
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
 
-_DRAWN = 40_000
+DRAWN = 40_000
 """Rows that are drawn from the model."""
 
 
@@ -173,12 +173,12 @@ def check_fit(
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
-    drawn = drawn_rows(scaling.undo(mixture), public.rows, _DRAWN)
+    drawn = drawn_rows(scaling.undo(mixture), public.rows, DRAWN)
     told = np.array(noise) < _TELLING
     shells, axes = (
         _Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)
     )
-    judged = [_divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
+    judged = [divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
     odd = told.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
@@ -229,14 +229,14 @@ class _Counted:
         return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
 
 
-def _divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
+def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 
     Released counts vary by the noise of sd `sd` and by sampling, the predicted ones because so many rows were drawn.
     The sum of squares less these variances is zero in the mean for the right model. Counts below four sds of the noise
     are weighed as if they were that large.
     """
-    variance = sd**2 + predicted * (1 + n / _DRAWN)
+    variance = sd**2 + predicted * (1 + n / DRAWN)
     least = np.maximum(predicted, 4 * sd)
     found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
     spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n

@@ -17,7 +17,7 @@ from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Qu
 from pubpriv.data.regions import Cells, NearestPoint, Partition
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
-from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along
+from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
@@ -39,6 +39,12 @@ _VISIBLE = 0.05
 
 _COARSE = Fraction(7, 100)
 _FIRST_ROUND = Fraction(1, 5)
+_EXPLAINED = Fraction(15, 1000)
+"""For each of two questions about the first round: whether a ladder of models is worth its price."""
+
+_TELLING = 0.5
+"""... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
+
 _EXPLORE = Fraction(1, 2)
 _PICK = Fraction(15, 1000)
 _STARTS = 3
@@ -78,6 +84,8 @@ class MixturePlan(Plan):
         starts: rounds of each public start of overlapping components.
         picks: of each start but the first against the best before it.
         rounds: that measure.
+        explained: whether the first round explains the rows, by shells and by cells; None: no ladder is climbed.
+        several: components of the public model whose cells are counted.
     """
 
     regime: str
@@ -95,6 +103,8 @@ class MixturePlan(Plan):
     starts: tuple[tuple[Ask, ...], ...]
     picks: tuple[Ask, ...]
     rounds: tuple[Ask, ...]
+    explained: tuple[Ask, Ask] | None = None
+    several: int = 0
 
     @property
     def loud(self) -> bool:
@@ -118,6 +128,7 @@ class MixturePlan(Plan):
         most: int = 0,
         groups: int = 1,
         coverage: tuple[str, ...] = (),
+        several: int = 0,
     ) -> "MixturePlan":
         """Make the plan of a run on n rows of d columns with k components.
 
@@ -131,13 +142,15 @@ class MixturePlan(Plan):
             most: most components that are looked for; 0: k is known.
             groups: of public rows, each with a subspace of its own.
             coverage: of `coverage_questions`, those that are asked.
+            several: components of the public model whose cells are counted before a ladder; 0: none is climbed.
         """
-        blanks = _Blanks(d, k, covariance_type)
+        blanks = Blanks(d, k, covariance_type)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
             shares = _overlapping(purse.rho, n / k, blanks, before)
         else:
-            shares = _separated(purse.rho, n / k, blanks, before, most, most or k, regime == Regime.AMPLE, groups)
+            ample = regime == Regime.AMPLE
+            shares = _separated(purse.rho, n / k, blanks, before, most, most or k, ample, groups, several)
         asks = split_purse(purse, "mixture", shares)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
@@ -146,7 +159,7 @@ class MixturePlan(Plan):
             n_components=k,
             covariance_type=covariance_type,
             most=most,
-            noise=_spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
+            noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
             fit=(asks["fit/shells"], asks["fit/axes"]),
@@ -162,6 +175,8 @@ class MixturePlan(Plan):
             ),
             picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
             rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
+            explained=(asks["explained/shells"], asks["explained/cells"]) if "explained/cells" in asks else None,
+            several=several,
         )
 
 
@@ -170,7 +185,7 @@ _Shares = dict[str, tuple[Fraction, Blank]]
 
 
 @dataclass(frozen=True)
-class _Blanks:
+class Blanks:
     """What makes the questions of k components of d columns, about nothing.
 
     Attributes:
@@ -209,6 +224,10 @@ class _Blanks:
         """Where components are in so many dimensions."""
         flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
         return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
+
+    def cells(self, count: int) -> Blank:
+        """How rows lie in the cells of another model."""
+        return lambda ask: Counts.priced(shells_inside(_regions(self.frame, count)[0]), ask.price)
 
     def score(self, ask: Ask) -> Question:
         """Which of two models is better."""
@@ -257,7 +276,15 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: bool) -> tuple[str, 
 
 
 def _separated(
-    rho: float, count: float, blanks: _Blanks, before: _Shares, most: int, ell: int, ample: bool, groups: int
+    rho: float,
+    count: float,
+    blanks: Blanks,
+    before: _Shares,
+    most: int,
+    ell: int,
+    ample: bool,
+    groups: int,
+    several: int,
 ) -> _Shares:
     d = blanks.d
     shares: _Shares = blanks.checks | before
@@ -269,14 +296,25 @@ def _separated(
     if not ample:
         shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
     shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
-    return shares | measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
+    rounds = measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
+    if several and len(rounds) > 1:
+        (first, _), (second, blank) = rounds.values()
+        if spectral_noise(float(first) * rho, d, count, blanks.covariance_type) < _TELLING:
+            shares |= {
+                "round-1": rounds["round-1"],
+                "explained/shells": (_EXPLAINED, blanks.shells),
+                "explained/cells": (_EXPLAINED, blanks.cells(several)),
+                "round-2": (second - 2 * _EXPLAINED, blank),
+            }
+            return shares
+    return shares | rounds
 
 
-def _overlapping(rho: float, count: float, blanks: _Blanks, before: _Shares) -> _Shares:
+def _overlapping(rho: float, count: float, blanks: Blanks, before: _Shares) -> _Shares:
     shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = _spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
@@ -297,7 +335,7 @@ def measuring_rounds(left: Fraction, rho: float, d: int, count: float, covarianc
         covariance_type: as `MixtureSettings` has it.
         blank: makes the question of a round.
     """
-    noise = _spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
+    noise = spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
     if noise < _TWO_ROUNDS_BELOW:
         return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
     return {"round-1": (left, blank)}
@@ -307,7 +345,7 @@ def _taken(shares: _Shares) -> Fraction:
     return sum((share for share, _ in shares.values()), Fraction(0))
 
 
-def _spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
+def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
     """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
     if covariance_type == "spherical":
         return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count

@@ -1,6 +1,7 @@
 """Models of the public rows alone: the candidate that a private model has to beat, and public starts."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,12 @@ _CANDIDATES: tuple[_FitShape, ...] = (
 
 _START_SETTINGS: tuple[_FitShape, ...] = (("full", FLOOR), ("full", 4 * FLOOR), ("diag", 4 * FLOOR))
 """As many as `plan.STARTS`."""
+
+_UNCORRELATED = 0.05
+"""Part of a variance that is added to the diagonal of a pooled correlation matrix, so that it can be inverted."""
+
+_TRIES = 5
+"""Starts of each public fit from which a rung starts; with one of them cross-validation is a matter of luck."""
 
 _FOLDS = 5
 _MOST_ROWS = 5000
@@ -53,6 +60,43 @@ def public_starts(public: PublicTable, scaling: Scaling, n_components: int) -> t
     """Public fits in R^d of several shapes, from which private rounds start when components overlap."""
     rows = _rows(public, scaling)
     return tuple(_fit(rows, n_components, setting, n_init=20) for setting in _START_SETTINGS)
+
+
+@step(title="public start")
+@one_thread
+def rung_start(public: PublicTable, scaling: Scaling, n_components: int) -> Mixture:
+    """Start a few private rounds: full covariances or pooled ones, by cross-validated likelihood of the public rows."""
+    rows = _rows(public, scaling)
+    folds = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
+
+    def full(own: np.ndarray, n_init: int) -> Mixture:
+        return _fit(own, n_components, ("full", 16 * FLOOR), n_init)
+
+    def pooled(own: np.ndarray, n_init: int) -> Mixture:
+        return _pooled(own, n_components, n_init)
+
+    def held_out(made: Callable[[np.ndarray, int], Mixture]) -> float:
+        return sum(float(made(rows[folds != f], _TRIES).log_density(rows[folds == f]).sum()) for f in range(_FOLDS))
+
+    few = len(rows) * (_FOLDS - 1) // _FOLDS <= n_components
+    return (pooled if few else max((pooled, full), key=held_out))(rows, _TRIES)
+
+
+def _pooled(rows: np.ndarray, n_components: int, n_init: int) -> Mixture:
+    """Fit column variances inside the components, and one correlation matrix for all of them.
+
+    Full covariances of a few rows each mislead the rounds that start from them; what the components share does not.
+    """
+    weights, means, covariances = _fit(rows, n_components, ("diag", 4 * FLOOR), n_init).arrays
+    spreads = np.sqrt(np.einsum("kii->ki", covariances))
+    z = (rows - means[:, None]) / spreads[:, None]
+    joint = np.log(weights) - np.log(spreads).sum(axis=1) - (z**2).sum(axis=2).T / 2
+    share = np.exp(joint - joint.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    pooled = np.einsum("mk,kmi,kmj->ij", share, z, z) / len(rows) + _UNCORRELATED * np.eye(rows.shape[1])
+    roots = np.sqrt(np.diag(pooled))
+    pooled /= np.outer(roots, roots)
+    return Mixture.of(weights, means, [floored(pooled * np.outer(own, own), FLOOR) for own in spreads])
 
 
 def _fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:

@@ -25,7 +25,9 @@ def _signature() -> inspect.Signature:
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-        inspect.Parameter("n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | None),
+        inspect.Parameter(
+            "n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | str | None
+        ),
     ]
     others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
     parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
@@ -50,7 +52,8 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
     is taken to be in the model's own columns already, as `sample` draws it.
 
     Args:
-        n_components: k; None: found by the run, at most `max_components`.
+        n_components: k; or, found by the run and at most `max_components`: `auto` or None, the number that predicts
+            best; `apart`, as many as lie apart.
         budget: what `fit` may spend, in the run's kind; None: all that is left of the run.
         settings: see `estimate_mixture`: `MixtureSettings` says what there is.
 
@@ -68,7 +71,7 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         feature_names_in_: (d,), columns or column expressions.
     """
 
-    def __init__(self, n_components: int | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
+    def __init__(self, n_components: int | str | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
         given = _SIGNATURE.bind(self, n_components, budget=budget, **settings)
         given.apply_defaults()
         for name, value in given.arguments.items():

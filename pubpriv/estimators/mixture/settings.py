@@ -7,6 +7,9 @@ from typing import Any
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.settings import chosen, setting, settings_of
 
+AUTO, APART = "auto", "apart"
+"""What may be said instead of a number of components."""
+
 _METHODS = ("auto", "bks-scarce", "bks-ample")
 _CONSTANTS = ("practical", "paper")
 _COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
@@ -26,13 +29,15 @@ class MixtureSettings:
         InvalidInput: one of them makes no sense.
     """
 
-    n_components: int | None = setting(
-        None,
+    n_components: int | str | None = setting(
+        AUTO,
         name="components",
         least=1,
         most=_MOST_COMPONENTS,
+        words=(AUTO, APART),
         planned=True,
-        help="Number of mixture components; none: found by the run, which costs a share of the budget",
+        help="Number of mixture components; auto: the number that predicts best, no fewer than lie apart; "
+        "apart: as many as lie apart. Finding out costs a share of the budget",
     )
     max_components: int = setting(
         _MOST_UNKNOWN,
@@ -69,8 +74,8 @@ class MixtureSettings:
         _one_of("method", self.method, _METHODS)
         _one_of("constants", self.constants, _CONSTANTS)
         _one_of("covariance_type", self.covariance_type, _COVARIANCE_TYPES)
-        if self.n_components is not None:
-            _count("the number of components", self.n_components)
+        if self.n_components not in (None, AUTO, APART):
+            _count("the number of components", self.n_components, f", {AUTO} or {APART}")
         _count("max_components", self.max_components)
         if self.max_components > _MOST_LOOKED_FOR:
             raise InvalidInput(
@@ -80,11 +85,11 @@ class MixtureSettings:
         if self.method != "auto":
             self._check_paper()
         if self.min_weight is not None:
-            _weight(self.min_weight, self.n_components or 1)
+            _weight(self.min_weight, self.known or 1)
 
     def _check_paper(self) -> None:
         """What the paper's algorithms cannot do."""
-        if self.n_components is None:
+        if self.known is None:
             raise InvalidInput(
                 f"the method {self.method} needs the number of components: give it, or use the method auto"
             )
@@ -95,10 +100,20 @@ class MixtureSettings:
             )
 
     @property
+    def known(self) -> int | None:
+        """k, if the user says it; None: the run finds it."""
+        return None if isinstance(self.n_components, str | None) else int(self.n_components)
+
+    @property
+    def climbs(self) -> bool:
+        """Whether the run looks for the number of components that predicts best."""
+        return self.known is None and self.n_components != APART
+
+    @property
     def most(self) -> int:
         """k, or the most that it may be."""
-        if self.n_components is not None:
-            return int(self.n_components)
+        if self.known is not None:
+            return self.known
         return self.max_components if self.min_weight is None else min(self.max_components, int(1 / self.min_weight))
 
     @property
@@ -110,10 +125,12 @@ class MixtureSettings:
         """What binds a run to these settings, as JSON data.
 
         A setting at its default is left out, but for the two that were there first: a release that was made before
-        a setting existed can be replayed with it at its default.
+        a setting existed can be replayed with it at its default. Without a number of components such a release has
+        those that lie apart.
         """
-        configuration: dict[str, Any] = {"n_components": self.n_components, "method": self.method}
-        if self.n_components is None:
+        found = AUTO if self.climbs else None
+        configuration: dict[str, Any] = {"n_components": self.known or found, "method": self.method}
+        if self.known is None:
             configuration["max_components"] = self.max_components
         defaults = {each.field: each.default for each in settings_of(MixtureSettings)}
         return configuration | {
@@ -128,9 +145,9 @@ def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
         raise InvalidInput(f"{name} must be one of {', '.join(known)}, not {value!r}")
 
 
-def _count(name: str, value: Any) -> None:
+def _count(name: str, value: Any, words: str = "") -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise InvalidInput(f"{name} must be a positive integer, not {value!r}")
+        raise InvalidInput(f"{name} must be a positive integer{words}, not {value!r}")
     if int(value) > _MOST_COMPONENTS:
         raise InvalidInput(f"at most {_MOST_COMPONENTS} components are estimated, not {value}")
 

@@ -38,6 +38,10 @@ class Purse:
         """mu^2 that `units` pay for: 2 rho under zCDP; units of mu^2 are paid in twos (`Budget.price_gaussian`)."""
         return KINDS[self.kind].squared_distance(units)
 
+    def part(self, squared_distance: Fraction) -> "Purse":
+        """Take the part that one of the prices of a `split` pays for, to be split again."""
+        return Purse(int(self.units * squared_distance / self.squared_distance(self.units)), self.kind)
+
     @property
     def rho(self) -> float:
         """mu^2 / 2 of the whole purse, for predictions."""

@@ -6,7 +6,7 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import MixturePlan, _spectral_noise
+from pubpriv.estimators.mixture.plan import MixturePlan, spectral_noise
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
@@ -87,7 +87,7 @@ def test_spherical_components_are_asked_for_less():
 @pytest.mark.parametrize("d", [1, 5, 100])
 def test_predicted_noise_falls_with_the_numbers_that_are_asked_for(d):
     """Full is louder than diagonal, diagonal louder than spherical; in one column they are much the same."""
-    noise = [_spectral_noise(0.1, d, 1000.0, kind) for kind in TYPES]
+    noise = [spectral_noise(0.1, d, 1000.0, kind) for kind in TYPES]
     if d > 1:
         assert noise[0] > noise[1] > noise[2]
     else:

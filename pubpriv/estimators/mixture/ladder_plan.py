@@ -1,0 +1,218 @@
+"""What a ladder of models may ask, on the share of the last round that a run without a ladder has.
+
+All shares are fixed beforehand by public facts. Which of the plans is followed, one for each number of components that
+may be chosen, follows from released scores; what is asked until then stands in all of them, at the same price.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pubpriv.data.codec import public_value
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.mixture.plan import Blanks, MixturePlan, spectral_noise
+from pubpriv.privacy.budgets import Purse
+
+_RUNGS = 2, 4, 8, 16
+_MODELS = Fraction(34, 100)
+"""For the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
+
+_SCORE = Fraction(25, 1000)
+_OTHERS = 3
+"""As many other starts as `public_model.public_starts` makes."""
+
+_START = Fraction(5, 100)
+_ROUNDS = 2
+"""Of each rung and of each other start, so that they are compared at equal depth."""
+
+_FIRST = Fraction(1, 4)
+"""Of what is left for the two rounds that measure."""
+
+_LOUDEST = 1.5
+"""A number of components is tried only if the spectral noise of its rounds stays below so many variances."""
+
+_PUBLIC_ROWS = 4
+"""... and with at least so many public rows for each of its components."""
+
+_SEVERAL, _FEWEST = 8, 6
+"""Components of the public model whose cells are counted, and least public rows for each of them."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Rung:
+    """What is asked about one number of components.
+
+    Attributes:
+        components: k.
+        rounds: from a public start.
+        score: of its model, at the resolution of the columns' steps.
+        density: the same of the model as it is; None: no column has steps.
+    """
+
+    components: int
+    rounds: tuple[Ask, ...]
+    score: Ask
+    density: Ask | None
+
+
+@public_value
+@dataclass(frozen=True)
+class LadderPlan(Plan):
+    """Questions of a ladder that ends with a certain number of components.
+
+    Attributes:
+        rungs: from few components to many.
+        starts: rounds of each other start of the number that was chosen; (): it is the number that lies apart.
+        picks: of each other start against the rung's model.
+        rounds: that measure.
+        noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
+    """
+
+    rungs: tuple[Rung, ...]
+    starts: tuple[tuple[Ask, ...], ...]
+    picks: tuple[Ask, ...]
+    rounds: tuple[Ask, ...]
+
+    noise: float
+
+    @classmethod
+    def of(cls, case: "Ladder", chosen: int) -> "LadderPlan":
+        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        shares: dict[str, tuple[Fraction, Blank]] = {}
+        for k in case.rungs:
+            blanks = case.blanks(k)
+            for number in range(1, _ROUNDS + 1):
+                shares[f"ladder/{k}/round-{number}"] = case.share(k) / _ROUNDS, blanks.round
+            for name in ("score", "density")[: 1 + case.stepped]:
+                shares[f"ladder/{k}/{name}"] = _SCORE, blanks.score
+        starts = range(1, _OTHERS + 1) if chosen > case.apart else range(0)
+        blanks = case.blanks(chosen)
+        for start in starts:
+            for number in range(1, _ROUNDS + 1):
+                shares[f"ladder/start-{start}/round-{number}"] = _START / _ROUNDS, blanks.round
+            shares[f"ladder/pick-{start}"] = _SCORE / 2, blanks.score
+        left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
+        last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
+        shares |= last if starts else {"ladder/round-1": (left, blanks.round)}
+        asks = split_purse(case.purse, "mixture", shares)
+        last_rho = [*asks.values()][-1].rho
+        return cls(
+            asks=tuple(asks.values()),
+            rungs=tuple(
+                Rung(
+                    k,
+                    tuple(asks[f"ladder/{k}/round-{number}"] for number in range(1, _ROUNDS + 1)),
+                    asks[f"ladder/{k}/score"],
+                    asks.get(f"ladder/{k}/density"),
+                )
+                for k in case.rungs
+            ),
+            starts=tuple(
+                tuple(asks[f"ladder/start-{start}/round-{number}"] for number in range(1, _ROUNDS + 1))
+                for start in starts
+            ),
+            picks=tuple(asks[f"ladder/pick-{start}"] for start in starts),
+            rounds=tuple(asks[name] for name in ("ladder/round-1", "ladder/round-2") if name in asks),
+            noise=spectral_noise(last_rho, case.d, case.n / chosen, case.covariance_type),
+        )
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """What is known of a ladder before anything is asked.
+
+    Attributes:
+        purse: that of the last round of a run without a ladder.
+        n: private rows.
+        d: columns.
+        apart: how many components lie apart.
+        rungs: numbers of components that are tried, all above `apart`.
+        covariance_type: of the rounds.
+        stepped: some columns take few values, at steps.
+    """
+
+    purse: Purse
+    n: int
+    d: int
+    apart: int
+    rungs: tuple[int, ...]
+    covariance_type: str
+    stepped: bool
+
+    @classmethod
+    def of(
+        cls, purse: Purse, n: int, m: int, d: int, apart: int, most: int, covariance_type: str, stepped: bool
+    ) -> "Ladder":
+        """Tell which numbers are worth being tried on n private rows of d columns with m public rows.
+
+        Args:
+            purse: that of the last round of a run without a ladder.
+            n: private rows.
+            m: public rows.
+            d: columns.
+            apart: how many components lie apart.
+            most: most components that are looked for.
+            covariance_type: as `MixtureSettings` has it.
+            stepped: some columns take few values.
+        """
+        known = tuple(k for k in _RUNGS if apart < k <= most and m >= _PUBLIC_ROWS * k)
+        while known:
+            case = cls(purse, n, d, apart, known, covariance_type, stepped)
+            k = known[-1]  # noise is the same for all, and less without the last
+            if spectral_noise(float(case.share(k)) / _ROUNDS * purse.rho, d, n / k, covariance_type) <= _LOUDEST:
+                return case
+            known = known[:-1]
+        return cls(purse, n, d, apart, (), covariance_type, stepped)
+
+    def plan(self, chosen: int) -> LadderPlan:
+        """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
+        return LadderPlan.of(self, chosen)
+
+    def share(self, k: int) -> Fraction:
+        """Tell how much of the ladder's budget the rounds of k components have."""
+        return _MODELS * Fraction(k, sum(self.rungs))
+
+    def blanks(self, k: int) -> Blanks:
+        """Make the questions about k components."""
+        return Blanks(self.d, k, self.covariance_type)
+
+
+def plan_with_ladder(
+    purse: Purse,
+    n: int,
+    d: int,
+    k: int,
+    regime: str,
+    covariance_type: str,
+    most: int,
+    groups: int,
+    m: int,
+    stepped: bool,
+    climbs: bool,
+    coverage: tuple[str, ...] = (),
+) -> tuple[MixturePlan, Ladder | None]:
+    """Make the plan of a run, and tell what may be tried above k components; None: nothing.
+
+    Args:
+        purse: see `MixturePlan.of`, as of all that is not told here.
+        n: private rows.
+        d: columns.
+        k: components.
+        regime: see there.
+        covariance_type: see there.
+        most: see there.
+        groups: see there.
+        m: public rows.
+        stepped: some columns take few values.
+        climbs: whether the number of components that predicts best is wanted.
+        coverage: see `MixturePlan.of`.
+    """
+    sizes = purse, n, d, k, regime, covariance_type, most, groups, coverage
+    if climbs and most:
+        plan = MixturePlan.of(*sizes, several=min(_SEVERAL, m // _FEWEST))
+        if plan.explained is not None:
+            part = purse.part(plan.rounds[-1].price)
+            ladder = Ladder.of(part, n, m, d, k, most, covariance_type, stepped)
+            if ladder.rungs:
+                return plan, ladder
+    return MixturePlan.of(*sizes), None

@@ -1,0 +1,30 @@
+"""What most steps of one run of the default method need."""
+
+from dataclasses import dataclass
+
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.shapes import shaped
+from pubpriv.estimators.steps import Execution
+from pubpriv.released.law import Mixture
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What most steps of one run need, and the run itself."""
+
+    run: Execution
+    rows: PublicTable
+    scaling: Scaling
+    settings: MixtureSettings
+    starts: PublicTable
+
+    @property
+    def covariance_type(self) -> str:
+        """Give the type that was asked for."""
+        return self.settings.covariance_type
+
+    def start(self, mixture: Mixture) -> Mixture:
+        """Give a start covariances of the wanted type."""
+        return shaped(mixture, self.covariance_type, self.scaling)

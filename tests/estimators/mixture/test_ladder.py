@@ -1,0 +1,222 @@
+"""A run without a number of components releases the number that predicts best, and splits nothing to get there."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from helpers.runners import instead
+
+import pubpriv as pp
+from pubpriv.cli.derived import settings_from
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.mixture.declaration import MIXTURE
+from pubpriv.estimators.mixture.explained import Explained, with_tails
+from pubpriv.estimators.mixture.ladder import Score, Scored, broadened, choose, penalty
+from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
+from pubpriv.estimators.mixture.public_model import _fit, public_model
+from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.supercluster import Regime
+from pubpriv.privacy.budgets import Purse
+from pubpriv.released.law import Mixture
+
+BUDGET = pp.ZeroConcentratedDP(1.0)
+CHEAP = instead(public_model, lambda public, scaling, k: _fit(scaling.apply(public.rows), k, ("diag", 0.01), 1))
+
+
+def overlapping(n, seed=0):
+    """n rows of two Gaussians of one center, long in different directions: nothing lies apart."""
+    generator = np.random.default_rng(seed)
+    rows = generator.normal(size=(n, 3)) * [1.0, 0.3, 1.0]
+    turned = generator.random(n) < 0.5
+    rows[turned] = rows[turned][:, [1, 0, 2]]
+    return rows
+
+
+def run(public, private, budget=BUDGET, seed=1, **options):
+    curator = pp.Curator.simulation(private, budget, seed)
+    return pp.estimate_mixture(public, curator, max_components=4, runner=CHEAP, **options), curator
+
+
+@pytest.fixture(scope="module")
+def crossed():
+    """A run on crossed Gaussians, with its curator."""
+    return run(overlapping(80, 1), overlapping(8000))
+
+
+# --- runs ----------------------------------------------------------------------------------------------------
+
+
+def test_more_components_than_lie_apart_are_released_where_they_predict_better(crossed):
+    """Held-out rows are better by a tenth of a nat and more than under one Gaussian; what was scored is told."""
+    estimate, _ = crossed
+    facts, held_out = estimate.diagnostics, overlapping(4000, 2)
+    alone, _ = run(overlapping(80, 1), overlapping(8000), n_components="apart")
+    assert (facts["k_apart"], len(alone.weights)) == (1, 1)
+    assert facts["k_fit"] == facts["n_components"] == len(estimate.weights) >= 2
+    assert estimate.log_density(held_out).mean() > alone.log_density(held_out).mean() + 0.1
+    tried = facts["ladder"]
+    assert [line["components"] for line in tried] == [2, 4]
+    assert any(line["believed"] and line["nats_per_row"] > 0.1 for line in tried)
+    assert all(line["asked"] and line["noise"] < 0.1 for line in tried)
+    assert "predict better than the 1 that lie apart" in facts["regime_reason"]
+
+
+def test_what_a_ladder_asks_is_within_the_budget_and_told(crossed):
+    """Charges are the labels of the diagnostics; together they cost no more than the run has, and nearly all of it."""
+    estimate, curator = crossed
+    charges = {line.label: Fraction(line.cost.split()[0]) for line in curator.statement().charges}
+    assert sorted(charges) == sorted(estimate.diagnostics["rounds"])
+    assert {"mixture/ladder/2/score", "mixture/ladder/round-2"} <= charges.keys()
+    assert "mixture/round-2" not in charges
+    assert 0.9 < sum(charges.values()) <= 1
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "whole numbers"])
+def test_where_one_gaussian_explains_the_rows_no_ladder_is_paid_for(kind):
+    """Its money goes to the last round, and one component stays one."""
+    rows = np.random.default_rng(3).normal(size=(8080, 3)) * [1.0, 2.0, 3.0]
+    rows = np.rint(rows) if kind == "whole numbers" else rows
+    estimate, curator = run(rows[:80], rows[80:])
+    labels = {line.label for line in curator.statement().charges}
+    assert estimate.diagnostics["ladder"] == []
+    assert len(estimate.weights) == 1
+    assert "mixture/round-2" in labels
+    assert not any("/ladder/" in label for label in labels)
+
+
+def test_heavy_tails_are_not_components():
+    """Rows of Student's t, 5 degrees of freedom: the ladder is climbed, and one component is believed."""
+    generator = np.random.default_rng(5)
+    rows = generator.normal(size=(8080, 3)) / np.sqrt(generator.chisquare(5, size=(8080, 1)) / 5)
+    estimate, _ = run(rows[:80], rows[80:])
+    assert estimate.diagnostics["ladder"]
+    assert not any(line["believed"] for line in estimate.diagnostics["ladder"])
+    assert len(estimate.weights) == 1
+
+
+def test_a_run_goes_on_from_what_it_has_asked(crossed):
+    """The same run again has the same numbers and no further charges."""
+    estimate, curator = crossed
+    before = len(curator.statement().charges)
+    again = pp.estimate_mixture(overlapping(80, 1), curator, max_components=4, runner=CHEAP)
+    assert len(curator.statement().charges) == before
+    assert np.array_equal(again.means, estimate.means)
+
+
+# --- what is concluded ---------------------------------------------------------------------------------------
+
+
+def scored(k, coarse, fine=None, noise=0.05, cost=0.01):
+    return Scored(k, Score(coarse, noise), Score(coarse if fine is None else fine, noise), cost)
+
+
+@pytest.mark.parametrize(
+    ("scores", "k"),
+    [
+        ([], 1),
+        ([scored(2, 0.1), scored(4, 0.105)], 1),
+        ([scored(2, 0.12), scored(4, 0.11)], 2),
+        ([scored(2, 0.2), scored(4, 0.3, cost=0.15)], 2),
+        ([scored(2, 0.2), scored(4, 0.3), scored(8, -2.0)], 4),
+        ([scored(2, -0.1, 1.0), scored(4, 0.0, 3.0)], 1),
+        ([scored(2, 0.2, 1.0), scored(4, 0.1, 3.0)], 4),
+    ],
+    ids=["nothing tried", "noise", "best", "penalty", "worse", "steps alone", "more, where steps are not all"],
+)
+def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
+    """Two sds and the penalty for there being more at all; then the best density less its penalty."""
+    assert choose(1, scores) == k
+
+
+def test_the_penalty_is_half_that_of_bic():
+    """One more component of two columns has 6 parameters; BIC takes log(n) / 2 nats for each."""
+    assert penalty(1, 1000, 2) == pytest.approx(6 * np.log(1000) / 4 / 1000)
+
+
+def test_no_variance_is_below_a_part_of_a_step():
+    """In columns with steps; others keep the floor of all covariances."""
+    sharp = Mixture.of([1.0], [[0.0, 0.0]], [np.diag([1e-6, 1e-6])])
+    assert np.diag(broadened(sharp, (0.5, 0.0)).arrays[2][0]) == pytest.approx([0.09, 0.0025])
+
+
+@pytest.mark.parametrize("freedom", [4, np.inf])
+def test_tails_are_told_by_counts_in_shells(freedom):
+    """Student's t is explained by scales, much better than by one Gaussian; a Gaussian stays as it is."""
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(50_000, 2))
+    if np.isfinite(freedom):
+        rows /= np.sqrt(generator.chisquare(freedom, size=(50_000, 1)) / freedom)
+    radii = 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 6.0, 12.0
+    one = Mixture.of([1.0], [[0.0, 0.0]], [np.cov(rows.T)])
+    lengths = np.linalg.norm(rows / rows.std(axis=0), axis=1)
+    shells = np.histogram(lengths, [0.0, *radii, np.inf])[0].astype(float)
+    found = Explained(one, radii, tuple(shells.tolist()), (0.2 if np.isfinite(freedom) else 0.0, 0.0), (0.01, 0.01))
+    better = with_tails(found)
+    assert found.complete == (not np.isfinite(freedom))
+    if not np.isfinite(freedom):
+        assert better == one
+    else:
+        assert better.log_density(rows).mean() > one.log_density(rows).mean() + 0.15
+        assert np.array(better.weights).sum() == pytest.approx(1)
+
+
+# --- the plan ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["zcdp", "approx"])
+@pytest.mark.parametrize("stepped", [False, True])
+def test_every_ladder_costs_what_the_last_round_would(kind, stepped):
+    """Whatever is chosen: the same sum exactly, and the same asks at the same prices until the choice."""
+    purse = Purse.of(pp.parse_budget("zcdp:0.5" if kind == "zcdp" else "approx:4,1e-6"))
+    plan, ladder = plan_with_ladder(purse, 20_000, 4, 1, Regime.SCARCE, "full", 8, 1, 100, stepped, True)
+    assert ladder is not None
+    assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
+    climbed = [ask for rung in ladder.plan(1).rungs for ask in (*rung.rounds, rung.score)]
+    for k in (1, *ladder.rungs):
+        own = ladder.plan(k)
+        assert sum(ask.price for ask in own.asks) == plan.rounds[-1].price
+        assert {ask.label for ask in own.asks}.isdisjoint(ask.label for ask in plan.asks)
+        prices = {ask.label: ask.price for ask in own.asks}
+        assert all(prices[ask.label] == ask.price for ask in climbed)
+        assert all((rung.density is not None) == stepped for rung in own.rungs)
+
+
+def test_numbers_that_public_rows_or_noise_rule_out_are_not_tried():
+    """Above those that lie apart, at most as many as are looked for, four public rows each, and not only noise."""
+    purse = Purse.of(pp.parse_budget("zcdp:0.5"))
+
+    def rungs(n=50_000, m=100, d=5, apart=1, most=8):
+        return Ladder.of(purse, n, m, d, apart, most, "full", False).rungs
+
+    assert rungs() == (2, 4, 8)
+    assert rungs(apart=3) == (4, 8)
+    assert rungs(most=7) == (2, 4)
+    assert rungs(m=13) == (2,)
+    assert rungs(apart=8) == rungs(m=7) == ()
+    assert rungs(n=1000) == (2, 4)
+    assert rungs(n=100, d=20) == ()
+
+
+# --- settings ------------------------------------------------------------------------------------------------
+
+
+def test_words_stand_for_a_number_and_old_releases_are_those_apart():
+    """None is `auto`; a run made before there was a ladder has the configuration of `apart`."""
+    assert MixtureSettings().climbs
+    assert MixtureSettings(n_components=None).configuration() == MixtureSettings().configuration()
+    assert MixtureSettings(n_components="apart").configuration()["n_components"] is None
+    assert MixtureSettings(n_components=3).known == 3
+    assert not MixtureSettings(n_components=3).climbs
+    with pytest.raises(InvalidInput, match="auto or apart, not 'many'"):
+        MixtureSettings(n_components="many")
+
+
+def test_the_option_takes_a_number_or_a_word():
+    """`--max-components` goes with a word; text that is neither is refused by name."""
+    assert settings_from(MIXTURE, {"n_components": "4"}).n_components == 4
+    both = settings_from(MIXTURE, {"n_components": "apart", "max_components": 5})
+    assert both == MixtureSettings(n_components="apart", max_components=5)
+    with pytest.raises(InvalidInput, match="--components takes a whole number, auto or apart"):
+        settings_from(MIXTURE, {"n_components": "1.5"})
+    with pytest.raises(InvalidInput, match="give one"):
+        settings_from(MIXTURE, {"n_components": "4", "max_components": 5})
