@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+# their asserts are checks of tests too: rewritten, they say what they saw, and stay under `python -O`
+pytest.register_assert_rewrite("helpers")
+
 if sys.dont_write_bytecode:
     # some hundred processes are started here; each would compile all libraries anew, which takes ten seconds of it.
     # The environment's folder keeps the compiled files, so that none lies among the sources.
