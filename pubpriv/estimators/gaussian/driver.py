@@ -92,8 +92,8 @@ def estimate_gaussian(
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
-        chosen, outcome = estimate_table(run, rows, layout, purse, target, force)
-        return _estimate(outcome, curator, rows, method, chosen)
+        outcome = estimate_table(run, rows, layout, purse, target, force)
+        return _estimate(outcome, curator, rows, method, "moments")
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
         bound(rows, beta, gamma)
@@ -159,14 +159,16 @@ class _SettledGaussian:
 
     Attributes:
         fitted: mean and covariance.
-        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+        mean_errors, covariance_errors: by source, as `sources` names them, each (d,) or (d, d).
+        sources: of errors.
     """
 
     stored_as: ClassVar[str] = "Told"  # in ledgers
 
     fitted: Fitted
-    mean_errors: tuple[Any, Any]
-    covariance_errors: tuple[Any, Any]
+    mean_errors: tuple[Any, ...]
+    covariance_errors: tuple[Any, ...]
+    sources: tuple[str, ...]
 
     @classmethod
     def of(cls, outcome: GaussianResult) -> "_SettledGaussian":
@@ -174,14 +176,15 @@ class _SettledGaussian:
         mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,
-            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
-            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+            tuple(tuple(values.tolist()) for values in mean.values()),
+            tuple(_rows(values) for values in covariance.values()),
+            tuple(mean),
         )
 
     def errors(self) -> dict[str, Any]:
         """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
-        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
+        return {name: dict(zip(self.sources, map(np.array, values), strict=True)) for name, values in parts}
 
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:

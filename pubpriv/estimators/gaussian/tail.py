@@ -1,0 +1,157 @@
+"""What lies beyond the core: which shells hold rows for sure, and what may lie beyond the last of them.
+
+Every shell has three released numbers of its rows: the trace of its second moment, its count in the same release, and
+its bins of the histogram. Shells count one beyond another while their rows stand out of the noise; a group of adjacent
+shells that stands out clearly counts, too, wherever it lies.
+
+Beyond the last one the squared lengths M_k that shell k holds are expected to go on as they fell before: log M_k is
+a parabola in k, a straight line for powers, bent down for lognormals and Gaussians. Its three numbers have
+a prior law and the likelihood of what was released of the last shells that count and of those beyond. The mean over
+that posterior corrects the estimate, and its standard deviation is the error of clipping.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators.gaussian.shells import RATIO
+
+_STANDS_OUT, _FIRST = 2.5, 3.0
+"""Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
+none is expected, needs more."""
+
+_GROUP, _GAP, _WINDOW = 4.2, 0.15, 4
+"""Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
+
+_UNSURE = 0.12
+"""Relative sd of the mean squared length in a shell whose rows are counted."""
+
+_BACK, _AHEAD = 3, 10
+"""Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
+
+_SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
+"""Prior of the parabola, per shell: the slope at the last shell that counts is normal, and the bend falls as
+(1 + bend / BEND)^-2 on `_BENDS`."""
+
+_LEVELS = np.linspace(-2.5, 2.0, 25)
+_SLOPES = np.linspace(-4.0, -0.15, 34)[:, None]
+_BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
+"""Where the posterior is summed: the level at the last shell in sds, slopes, and bends."""
+
+_ADDED = 0.6
+"""Part of the posterior mean that is added to the estimate: what lies beyond has a skewed law, so that less than its
+mean is nearer to it in most runs; the rest is in the standard deviation."""
+
+_LEAST_LEVEL = 0.3
+"""Least sd of the logarithm of the level."""
+
+_BUMPY = 0.2
+"""Relative sd by which a shell may miss the parabola."""
+
+
+@dataclass(frozen=True)
+class Shells:
+    """Released numbers of the shells beyond the core, (shells,) each, per whole row where not said otherwise.
+
+    Attributes:
+        trace, trace_sd: of the second moment, and of its noise.
+        rows, rows_sd: how many rows, from all that was released.
+        middle: typical squared length.
+    """
+
+    trace: np.ndarray
+    trace_sd: np.ndarray
+    rows: np.ndarray
+    rows_sd: np.ndarray
+    middle: np.ndarray
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What the shells say.
+
+    Attributes:
+        last: shells that hold rows for sure.
+        lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
+        beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall.
+    """
+
+    last: int
+    lengths: np.ndarray
+    sds: np.ndarray
+    beyond: float
+    beyond_sd: float
+
+
+def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
+    """Say which shells count, how much they hold, and what lies beyond.
+
+    Args:
+        shells: released numbers.
+        before: mean squared lengths, per row, in shells within the core that end where the first one begins, and the
+            sds of their noise.
+        gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
+        n: whole rows.
+    """
+    lengths, sds = _lengths(shells, n)
+    last = _last(shells.rows / shells.rows_sd, gaussian)
+    beyond = beyond_sd = 0.0
+    if last or not gaussian:
+        own = before if not gaussian else (lengths[:0], lengths[:0])
+        found, noise = np.concatenate([own[0], lengths]), np.concatenate([own[1], sds])
+        at = len(own[0]) + last - 1
+        share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
+        beyond, beyond_sd = _expected_beyond(found, noise, share, at)
+    return Tail(last, np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd)
+
+
+def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle."""
+    counted = shells.rows * shells.middle / n
+    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, _UNSURE * np.maximum(shells.trace, 0.0))
+    weight = shells.trace_sd**-2 / (shells.trace_sd**-2 + counted_sd**-2)
+    sd = np.sqrt(1 / (shells.trace_sd**-2 + counted_sd**-2))
+    return weight * shells.trace + (1 - weight) * counted, sd
+
+
+def _last(clear: np.ndarray, gaussian: bool) -> int:
+    """Count the shells that hold rows, by the sds `clear` (shells,) by which they stand out."""
+    last = 0
+    while last < len(clear) and clear[last] > (_FIRST if gaussian and not last else _STANDS_OUT):
+        last += 1
+    begun = last
+    for width in range(1, _WINDOW + 1):
+        for end in range(begun + width, len(clear) + 1):
+            group, empty = clear[end - width : end], end - width - begun
+            if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
+                last = max(last, end)
+    return last
+
+
+def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float]:
+    """(mean, sd) of the squared lengths beyond shell `at`, per row.
+
+    Args:
+        found: (shells,) squared lengths that were released, per row, from some shell in the core to the last.
+        sds: (shells,) their noise.
+        share: (shells,) what one row adds to each.
+        at: the last shell that counts.
+    """
+    begin, end = max(at - _BACK, 0), min(at + _AHEAD, len(found) - 1) + 1
+    steps = np.arange(begin, end) - at
+    found, sds, share = found[begin:end], sds[begin:end], share[begin:end]
+    here, noise = max(float(found[-begin + at]), float(sds[-begin + at]) / 2), float(sds[-begin + at])
+    unsure = min(1.0, 2 * noise / here + _LEAST_LEVEL)
+    level = math.log(here) + unsure * _LEVELS
+    curve = level[:, None, None, None] + _SLOPES[..., None] * steps - _BENDS[:, None] * steps**2 / 2
+    held = np.exp(np.clip(curve, -40.0, 20.0 + math.log(here)))
+    variance = sds**2 + held * share + (_BUMPY * held) ** 2
+    chance = (-((found - held) ** 2) / variance - np.log(variance)).sum(axis=-1) / 2
+    chance = chance - ((_SLOPES - _SLOPE) / _SLOPE_SD) ** 2 / 2 - 2 * np.log1p(_BENDS / _BEND)
+    weight = np.exp(chance - chance.max())
+    weight /= weight.sum()
+    beyond = held[..., steps > 0].sum(axis=-1)
+    mean = float((weight * beyond).sum())
+    spread = math.sqrt(float((weight * (beyond - mean) ** 2).sum()))
+    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean)
