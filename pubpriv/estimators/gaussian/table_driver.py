@@ -60,6 +60,14 @@ from pubpriv.privacy.budgets import Purse
 _LOUD = 0.45
 """The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
+_CLIPPED = 2.0
+"""A run is flagged if the error of clipping is so many times all others of a variance: its intervals hold, but they say
+little."""
+
+_AGREED = 0.3
+"""Where the histogram is a Gaussian's, a core that deviates from it by less than this root mean square eigenvalue needs
+no warning: the inverse of the clipping takes care of it."""
+
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
 variance is so many times the noise."""
@@ -102,9 +110,9 @@ class _Table:
 
     @property
     def clipped(self) -> bool:
-        """Whether what may lie beyond the last shell is more than all other errors of a variance."""
+        """Whether what may lie beyond the last shell is clearly more than all other errors of a variance."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
-        return bool((clipping > np.hypot(sampling, privacy)).any())
+        return bool((clipping > _CLIPPED * np.hypot(sampling, privacy)).any())
 
 
 @public_value
@@ -190,9 +198,10 @@ def _outcome(
     elif table.clipped:
         warnings.append(
             "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
-            "other errors; a logarithm of a column with a long tail helps"
+            "else; a logarithm of a column with a long tail helps"
         )
-    converged = table.core is None or table.core.converged
+    core, close = table.core, _AGREED * math.sqrt(layout.dimension)
+    converged = core is None or core.converged or core.deviation <= close
     if not converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts: dict[str, Any] = {
@@ -302,8 +311,10 @@ def _read(
             part["clipping"] = np.zeros_like(part["privacy"])
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
+        seen = moments.seconds[: last + 1].sum(axis=0)
+        noise = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
         for index in guessed:
-            if spread[index, index] < _STANDING_OUT * core_sds[1]:
+            if seen[index, index] < _STANDING_OUT * noise:
                 covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
                 covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)

@@ -24,6 +24,9 @@ _CLEAR = 1.1
 """A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest
 of noise and sampling alone."""
 
+_UNEVEN = 5.0
+"""w is not white if the core is so many times wider in one direction than in another."""
+
 _CAUTION = 2.0
 """A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
 
@@ -108,8 +111,7 @@ def read_outside(
         center: (d,) middle of the core, in w.
         matrix: (d, d) of the frame.
     """
-    left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
-    axes = left @ right  # the orthogonal directions that are nearest to those of the columns
+    axes = _axes(core, matrix)
     n, d = moments.records, len(core)
     ends = np.array([*where.edges, where.edges[-1] * RATIO])
     middle = middle_squares(ends)
@@ -187,6 +189,18 @@ def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.
     return np.maximum(found, 0.0), histogram.sd * noise / n
 
 
+def _axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
+
+    Where w is about white they are those nearest to the columns; else, with degenerate columns, those of the core.
+    """
+    values, vectors = np.linalg.eigh(core)
+    if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
+        return np.asarray(vectors.T)
+    left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
+    return np.asarray(left @ right)
+
+
 def _leant(
     second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray
 ) -> tuple[float, np.ndarray]:
@@ -216,8 +230,8 @@ def _leant(
             break
         clear[i] = True
     spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
-    spikes *= min(1.0, trace / max(float(spikes.sum()), 1e-300))
-    room = trace - float(spikes.sum())
+    room = max(trace - float(values[clear].sum()), 0.0)
+    spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
     others = vectors[:, ~clear] @ vectors[:, ~clear].T
     own = others @ shape @ others
     own = own / max(float(np.trace(own)), 1e-300)

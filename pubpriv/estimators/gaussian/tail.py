@@ -21,7 +21,7 @@ _STANDS_OUT, _FIRST = 2.5, 3.0
 """Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
 none is expected, needs more."""
 
-_GROUP, _GAP, _WINDOW = 4.2, 0.15, 4
+_GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
 _UNSURE = 0.12
@@ -31,8 +31,8 @@ _BACK, _AHEAD = 3, 10
 """Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
 
 _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
-"""Prior of the parabola, per shell: the slope at the last shell that counts is normal, and the bend falls as
-(1 + bend / BEND)^-2 on `_BENDS`."""
+"""Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where
+steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
 
 _LEVELS = np.linspace(-2.5, 2.0, 25)
 _SLOPES = np.linspace(-4.0, -0.15, 34)[:, None]
@@ -42,6 +42,9 @@ _BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
 _ADDED = 0.6
 """Part of the posterior mean that is added to the estimate: what lies beyond has a skewed law, so that less than its
 mean is nearer to it in most runs; the rest is in the standard deviation."""
+
+_ENDS = 0.1
+"""Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike."""
 
 _LEAST_LEVEL = 0.3
 """Least sd of the logarithm of the level."""
@@ -103,7 +106,9 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         at = len(own[0]) + last - 1
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
         beyond, beyond_sd = _expected_beyond(found, noise, share, at)
-    return Tail(last, np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd)
+    clear = shells.rows[:last] / shells.rows_sd[:last]
+    sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
+    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd)
 
 
 def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
@@ -147,11 +152,19 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
     curve = level[:, None, None, None] + _SLOPES[..., None] * steps - _BENDS[:, None] * steps**2 / 2
     held = np.exp(np.clip(curve, -40.0, 20.0 + math.log(here)))
     variance = sds**2 + held * share + (_BUMPY * held) ** 2
-    chance = (-((found - held) ** 2) / variance - np.log(variance)).sum(axis=-1) / 2
-    chance = chance - ((_SLOPES - _SLOPE) / _SLOPE_SD) ** 2 / 2 - 2 * np.log1p(_BENDS / _BEND)
-    weight = np.exp(chance - chance.max())
-    weight /= weight.sum()
-    beyond = held[..., steps > 0].sum(axis=-1)
+    chances = -((found - held) ** 2) / variance / 2 - np.log(variance) / 2
+    off = (_SLOPES - _SLOPE) / _SLOPE_SD
+    prior = np.where(off > 0, -(off**2) / 2, off / 2) - 2 * np.log1p(_BENDS / _BEND)
+    known = prior + chances[..., steps <= 0].sum(axis=-1)
+    known = known - math.log(float(np.exp(known - known.max()).sum())) - known.max()
+    further = steps > 0
+    goes_on = known + chances[..., further].sum(axis=-1)
+    ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
+    most = max(float(goes_on.max()), ends)
+    weight = (1 - _ENDS) * np.exp(goes_on - most)
+    weight /= float(weight.sum()) + _ENDS * math.exp(ends - most)
+    beyond = held[..., further].sum(axis=-1)
     mean = float((weight * beyond).sum())
-    spread = math.sqrt(float((weight * (beyond - mean) ** 2).sum()))
+    square = float((weight * beyond**2).sum())
+    spread = math.sqrt(max(square - mean**2, 0.0))
     return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean)
