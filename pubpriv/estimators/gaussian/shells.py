@@ -188,7 +188,7 @@ def column_frame(frame: Frame) -> Frame:
 
 def column_scales(matrix: np.ndarray) -> np.ndarray:
     """Give s_j, (d,), in the table's units."""
-    return np.linalg.norm(np.linalg.inv(matrix), axis=1)
+    return np.asarray(np.linalg.norm(np.linalg.inv(matrix), axis=1))
 
 
 def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:

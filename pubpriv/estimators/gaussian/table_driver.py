@@ -60,9 +60,9 @@ from pubpriv.privacy.budgets import Purse
 _LOUD = 0.45
 """The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
-_CLIPPED = 2.0
-"""A run is flagged if the error of clipping is so many times all others of a variance: its intervals hold, but they say
-little."""
+_MATTERS, _VAGUE = 0.05, 0.5
+"""A run is flagged if the error of clipping is more than all others of a variance and more than MATTERS of it, or if
+all its errors together are more than VAGUE of it: its intervals hold, but they say little."""
 
 _AGREED = 0.3
 """Where the histogram is a Gaussian's, a core that deviates from it by less than this root mean square eigenvalue needs
@@ -89,6 +89,7 @@ class _Table:
         core: the core as a Gaussian's, debiased; None where it is reported as it is.
         shells: how many shells beyond the core count.
         beyond: expected share, of the trace of the second moment, of what lies beyond the last of them.
+        endless: whether the tail hardly falls there.
         reach: outer edge of the last shell that counts.
         hidden: how many rows beyond it would not be seen.
         edge: largest eigenvalue of the noise alone, in w.
@@ -102,6 +103,7 @@ class _Table:
     core: Measured | None
     shells: int
     beyond: float
+    endless: bool
     reach: float
     hidden: float
     edge: float
@@ -110,9 +112,18 @@ class _Table:
 
     @property
     def clipped(self) -> bool:
-        """Whether what may lie beyond the last shell is clearly more than all other errors of a variance."""
+        """Whether what may lie beyond the last shell is more than all other errors of a variance, and matters."""
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
-        return bool((clipping > _CLIPPED * np.hypot(sampling, privacy)).any())
+        variances = np.diag(np.array(self.fitted.covariance))
+        return self.endless or bool(
+            ((clipping > np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+        )
+
+    @property
+    def vague(self) -> bool:
+        """Whether a variance is not known to within a factor of two."""
+        squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
+        return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
 
 
 @public_value
@@ -190,7 +201,8 @@ def _outcome(
     warnings += shortage(records, curator.n_rows, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
-    if not table.quiet:
+    loud = not table.quiet or table.vague
+    if loud:
         warnings.append(
             "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
             "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
@@ -224,7 +236,7 @@ def _outcome(
         part: dict(zip(("sampling", "privacy", "clipping"), map(np.array, values), strict=True))
         for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
     }
-    good = enough and table.quiet and converged and not table.clipped
+    good = enough and not loud and converged and not table.clipped
     return GaussianResult(table.fitted, good, errors, facts, warnings)
 
 
@@ -329,6 +341,7 @@ def _read(
         core=core,
         shells=last,
         beyond=beyond / max(float(np.trace(spread)), 1e-300),
+        endless=outside.tail.endless,
         reach=float(ends[last]),
         hidden=3 * float(outside.rows_sd[min(last, len(outside.rows_sd) - 1)]),
         edge=edge,

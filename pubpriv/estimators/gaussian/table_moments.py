@@ -131,8 +131,9 @@ def read_outside(
         room = (length + float(tail.sds[k])) ** 2 / float(middle[k]) / d
         weight = room / (room + float(moments.mean_sds[k + 1]) ** 2)
         moved = weight * moments.means[k + 1]
-        cross = np.outer(moved, center) + np.outer(center, moved) - held / n * np.outer(center, center)
-        trace, chance = max(length - float(np.trace(cross)), length / 4), math.sqrt(held) * float(middle[k]) / n
+        part_of = max(float(moments.rows[k + 1]), 0.0) / n
+        cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
+        trace, chance = max(length - float(np.trace(cross)), 0.0), math.sqrt(held) * float(middle[k]) / n
         kept, share = _leant(moments.seconds[k + 1] - cross, trace, shape, sd, chance, axes)
         shares.append(share)
         total = total + share
@@ -140,7 +141,7 @@ def read_outside(
         trace_variance += float(tail.sds[k]) ** 2 / d
         mean = mean + moved
         mean_variance = mean_variance + weight * float(moments.mean_sds[k + 1]) ** 2
-        if held > 0:
+        if held > 0 and trace > 0:
             shape = (_LASTING * d * shape + held * share / float(np.trace(share))) / (_LASTING * d + held)
     known = float(tail.lengths.sum())
     lean = mean / known if known > 0 else np.zeros(d)

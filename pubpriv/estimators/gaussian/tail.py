@@ -30,6 +30,12 @@ _UNSURE = 0.12
 _BACK, _AHEAD = 3, 10
 """Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
 
+_FLAT = -0.25
+"""A tail hardly falls if its slope is likely to be flatter: that of a power law whose variance is just finite is zero."""
+
+_UNSEEN = 100.0
+"""Beyond the last edge nothing is released: the noise there counts as so many times that of the last shell."""
+
 _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
 """Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where
 steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
@@ -78,6 +84,7 @@ class Tail:
         last: shells that hold rows for sure.
         lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
         beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall.
+        endless: whether it hardly falls, so that no error of clipping can be told.
     """
 
     last: int
@@ -85,6 +92,7 @@ class Tail:
     sds: np.ndarray
     beyond: float
     beyond_sd: float
+    endless: bool
 
 
 def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
@@ -99,16 +107,18 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     """
     lengths, sds = _lengths(shells, n)
     last = _last(shells.rows / shells.rows_sd, gaussian)
-    beyond = beyond_sd = 0.0
+    beyond, beyond_sd, endless = 0.0, 0.0, False
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
-        found, noise = np.concatenate([own[0], lengths]), np.concatenate([own[1], sds])
+        unseen = float(sds[-1]) * _UNSEEN * RATIO ** (2.0 * np.arange(1, _AHEAD + 1))  # beyond the last edge
+        found = np.concatenate([own[0], lengths, np.zeros(_AHEAD)])
+        noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        beyond, beyond_sd = _expected_beyond(found, noise, share, at)
+        beyond, beyond_sd, endless = _expected_beyond(found, noise, share, at)
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
-    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd)
+    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
 
 
 def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
@@ -134,8 +144,8 @@ def _last(clear: np.ndarray, gaussian: bool) -> int:
     return last
 
 
-def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float]:
-    """(mean, sd) of the squared lengths beyond shell `at`, per row.
+def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float, bool]:
+    """(mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
 
     Args:
         found: (shells,) squared lengths that were released, per row, from some shell in the core to the last.
@@ -167,4 +177,5 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
     mean = float((weight * beyond).sum())
     square = float((weight * beyond**2).sum())
     spread = math.sqrt(max(square - mean**2, 0.0))
-    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean)
+    flat = float(weight[:, _SLOPES[:, 0] >= _FLAT].sum())
+    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean), flat > 1 / 2
