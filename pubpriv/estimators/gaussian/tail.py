@@ -30,8 +30,9 @@ _UNSURE = 0.12
 _BACK, _AHEAD = 3, 10
 """Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
 
-_FLAT = -0.25
-"""A tail hardly falls if its slope is likely to be flatter: that of a power law whose variance is just finite is zero."""
+_FLAT, _MATTERS = 0.7, 0.15
+"""A tail hardly falls if the last shell that counts holds more than FLAT of what the second before it does, and what is
+expected beyond is more than MATTERS of what the shells that the parabola is fitted to hold."""
 
 _UNSEEN = 100.0
 """Beyond the last edge nothing is released: the noise there counts as so many times that of the last shell."""
@@ -177,5 +178,6 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
     mean = float((weight * beyond).sum())
     square = float((weight * beyond**2).sum())
     spread = math.sqrt(max(square - mean**2, 0.0))
-    flat = float(weight[:, _SLOPES[:, 0] >= _FLAT].sum())
-    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean), flat > 1 / 2
+    before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
+    endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
+    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean), endless
