@@ -60,7 +60,7 @@ from pubpriv.privacy.budgets import Purse
 _LOUD = 0.45
 """The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
-_MATTERS, _VAGUE = 0.05, 0.5
+_MATTERS, _VAGUE = 0.08, 0.5
 """A run is flagged if the error of clipping is more than all others of a variance and more than MATTERS of it, or if
 all its errors together are more than VAGUE of it: its intervals hold, but they say little."""
 

@@ -24,6 +24,9 @@ none is expected, needs more."""
 _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
+_STRONG = 3.0
+"""Sds that a shell counts for in a group, at most."""
+
 _UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
@@ -140,6 +143,8 @@ def _last(clear: np.ndarray, gaussian: bool) -> int:
     for width in range(1, _WINDOW + 1):
         for end in range(begun + width, len(clear) + 1):
             group, empty = clear[end - width : end], end - width - begun
+            if width > 1:  # one shell with many rows must not carry empty ones with it
+                group = np.minimum(group, _STRONG)
             if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
                 last = max(last, end)
     return last
