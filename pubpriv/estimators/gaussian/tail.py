@@ -24,9 +24,6 @@ none is expected, needs more."""
 _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
-_STRONG = 3.0
-"""Sds that a shell counts for in a group, at most."""
-
 _UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
@@ -45,7 +42,7 @@ _SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
 steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
 
 _LEVELS = np.linspace(-2.5, 2.0, 25)
-_SLOPES = np.linspace(-4.0, -0.15, 34)[:, None]
+_SLOPES = np.linspace(-4.0, 0.1, 29)[:, None]
 _BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
 """Where the posterior is summed: the level at the last shell in sds, slopes, and bends."""
 
@@ -136,18 +133,23 @@ def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _last(clear: np.ndarray, gaussian: bool) -> int:
     """Count the shells that hold rows, by the sds `clear` (shells,) by which they stand out."""
-    last = 0
-    while last < len(clear) and clear[last] > (_FIRST if gaussian and not last else _STANDS_OUT):
-        last += 1
-    begun = last
-    for width in range(1, _WINDOW + 1):
-        for end in range(begun + width, len(clear) + 1):
-            group, empty = clear[end - width : end], end - width - begun
-            if width > 1:  # one shell with many rows must not carry empty ones with it
-                group = np.minimum(group, _STRONG)
-            if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
-                last = max(last, end)
+    last, found = 0, 0
+    while found is not None:
+        last = found
+        while last < len(clear) and clear[last] > (_FIRST if gaussian and not last else _STANDS_OUT):
+            last += 1
+        found = _next_group(clear, last)
     return last
+
+
+def _next_group(clear: np.ndarray, last: int) -> int | None:
+    """The end of the nearest group beyond `last` that stands out together; None if there is none."""
+    for end in range(last + 1, len(clear) + 1):
+        for width in range(1, min(_WINDOW, end - last) + 1):
+            group, empty = clear[end - width : end], end - width - last
+            if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
+                return end
+    return None
 
 
 def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float, bool]:
