@@ -59,8 +59,8 @@ def estimate_gaussian(
         public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
-            the table itself, whatever its law; `auto`, the one that a private look at the rows speaks for, and
-            `moments` where the public rows cannot tell the scale of a column.
+            the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape stands in for what
+            clipping loses while a released histogram of lengths agrees with one.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
         method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by

@@ -230,6 +230,8 @@ def _outcome(
         "could_hide": {"rows": math.ceil(table.hidden), "beyond": table.reach},
         "rounds": [ask.label for ask in plan.asks],
     }
+    rows, reach = facts["could_hide"]["rows"], facts["could_hide"]["beyond"]
+    facts["notes"] = [f"fewer than {rows} rows beyond {reach:.3g} standard deviations, however far, would not be seen"]
     if table.core is not None:
         facts |= debiased_facts(table.core, table.fitted)
     errors = {
