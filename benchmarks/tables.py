@@ -111,7 +111,7 @@ def measured(row: Row, rows: np.ndarray, runs: int, target: str) -> dict[str, An
         estimate = pp.estimate_gaussian(public, curator, target=target)
         found.append(errors(estimate.mean, estimate.covariance, private))
         public_only.append(errors(public.mean(axis=0), np.cov(public.T), private))
-        chosen.append(estimate.diagnostics["target"])
+        chosen.append("gaussian" if estimate.diagnostics.get("shape", "gaussian") == "gaussian" else "moments")
         flagged += not estimate.converged
         warned += bool(estimate.diagnostics["warnings"])
     ours, theirs = np.array(found), np.array(public_only)

@@ -28,7 +28,8 @@ class _About:
         planned: it changes what `pubpriv plan` tells.
         instead_of: a setting that cannot be given together with this one ...
         because: ... and why, with the options' names; a sentence.
-        left_open: a value with which a run chooses by itself: a series keeps to what its first release chose.
+        left_open: a value that leaves the choice to the run: a series keeps to what its releases were of ...
+        otherwise: ... unless that is what the run would estimate by itself.
         file_or: words that the text may be instead of the name of a file of public numbers; None: it names no file.
     """
 
@@ -43,6 +44,7 @@ class _About:
     instead_of: str = ""
     because: str = ""
     left_open: str = ""
+    otherwise: str = ""
     file_or: tuple[str, ...] | None = None
 
     def is_file(self, value: Any) -> bool:

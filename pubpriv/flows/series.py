@@ -1,11 +1,11 @@
 """What a release takes over from the one before it in its series, so that a series estimates one thing throughout.
 
-A setting that is left open (`auto`) is a choice that a run makes by itself, and noise may turn it: one release would be
-of the Gaussian that rows are drawn from, the next of the table itself, and their difference would look like a change in
-the data. So the first release of a series chooses, and the later ones keep to it, unless the YAML file names a value.
+With a setting that is left open (`auto`) a run is of the table itself. If releases before it were of something
+else, such as the Gaussian that rows are drawn from, the difference would look like a change in the data. So a release
+keeps to what the newest one before it was of, unless the YAML file names a value.
 
-What was chosen stands in the ledger, beside the answers that it was made of. A run that has begun keeps the setting it
-began with, so a retry does what the first try did.
+What a release was of stands in the ledger, in the configuration that it began with. A run that has begun keeps the
+setting it began with, so a retry does what the first try did.
 """
 
 import json
@@ -45,13 +45,13 @@ def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
     with Ledger.open(job.ledger, create=False) as ledger:
         for setting in open_:
             found = _settled(ledger, job, series, setting)
-            if found is not None:
+            if found is not None and (found[1] == job.release_id or found[0] != setting.about.otherwise):
                 value, release_id = found
                 job = replace(job, settings=replace(job.settings, **{setting.field: value}))
                 if release_id != job.release_id:
                     told.append(
-                        f"{setting.name} {value}, as in release {release_id}: a series keeps to what its first release "
-                        f"chose. To change it, name another {setting.name} among the settings in the YAML file"
+                        f"{setting.name} {value}, as in release {release_id}: a series keeps to what its releases "
+                        f"were of. To change it, name another {setting.name} among the settings in the YAML file"
                     )
     return job, tuple(told)
 
@@ -62,22 +62,16 @@ def _settled(ledger: Ledger, job: Job, series: str, setting: Setting) -> tuple[s
     for run in runs:
         if run.release_id == job.release_id:
             return _begun_with(run, job, setting), run.release_id
-    return next(_chosen_before(ledger, job, series, setting, runs[::-1]), None)
+    return next(_chosen_before(job, series, setting, runs[::-1]), None)
 
 
-def _chosen_before(
-    ledger: Ledger, job: Job, series: str, setting: Setting, newest_first: list[RunView]
-) -> Iterator[tuple[str, str]]:
-    """Go through the releases of a series: what each began with or, where that was left open, what it chose."""
+def _chosen_before(job: Job, series: str, setting: Setting, newest_first: list[RunView]) -> Iterator[tuple[str, str]]:
+    """Go through the releases of a series: what each began with or, where that was left open, what that means."""
     of_series = re.compile(f"{re.escape(series)}-({NAMES}|{_BY_HAND})")
     for run in newest_first:
         if of_series.fullmatch(run.release_id):
             value = _begun_with(run, job, setting)
-            if value == setting.about.left_open:
-                notes = ledger.run(job.dataset, run.release_id).notes()
-                value = notes.get(f"{job.estimator.name}/{setting.field}", "")
-            if value in setting.about.choices:  # a run that broke off has chosen nothing
-                yield value, run.release_id
+            yield setting.about.otherwise if value == setting.about.left_open else value, run.release_id
 
 
 def _begun_with(run: RunView, job: Job, setting: Setting) -> str:

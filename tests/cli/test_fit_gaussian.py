@@ -87,9 +87,9 @@ def test_a_model_file_has_every_promised_key_and_replays_for_nothing(fit, balanc
     assert (model["format"], model["kind"], model["columns"]) == (1, kind, ["a", "b", "c"])
     for part, shape in numbers.items():
         assert np.shape(model[part]) == shape
-        assert {name: np.shape(value) for name, value in model["standard_errors"][part].items()} == {
-            "sampling": shape, "privacy": shape,
-        }  # fmt: skip
+        errors = {name: np.shape(value) for name, value in model["standard_errors"][part].items()}
+        assert errors.pop("clipping", shape) == shape  # where tails may hide something
+        assert errors == {"sampling": shape, "privacy": shape}
     assert model["privacy"]["unit"] == "one patient"
     assert all(charge["label"].startswith(asks) for charge in model["privacy"]["charges"])
     assert (model["provenance"]["release_id"], model["provenance"]["n_public"]) == ("r1", PUBLIC)

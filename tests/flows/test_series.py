@@ -42,10 +42,10 @@ def month(tmp_path):
     return of
 
 
-def test_the_first_release_chooses_and_later_ones_keep_to_it(month, tmp_path):
-    """Gaussian rows, then skewed ones: by itself the second run would be of the table's own moments."""
-    first, told = kept_to_series(month("g-2026-10"), "g")
-    assert (first, told) == (month("g-2026-10"), ())
+def test_later_releases_keep_to_what_the_first_was_of(month, tmp_path):
+    """A release of the Gaussian, then one that leaves the target open: by itself it would be of the table."""
+    first, told = kept_to_series(month("g-2026-10", target="gaussian"), "g")
+    assert (first, told) == (month("g-2026-10", target="gaussian"), ())
     assert run_job(first).target == "gaussian"
     write(tmp_path, skewed=True)
     second, told = kept_to_series(month("g-2026-11"), "g")
@@ -53,16 +53,14 @@ def test_the_first_release_chooses_and_later_ones_keep_to_it(month, tmp_path):
     assert "target gaussian, as in release g-2026-10" in told[0]
     assert "YAML" in told[0]
     assert run_job(month("h-2026-11")).target == "moments"
-    # another series has nothing before it, and so has no series
+    # a series of the table itself stays as it is, and another series has nothing before it
     for series, release_id in (("h", "h-2026-12"), (None, "g-2026-12"), ("g-2026", "g-2026-2026-12")):
-        job, told = kept_to_series(month(release_id), series)
-        assert job.settings.target == ("moments" if series == "h" else "auto")
-        assert len(told) == (series == "h")
+        assert kept_to_series(month(release_id), series) == (month(release_id), ())
 
 
 def test_a_run_that_began_keeps_what_it_began_with(month):
     """Also if the series has changed meanwhile: a retry is the same release, and costs nothing more."""
-    assert run_job(month("g-2026-10")).target == "gaussian"
+    assert run_job(month("g-2026-10", target="gaussian")).target == "gaussian"
     second = kept_to_series(month("g-2026-11"), "g")[0]
     answer = run_job(second)
     assert run_job(month("g-2026-12", target="moments")).target == "moments"
@@ -75,7 +73,8 @@ def test_a_run_that_began_keeps_what_it_began_with(month):
         run_job(month("g-2026-11"))
     # a setting that the YAML file names holds, and the newest release is what the next one keeps to
     assert kept_to_series(month("g-2027-01", target="gaussian"), "g") == (month("g-2027-01", target="gaussian"), ())
-    assert kept_to_series(month("g-2027-01"), "g")[0].settings.target == "moments"
+    assert kept_to_series(month("g-2027-01"), "g")[0].settings.target == "auto"
+    assert kept_to_series(month("g-2026-12"), "g")[0].settings.target == "moments"
 
 
 def test_a_run_that_broke_off_has_chosen_nothing(month):
@@ -116,14 +115,14 @@ def test_two_periods_of_a_deployment_are_of_one_target(prefect_server, tmp_path,
     from pubpriv.flows.parameters import parameters_of
 
     states = []
-    for release_id, skewed in (("g-2026-10", False), ("g-2026-11", True)):
-        write(tmp_path, skewed)
-        form = parameters_of(month(release_id)).model_copy(update={"series": "g"})
+    for release_id, settings in (("g-2026-10", {"target": "gaussian"}), ("g-2026-11", {})):
+        write(tmp_path, skewed=not settings)
+        form = parameters_of(month(release_id, **settings)).model_copy(update={"series": "g"})
         states.append(FLOWS["gaussian"](form, return_state=True))
     assert [state.result().target for state in states] == ["gaussian", "gaussian"]
     with Ledger.open(month("x").ledger) as ledger:
         begun = [json.loads(run.methods["gaussian"]["configuration"])["target"] for run in ledger.history("visits")]
-    assert begun == ["auto", "gaussian"]
+    assert begun == ["gaussian", "gaussian"]
     from prefect.logging.handlers import APILogWorker
 
     APILogWorker.drain_all(timeout=30)

@@ -27,7 +27,7 @@ from pubpriv.estimators.gaussian.preconditioner import (
     check_rows,
     precondition,
 )
-from pubpriv.estimators.gaussian.quantiles import Whole
+from pubpriv.estimators.gaussian.whole import Whole
 from pubpriv.estimators.steps import step
 
 _MOSTLY = 0.75

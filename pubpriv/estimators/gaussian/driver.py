@@ -16,6 +16,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian.degenerate_columns import examine
+from pubpriv.estimators.gaussian.hints import log_hints
 from pubpriv.estimators.gaussian.learner import (
     Fitted,
     Measured,
@@ -61,8 +62,8 @@ def estimate_gaussian(
         public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         curator: the run; see `Curator`.
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
-            the table itself, whatever its law; `auto`, the one that a private look at the rows speaks for, and
-            `moments` where the public rows cannot tell the scale of a column.
+            the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape stands in for what
+            clipping loses while a released histogram of lengths agrees with one.
         budget: what this estimate may spend, in the run's kind; None: all that is left.
         method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
@@ -94,8 +95,8 @@ def estimate_gaussian(
         purse = curator.begin("gaussian", configuration | {"scale": given}, rows, budget)
         run = Execution(curator, "gaussian", runner)
         layout = run(examine, rows, tuple(given.items()))
-        chosen, outcome = estimate_table(run, rows, layout, purse, target, force)
-        return _estimate(outcome, curator, rows, method, chosen)
+        outcome = estimate_table(run, rows, layout, purse, target, force)
+        return _estimate(outcome, curator, rows, method, "moments")
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
         bound(rows, beta, gamma)
@@ -135,8 +136,10 @@ def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
-    target = curator.settled("gaussian/target", lambda: target)  # later releases of a series look it up
     statement = curator.statement()
+    beyond = outcome.facts.get("beyond_clip", {"share": 0.0, "sd": 0.0})
+    mean, covariance = np.array(settled.fitted.mean), np.array(settled.fitted.covariance)
+    sure = beyond["share"] - 2 * beyond["sd"]
     law = Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance])
     return GaussianEstimate(
         gaussian=law,
@@ -152,6 +155,7 @@ def _estimate(
             "target": target,
             **outcome.facts,
             **departure(law, of_rows(rows.rows), len(rows.rows)),
+            "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, sure)),
             "warnings": outcome.warnings,
         },
     )
@@ -170,14 +174,16 @@ class _SettledGaussian:
 
     Attributes:
         fitted: mean and covariance.
-        mean_errors, covariance_errors: (sampling, privacy), each (d,) or (d, d).
+        mean_errors, covariance_errors: by source, as `sources` names them, each (d,) or (d, d).
+        sources: of errors.
     """
 
     stored_as: ClassVar[str] = "Told"  # in ledgers
 
     fitted: Fitted
-    mean_errors: tuple[Any, Any]
-    covariance_errors: tuple[Any, Any]
+    mean_errors: tuple[Any, ...]
+    covariance_errors: tuple[Any, ...]
+    sources: tuple[str, ...]
 
     @classmethod
     def of(cls, outcome: GaussianResult) -> "_SettledGaussian":
@@ -185,14 +191,15 @@ class _SettledGaussian:
         mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,
-            (tuple(mean["sampling"].tolist()), tuple(mean["privacy"].tolist())),
-            (_rows(covariance["sampling"]), _rows(covariance["privacy"])),
+            tuple(tuple(values.tolist()) for values in mean.values()),
+            tuple(_rows(values) for values in covariance.values()),
+            tuple(mean),
         )
 
     def errors(self) -> dict[str, Any]:
         """The `_standard_errors` of the estimate."""
         parts = ("mean", self.mean_errors), ("covariance", self.covariance_errors)
-        return {name: {"sampling": np.array(own), "privacy": np.array(noise)} for name, (own, noise) in parts}
+        return {name: dict(zip(self.sources, map(np.array, values), strict=True)) for name, values in parts}
 
 
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.gaussian.clipping import moment_constants
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import (
     predicted_errors,
@@ -20,8 +19,7 @@ from pubpriv.estimators.gaussian.plan import (
     table_plan,
 )
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
-from pubpriv.estimators.gaussian.quantiles import Whole, quantile_question
-from pubpriv.estimators.gaussian.table_driver import loud_radius
+from pubpriv.estimators.gaussian.shells import gaussian_end
 from pubpriv.estimators.planning import Forecast, Predicted
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -60,7 +58,7 @@ class GaussianCase:
         return self.layout.dimension
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Rounds, quantiles if the target takes them, and the last release."""
+        """Rounds, what the target asks about the tail, and the last release."""
         if self.target == "gaussian":
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
@@ -78,41 +76,35 @@ class GaussianCase:
 
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m
-        if not isinstance(plan, TablePlan) or plan.decides:
+        if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
             errors = predicted_errors(plan, n, d)
             noise = errors["covariance_noise"], errors["mean_noise"]
             own = math.sqrt(errors["covariance"] ** 2 - noise[0] ** 2), math.sqrt(errors["mean"] ** 2 - noise[1] ** 2)
-            bias = 0.0
         else:
             own = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
-            noise, bias = self._table_noise(n, plan)
+            noise = self._table_noise(n, plan)
         entries = math.sqrt(d * (d + 1) / 2)
         public = math.sqrt(d * (d + 1) / (m - 1)), math.sqrt(d / m)
         best = math.sqrt(d * (d + 1) / n), math.sqrt(d / n)
         parts = [*zip(own, noise, best, public, strict=True)]
         return (
-            Predicted("covariance", Predicted.relative, math.hypot(own[0], bias * math.sqrt(d)), *parts[0][1:]),
+            Predicted("covariance", Predicted.relative, own[0], *parts[0][1:]),
             Predicted("mean", "Mahalanobis", *parts[1]),
             Predicted(
                 "variance of a column",
                 "relative",
-                math.hypot(own[0] / entries, bias),
+                own[0] / entries,
                 *(part / entries for part in parts[0][1:]),
             ),
             Predicted("mean of a column", Predicted.own_sd, *(part / math.sqrt(d) for part in parts[1])),
         )
 
-    def _table_noise(self, n: int, plan: TablePlan) -> tuple[tuple[float, float], float]:
-        """Noise of covariance and mean, clipped where Gaussian rows end by quantile; and what clipping takes."""
-        from scipy.stats import chi
-
+    def _table_noise(self, n: int, plan: TablePlan) -> tuple[float, float]:
+        """Noise of covariance and mean, clipped where Gaussian rows end."""
         d, final = self.d, plan.final
-        frame = Frame((0.0,) * d)
-        asked = quantile_question(frame, None, Whole(n, 0.0), 1.0, plan.reach)
-        radius = min(float(chi.ppf(asked.rank / n, d)), loud_radius(frame, n, final))
-        noise = joint_question(frame, radius, final_theta(d), final).noise()
+        noise = joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
-        return (moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)), 1 - moment_constants(d, radius).level
+        return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
 
 
 def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:

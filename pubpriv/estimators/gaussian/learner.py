@@ -123,7 +123,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class _ClippedMoments:
+class ClippedMoments:
     """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
 
     frame: Frame
@@ -169,7 +169,18 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     d = position.frame.dimension
-    moments = released_moments(curator, position.frame, _final_radius(curator.n_rows, d, ask.rho), final_theta(d), ask)
+    radius = final_radius(curator.n_rows, d, ask.rho)
+    return debias(released_moments(curator, position.frame, radius, final_theta(d), ask), position.accuracy)
+
+
+def debias(moments: ClippedMoments, accuracy: float) -> Measured:
+    """Undo what clipping did to the moments of records that are close to standard Gaussian.
+
+    Args:
+        moments: clipped, per whole record.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+    """
+    d = moments.frame.dimension
     n = moments.records
     slope, law = mean_constants(d, moments.radius).slope, moment_constants(d, moments.radius)
     level = float(np.trace(moments.second)) / d
@@ -188,7 +199,7 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
         moment_sd=moments.moment_sd,
         deviation=math.sqrt(float((shape_off**2).sum()) + d * scale_off**2),
         expected=_expected_covariance_error(n, d, moments.radius, moments.moment_sd),
-        accuracy=position.accuracy,
+        accuracy=accuracy,
         expected_mean=_expected_mean_error(n, d, moments.radius, moments.mean_sd),
     )
 
@@ -232,13 +243,13 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
-def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> _ClippedMoments:
+def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> ClippedMoments:
     """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
     whole = curator.n_rows if count > curator.n_rows - _MISSED * sd else max(count, _MISSED * sd)
-    return _ClippedMoments(
+    return ClippedMoments(
         answer.question.frames[0],
         whole,
         answer.question.radii[0],
@@ -255,7 +266,7 @@ def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-def _moved(moments: _ClippedMoments, median: float) -> Frame:
+def _moved(moments: ClippedMoments, median: float) -> Frame:
     """The map that undoes what a round has seen; noise is never taken for shape."""
     d = len(moments.mean)
     # the mean moves by what stands out of its noise (James-Stein)
@@ -302,7 +313,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
         same with noise alone; `covariance_best` and `mean_best`: of the non-private estimates.
     """
     ask = plan.final
-    radius = _final_radius(n, d, ask.rho)
+    radius = final_radius(n, d, ask.rho)
     noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
@@ -317,6 +328,6 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     return errors
 
 
-def _final_radius(n: int, d: int, rho: float) -> float:
+def final_radius(n: int, d: int, rho: float) -> float:
     """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
     return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)

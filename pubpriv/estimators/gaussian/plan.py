@@ -15,11 +15,12 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
-from pubpriv.data.regions import Everything
+from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, scale_question
-from pubpriv.estimators.gaussian.quantiles import Whole, count_question, quantile_question
+from pubpriv.estimators.gaussian.shells import Cut, blank_cut, fourth_question, histogram_question
+from pubpriv.estimators.gaussian.whole import Whole, count_question
 from pubpriv.privacy.budgets import Budget, Purse
 
 _ROUND_SHARES = (Fraction(3, 100),) * 6 + (Fraction(8, 100),)
@@ -47,11 +48,8 @@ _SEARCH_STEPS = math.ceil(math.log2(2 * math.log(_REACH) / _TOLERANCE))
 _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
-_QUANTILES = {"median": 0.5, "upper": 0.9, "reach": None}
-"""Shares of the records that the quantiles of |w| are asked for; None: as many as noise allows."""
-
-_PRICES = {"median": Fraction(1, 100), "upper": Fraction(1, 100), "reach": Fraction(4, 100)}
-"""What each quantile takes of the budget."""
+_HISTOGRAM_SHARE, _FOURTH_SHARE = Fraction(5, 100), Fraction(2, 100)
+"""What the histogram of |w| and the fourth moments take of the budget."""
 
 _COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
@@ -85,22 +83,16 @@ class TablePlan(LearnerPlan):
     Attributes:
         count: of whole rows.
         scales: of the degenerate columns, in their order; None where the user gave it.
-        quantiles: name, share of the records and ask of each; see `_QUANTILES`.
+        histogram: of |w|.
+        fourth: moments of the columns.
+        may_be_gaussian: whether the release may take from a Gaussian the shape that clipping lost.
     """
 
     count: Ask
     scales: tuple[Ask | None, ...]
-    quantiles: tuple[tuple[str, float | None, Ask], ...]
-
-    @property
-    def decides(self) -> bool:
-        """Whether the quantiles decide for a target: all of them are asked then."""
-        return len(self.quantiles) == len(_QUANTILES)
-
-    @property
-    def reach(self) -> Ask:
-        """The quantile of which as many records as noise allows are asked for."""
-        return next(ask for _, share, ask in self.quantiles if share is None)
+    histogram: Ask
+    fourth: Ask
+    may_be_gaussian: bool
 
 
 def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
@@ -126,15 +118,16 @@ def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[F
     return shares
 
 
-def _with_final(shares: dict[str, tuple[Fraction, Blank]], d: int) -> dict[str, tuple[Fraction, Blank]]:
-    """Add what is left, for the last release of all d columns."""
+def _with_final(shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, tuple[Fraction, Blank]]:
+    """Add what is left, for the last release of all columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-    return shares | {"final": (left, partial(joint_question, Frame((0.0,) * d), 1.0, final_theta(d)))}
+    return shares | {"final": (left, blank)}
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
-    shares = _with_final(_round_shares(n, d, purse.rho, Frame((0.0,) * d)), d)
+    frame = Frame((0.0,) * d)
+    shares = _with_final(_round_shares(n, d, purse.rho, frame), partial(joint_question, frame, 1.0, final_theta(d)))
     asks = split_purse(purse, "gaussian", shares)
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
@@ -148,7 +141,7 @@ def _rounds_of(asks: Mapping[str, Ask]) -> tuple[tuple[Ask, Ask], ...]:
 def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     """Make the plan of `moments` or `auto`.
 
-    `moments` asks for two quantiles, and so does `auto` where nothing is decided.
+    Both ask the same questions.
 
     Args:
         purse: of the run.
@@ -164,18 +157,19 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
-    decides = target == "auto" and not layout.degenerate  # degenerate columns are no Gaussian's
-    names = list(_QUANTILES) if decides else ["upper", "reach"]
-    blank = partial(quantile_question, Frame((0.0,) * d), 0.5, Whole(1.0, 0.0), 1.0)
-    shares |= {f"quantile-{name}": (_PRICES[name], blank) for name in names}
-    asks = split_purse(purse, "gaussian", _with_final(shares, d))
+    frame, blank = Frame((0.0,) * d), blank_cut()
+    shares["histogram"] = _HISTOGRAM_SHARE, partial(histogram_question, frame, float(n))
+    shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
+    asks = split_purse(purse, "gaussian", _with_final(shares, partial(shells_question, frame, blank)))
     return TablePlan(
         asks=tuple(asks.values()),
         rounds=_rounds_of(asks),
         final=asks["final"],
         count=asks["count"],
         scales=tuple(asks.get(_scale_name(column.index)) for column in layout.degenerate),
-        quantiles=tuple((name, _QUANTILES[name], asks[f"quantile-{name}"]) for name in names),
+        histogram=asks["histogram"],
+        fourth=asks["fourth"],
+        may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are no Gaussian's
     )
 
 
@@ -208,6 +202,12 @@ def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> Li
     squared = Fraction(SUM_FACTOR, total) ** 2
     count = noise_for(squared**2 * moment**2 / 4, COUNT_FACTOR)
     return LiftedGram(Everything(), (frame,), (radius,), (count, total, moment))
+
+
+def shells_question(frame: Frame, where: Cut, ask: Ask) -> LiftedGram:
+    """Count, sum and second moment of the records in the core and in each shell, at the price of one region."""
+    scales = joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise_scales
+    return LiftedGram(Shells(frame, where.edges), (frame,) * len(where.radii), where.radii, scales)
 
 
 def final_theta(d: int) -> Fraction:

@@ -54,18 +54,26 @@ def debiased(
     facts = {
         "whole_rows": measured.records,
         "clip_radius": measured.radius,
+        "feasible": enough,
+        **debiased_facts(measured, fitted),
+        "rounds": [ask.label for ask in plan.asks],
+    }
+    errors = standard_errors(measured, fitted, preconditioner.m)
+    return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
+
+
+def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:
+    """How far the release was from what it should be, what noise adds, and what public rows weigh."""
+    d = len(measured.mean)
+    return {
         "deviation": measured.deviation,
         "expected_deviation": measured.expected,
-        "feasible": enough,
         "predicted_ratio": {
             "covariance": measured.expected / math.sqrt(d * (d + 1) / measured.records),
             "mean": measured.expected_mean / math.sqrt(d / measured.records),
         },
         "weight_of_public_rows": {"mean": fitted.mean_weight, "covariance": fitted.covariance_weight},
-        "rounds": [ask.label for ask in plan.asks],
     }
-    errors = _standard_errors(measured, fitted, preconditioner.m)
-    return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
 
 
 def shortage(records: float, n: int, enough: bool) -> list[str]:
@@ -81,7 +89,7 @@ def shortage(records: float, n: int, enough: bool) -> list[str]:
     return [left_out] * (records < n) + [few] * (not enough)
 
 
-def _standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
+def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:
     """{"mean" (d,), "covariance" (d, d)}: {"sampling", "privacy"}, in the table's units.
 
     Args:
@@ -95,10 +103,10 @@ def _standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, An
     colour = np.linalg.inv(measured.frame.dense()[1])
     own = np.diag(covariance)
     p, q = fitted.mean_weight, fitted.covariance_weight
-    sampling = _entry_variances(
+    sampling = entry_variances(
         covariance, law.shape_variance / (n * law.shape**2), law.trace_variance / (n * law.trace**2)
     )
-    noise = _entry_variances(
+    noise = entry_variances(
         colour @ colour.T, (measured.moment_sd / law.shape) ** 2, (measured.moment_sd / law.trace) ** 2
     )
     public = np.outer(own, own) + covariance**2
@@ -125,12 +133,12 @@ def plain_errors(
         "mean": {"sampling": np.sqrt(own / n), "privacy": np.sqrt((mean_colour**2).sum(axis=1)) * mean_sd},
         "covariance": {
             "sampling": np.sqrt((np.outer(own, own) + covariance**2) / n),
-            "privacy": np.sqrt(_entry_variances(colour @ colour.T, sd * sd, sd * sd)),
+            "privacy": np.sqrt(entry_variances(colour @ colour.T, sd * sd, sd * sd)),
         },
     }
 
 
-def _entry_variances(gram: np.ndarray, shape: float, trace: float) -> np.ndarray:
+def entry_variances(gram: np.ndarray, shape: float, trace: float) -> np.ndarray:
     """Variances of a_i' E a_j, where gram = a a', for E with variances `shape` and `trace` of its two parts.
 
     a_i' E a_j = <E, H> with H = (a_i a_j' + a_j a_i') / 2, so

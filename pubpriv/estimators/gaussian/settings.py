@@ -19,7 +19,9 @@ class GaussianSettings:
         choices=_TARGETS,
         planned=True,
         left_open="auto",
-        help="gaussian: of the law, if it is Gaussian; moments: of the table itself; auto: as the rows suggest",
+        otherwise="moments",
+        help="gaussian: of the law, if it is Gaussian; moments: of the table itself; "
+        "auto: moments, with a Gaussian's shape where it fits",
     )
     method: str = setting("learner", choices=_METHODS, help="learner; or, to compare with, algorithm-2")
     scale: Mapping[str, float] = setting(

@@ -1,12 +1,9 @@
-"""Targets `moments` and `auto`: rounds that whiten, quantiles that say how far the records reach, one last release.
+"""Targets `moments` and `auto`: rounds that whiten, a histogram that says how far the rows reach, one last release.
 
-All prices are fixed before the run, so under `auto` both branches ask the same questions but for the radius of the
-last one: the best for a Gaussian, debiased afterwards, or a high quantile, reported as it is. The rounds are those of
-the learner at its prices: whitening better than rows of another law allow would buy nothing, see `benchmarks.tables`.
-
-Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. So for the table's own
-moments the rounds serve as a whitening alone; a private high quantile of |w| says where to clip, where almost no record
-is, and what the last release says is what is reported. Source: our study, section E (`docs/gaussian.md`).
+Real tables are not Gaussian, and debiasing for one leaves a floor that no budget removes. So the rounds serve as a
+whitening; one private histogram of |w| says where to cut the last release into shells, and as many of these count as
+hold rows. What is estimated are always the table's own moments. Under `auto`, where the histogram is a Gaussian's, the
+Gaussian supplies the shape that the core lost to clipping. All prices are fixed before the run.
 """
 
 import math
@@ -18,46 +15,58 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian.learner import (
     LEAST_VARIANCE,
+    ClippedMoments,
     Fitted,
+    Measured,
     Position,
+    debias,
+    final_radius,
     floored,
-    measure,
     pool,
-    released_moments,
     walk,
 )
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
-    TablePlan,
     check_feasible,
     feasible,
-    final_theta,
-    joint_question,
+    shells_question,
     table_plan,
 )
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
-from pubpriv.estimators.gaussian.quantiles import (
-    Quantile,
-    Whole,
-    count_rows,
-    decide,
-    spread_quantile,
+from pubpriv.estimators.gaussian.results import GaussianResult, debiased_facts, shortage, standard_errors
+from pubpriv.estimators.gaussian.shells import (
+    Cut,
+    Fourths,
+    Histogram,
+    count_lengths,
+    cut,
+    fourth_moments,
 )
-from pubpriv.estimators.gaussian.results import GaussianResult, debiased, plain_errors, shortage
+from pubpriv.estimators.gaussian.table_moments import (
+    ShellMoments,
+    error_parts,
+    fourth_of_columns,
+    read_outside,
+)
+from pubpriv.estimators.gaussian.whole import Whole, count_rows
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 
-_LOUD = 0.5
-"""The clip radius is at most where the noise's largest eigenvalue is this, in whitened units."""
+_LOUD = 0.45
+"""The noise is of the size of the estimate if its largest eigenvalue is this part of the average variance of w."""
 
-_ROOM = 1.4
-"""The clip radius is at most this many times the reach."""
+_MATTERS, _VAGUE = 0.08, 0.5
+"""A run is flagged if the error of clipping is more than all others of a variance and more than MATTERS of it, or if
+all its errors together are more than VAGUE of it: its intervals hold, but they say little."""
+
+_AGREED = 0.3
+"""Where the histogram is a Gaussian's, a core that deviates from it by less than this root mean square eigenvalue needs
+no warning: the inverse of the clipping takes care of it."""
 
 _FAINT, _STANDING_OUT = 1e-6, 4.0
 """A column of which no spread was found keeps the center, with this standard deviation in whitened units, unless its
@@ -66,36 +75,55 @@ variance is so many times the noise."""
 _SMALL = 1e-3
 """A scale below this part of a spread that the public rows show is noise's doing."""
 
+_Matrix = tuple[tuple[float, ...], ...]
+
 
 @public_value
 @dataclass(frozen=True)
 class _Table:
-    """What the last release says of the table, without debiasing.
+    """What the last release says of the table.
 
     Attributes:
-        frame: the map to w.
         fitted: mean and covariance in the table's units.
-        records: rows without missing or infinite values.
-        radius: clip radius.
-        mean_sd: noise sd of a coordinate of the mean of w.
-        moment_sd: noise sd of a diagonal entry of the second moment of w.
-        edge: largest eigenvalue of the noise alone.
-        weakest: smallest eigenvalue of the covariance of w as it was released.
+        mean_errors, covariance_errors: (sampling, privacy, clipping), each (d,) or (d, d).
+        core: the core as a Gaussian's, debiased; None where it is reported as it is.
+        shells: how many shells beyond the core count.
+        beyond: expected share, of the trace of the second moment, of what lies beyond the last of them.
+        endless: whether the tail hardly falls there.
+        reach: outer edge of the last shell that counts.
+        hidden: how many rows beyond it would not be seen.
+        edge: largest eigenvalue of the noise alone, in w.
+        weakest: smallest eigenvalue of the covariance of w before it was floored.
+        quiet: whether the noise is clearly smaller than the estimate.
     """
 
-    frame: Frame
     fitted: Fitted
-    records: float
-    radius: float
-    mean_sd: float
-    moment_sd: float
+    mean_errors: _Matrix
+    covariance_errors: tuple[_Matrix, ...]
+    core: Measured | None
+    shells: int
+    beyond: float
+    endless: bool
+    reach: float
+    hidden: float
     edge: float
     weakest: float
+    quiet: bool
 
     @property
-    def quiet(self) -> bool:
-        """The noise is not of the size of the estimate: its largest eigenvalue is clearly below the loudest."""
-        return self.edge <= 0.9 * _LOUD
+    def clipped(self) -> bool:
+        """Whether what may lie beyond the last shell is more than all other errors of a variance, and matters."""
+        sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
+        variances = np.diag(np.array(self.fitted.covariance))
+        return self.endless or bool(
+            ((clipping > np.hypot(sampling, privacy)) & (clipping > _MATTERS * variances)).any()
+        )
+
+    @property
+    def vague(self) -> bool:
+        """Whether a variance is not known to within a factor of two."""
+        squares = sum(np.diag(np.array(part)) ** 2 for part in self.covariance_errors)
+        return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
 
 
 @public_value
@@ -114,8 +142,8 @@ class _Scale:
 
 def estimate_table(
     run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
-) -> tuple[str, GaussianResult]:
-    """Estimate by `moments` or `auto`: (target that was chosen, outcome)."""
+) -> GaussianResult:
+    """Estimate by `moments` or `auto`."""
     curator = run.curator
     n, d = curator.n_rows, layout.dimension
     if not force:
@@ -123,8 +151,7 @@ def estimate_table(
     plan = table_plan(purse, n, layout, target)
     curator.rehearse(plan.questions)
     preconditioner, position = _whitened(run, rows, layout, plan)
-    whole, final = run(count_rows, plan.count), plan.final
-    records = whole.records
+    whole = run(count_rows, plan.count)
     scales = tuple(
         _Scale(float(column.scale or 0.0), True)
         if ask is None
@@ -132,41 +159,15 @@ def estimate_table(
         for place, (column, ask) in enumerate(zip(layout.degenerate, plan.scales, strict=True))
     )
     frame = run(_assemble, layout, None if position is None else position.frame, scales)
-    most, found = loud_radius(frame, records, final), dict[str, Quantile]()
-    for name, wanted, ask in plan.quantiles:
-        share = wanted or _reach_share(plan, whole)
-        found[name] = run.at(f"({name})")(spread_quantile, frame, share, whole, most, ask)
-    facts: dict[str, Any] = {"quantiles": {name: [each.share, each.value] for name, each in found.items()}}
-    if plan.decides and preconditioner is not None:
-        verdict = run(decide, tuple(found.values()), frame, records)
-        facts |= {"quantile_gap": verdict.gap}
-        if verdict.target == "gaussian":
-            accuracy = 0.0 if position is None else position.accuracy
-            measured = run(measure, Position(frame, records, accuracy), final)
-            fitted = run(pool, preconditioner, measured)
-            outcome = debiased(curator, preconditioner, measured, plan, purse, fitted)
-            outcome.facts.update(facts)
-            outcome.warnings[:0] = preconditioner.notes
-            if not measured.converged:
-                outcome.warnings.append("the rows may be no Gaussian's: the target moments does not need them to be")
-            return "gaussian", outcome
-    radius = _clip_radius(frame, records, found["upper"], found["reach"], final)
+    histogram = run(count_lengths, frame, whole.records, plan.histogram)
+    where = run(cut, histogram, d, whole.records, final_radius(n, d, plan.final.rho), plan.may_be_gaussian)
+    fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
-    table = run.at("", *found.values())(_measure_table, frame, radius, guessed, whole, final)
-    outcome = _undebiased(curator, layout, table, scales, plan, purse)
-    outcome.facts.update(facts)
-    outcome.warnings[:0] = () if preconditioner is None else preconditioner.notes
-    return "moments", outcome
-
-
-def _reach_share(plan: TablePlan, whole: Whole) -> float:
-    """The share of the records within the reach: so many that noise does not carry it beyond them.
-
-    As many rows as the search of a scale leaves above it may be any distance away, so the reach leaves them out too.
-    """
-    searches = [ask.question for ask in (plan.reach, *plan.scales) if ask is not None]
-    noises = [search.noise_scale for search in searches if isinstance(search, Bisection)]
-    return min(whole.high_rank(noise) for noise in noises) / whole.records
+    accuracy = 0.0 if position is None else position.accuracy
+    table = run(
+        measure_shells, preconditioner, frame, accuracy, where, histogram, fourths, guessed, whole.records, plan.final
+    )
+    return _outcome(curator, preconditioner, layout, table, where, histogram, scales, whole.records, plan, purse)
 
 
 def _whitened(
@@ -180,98 +181,179 @@ def _whitened(
     return preconditioner, walk(run, start, preconditioner.typical_radius, plan)
 
 
-def _undebiased(
-    curator: Curator, layout: Layout, table: _Table, scales: tuple[_Scale, ...], plan: Plan, purse: Purse
+def _outcome(
+    curator: Curator,
+    preconditioner: Preconditioner | None,
+    layout: Layout,
+    table: _Table,
+    where: Cut,
+    histogram: Histogram,
+    scales: tuple[_Scale, ...],
+    records: float,
+    plan: Plan,
+    purse: Purse,
 ) -> GaussianResult:
-    """The outcome of a release that is reported as it is."""
-    enough = feasible(table.records, layout.dimension, purse.rho)
+    """The outcome of a release in shells."""
+    enough = feasible(records, layout.dimension, purse.rho)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
-    warnings = layout.notes() + shortage(table.records, curator.n_rows, enough)
+    warnings = [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
+    warnings += shortage(records, curator.n_rows, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
-    if not table.quiet:
+    loud = not table.quiet or table.vague
+    if loud:
         warnings.append(
             "rows reach too far for this budget: they are clipped, so that wide columns come out too narrow, and the "
             "noise is of the size of the estimate; a logarithm of such a column, or its scale, helps"
         )
-    facts = {
-        "whole_rows": table.records,
-        "clip_radius": table.radius,
+    elif table.clipped:
+        warnings.append(
+            "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
+            "else; a logarithm of a column with a long tail helps"
+        )
+    core, close = table.core, _AGREED * math.sqrt(layout.dimension)
+    converged = core is None or core.converged or core.deviation <= close
+    if not converged:
+        warnings.append("the rounds did not converge: do not use this estimate")
+    facts: dict[str, Any] = {
+        "whole_rows": records,
+        "shape": "as released" if table.core is None else "gaussian",
+        "clip_radius": where.radii[0] if not table.shells else table.reach,
         "noise_edge": table.edge,
         "smallest_eigenvalue": table.weakest,
         "feasible": enough,
         "scales": {name: scale.value for name, scale in sizes.items()},
+        "radial": {"edges": list(histogram.edges), "counts": list(histogram.counts), "sd": histogram.sd},
+        "shells": table.shells,
+        "beyond_clip": _beyond(histogram, table.reach, records),
+        "could_hide": {"rows": math.ceil(table.hidden), "beyond": table.reach},
         "rounds": [ask.label for ask in plan.asks],
     }
-    colour = np.linalg.inv(table.frame.dense()[1])
-    noise = (colour, table.mean_sd), (colour, table.moment_sd)
-    errors = plain_errors(table.fitted, round(table.records), *noise)
-    return GaussianResult(table.fitted, enough and table.quiet, errors, facts, warnings)
+    if table.core is not None:
+        facts |= debiased_facts(table.core, table.fitted)
+    errors = {
+        part: dict(zip(("sampling", "privacy", "clipping"), map(np.array, values), strict=True))
+        for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
+    }
+    good = enough and not loud and converged and not table.clipped
+    return GaussianResult(table.fitted, good, errors, facts, warnings)
 
 
-def _moment_noise(frame: Frame, n: float, ask: Ask) -> float:
-    """Give the noise sd of a diagonal second moment of records clipped to 1; it grows with the radius squared."""
-    return float(joint_question(frame, 1.0, final_theta(frame.dimension), ask).noise()["moment"].max()) / n
+def _beyond(histogram: Histogram, reach: float, records: float) -> dict[str, float]:
+    """Share of rows beyond the last shell that counts, as counted, and the noise of that."""
+    outside = histogram.counts[1 + int(np.searchsorted(histogram.edges, reach * (1 - 1e-9))) :]
+    sd = histogram.sd * math.sqrt(max(len(outside), 1))
+    return {"share": max(sum(outside), 0.0) / records, "sd": sd / records}
 
 
-def loud_radius(frame: Frame, n: float, ask: Ask) -> float:
-    """Give the radius at which noise alone has an eigenvalue of `_LOUD`: public."""
-    return math.sqrt(_LOUD / (_moment_noise(frame, n, ask) * math.sqrt(2 * frame.dimension)))
-
-
-def _clip_radius(frame: Frame, n: float, upper: Quantile, reach: Quantile, ask: Ask) -> float:
-    """Clip where clipping and noise together are least, if the tail goes on beyond `reach` as it came from `upper`.
-
-    With P(|w| > r + t) = f exp(-t / h) beyond the reach r, the fit of the two quantiles, clipping at c takes
-    2 f h (c + h) exp((r - c) / h) from the trace of the second moment, all of it from one direction at worst, and the
-    noise has a Frobenius norm in proportion to c^2. A Gaussian's h is small, and c = r; long tails are given more room.
-    """
-    d, r, beyond = frame.dimension, reach.value, max(1 - reach.share, 1 / n)
-    h = max(r - upper.value, 0.01 * r) / max(math.log((1 - upper.share) / beyond), 0.1)
-    c = r * np.linspace(1, _ROOM, 201)
-    noise = _moment_noise(frame, n, ask) * math.sqrt(d * (d + 1) / 2) * c**2
-    lost = 2 * beyond * h * (c + h) * np.exp((r - c) / h)
-    return min(float(c[np.argmin(noise**2 + lost**2)]), max(r, loud_radius(frame, n, ask)))
-
-
-@step(title="final release as it is", private=True)
-def _measure_table(
-    curator: Curator, frame: Frame, radius: float, guessed: tuple[int, ...], whole: Whole, ask: Ask
+@step(title="final release in shells", private=True)
+def measure_shells(
+    curator: Curator,
+    preconditioner: Preconditioner | None,
+    frame: Frame,
+    accuracy: float,
+    where: Cut,
+    histogram: Histogram,
+    fourths: Fourths,
+    guessed: tuple[int, ...],
+    records: float,
+    ask: Ask,
 ) -> _Table:
-    """Release mean and covariance of the records clipped to `radius`, in the table's units.
+    """Release count, sum and second moment of each shell, and make mean and covariance of them.
 
     Args:
         curator: the run.
+        preconditioner: of the regular columns, or None if there are none.
         frame: the map to w, (d, d).
-        radius: beyond which almost no record is.
+        accuracy: how far the rounds are expected to have left w from standard; see `Position`.
+        where: the cut.
+        histogram: of |w|.
+        fourths: fourth moments of the columns.
         guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
-        whole: rows without missing or infinite values.
+        records: rows without missing or infinite values.
         ask: label and price.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    d = frame.dimension
-    answer = released_moments(curator, frame, radius, final_theta(d), ask)
-    per = answer.records / whole.records  # the rows were counted better than beside the moments
-    center, matrix = answer.frame.dense()
-    colour = np.linalg.inv(matrix)
-    mean, sd = answer.mean * per, answer.moment_sd * per
-    spread, edge = answer.second * per - np.outer(mean, mean), sd * math.sqrt(2 * d)
-    covariance = floored(spread, min(LEAST_VARIANCE, edge))
-    for index in guessed:
-        if spread[index, index] < _STANDING_OUT * sd:
-            covariance[index], covariance[:, index], mean[index] = 0.0, 0.0, 0.0
-            covariance[index, index] = _FAINT**2
+    answer = curator.release(shells_question(frame, where, ask), ask.label)
+    frame = answer.question.frames[0]
+    noise = {name: np.broadcast_to(sd.ravel(), len(where.radii)) for name, sd in answer.question.noise().items()}
+    moments = ShellMoments(
+        records,
+        answer.values["count"],
+        answer.values["sum"] / records,
+        answer.values["moment"] / records,
+        float(noise["count"][0]),
+        noise["sum"] / records,
+        noise["moment"] / records,
+    )
+    return _read(preconditioner, frame, accuracy, where, histogram, fourths, guessed, moments)
+
+
+def _read(
+    preconditioner: Preconditioner | None,
+    frame: Frame,
+    accuracy: float,
+    where: Cut,
+    histogram: Histogram,
+    fourths: Fourths,
+    guessed: tuple[int, ...],
+    moments: ShellMoments,
+) -> _Table:
+    """Mean and covariance from a release in shells."""
+    center, matrix = frame.dense()
+    colour, d, n = np.linalg.inv(matrix), frame.dimension, moments.records
+    core_sds = float(moments.mean_sds[0]), float(moments.second_sds[0])
+    core: Measured | None = None
+    pooled: Fitted | None = None
+    mean, second = moments.means[0], moments.seconds[0]
+    if where.gaussian and preconditioner is not None:
+        core = debias(ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds), accuracy)
+        pooled = pool(preconditioner, core)
+        middle = mean = matrix @ (np.array(pooled.mean) - center)
+        around = matrix @ np.array(pooled.covariance) @ matrix.T
+        second = around + np.outer(mean, mean)
+    else:
+        share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
+        middle = mean / share
+        around = second - share * np.outer(middle, middle)
+    outside = read_outside(moments, histogram, where, around, middle, matrix)
+    whole_mean = mean + outside.mean
+    spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
+    edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance) * 2 * d)
+    last = outside.tail.last
+    if core is not None and pooled is not None and not last:
+        fitted = pooled
+        errors = standard_errors(core, pooled, preconditioner.m if preconditioner is not None else 0)
+        for part in errors.values():
+            part["clipping"] = np.zeros_like(part["privacy"])
+    else:
+        covariance = floored(spread, min(LEAST_VARIANCE, edge))
+        seen = moments.seconds[: last + 1].sum(axis=0)
+        noise = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
+        for index in guessed:
+            if seen[index, index] < _STANDING_OUT * noise:
+                covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
+                covariance[index, index] = _FAINT**2
+        fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
+        fourth = fourth_of_columns(outside, second, fourths, where, matrix)
+        errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
+    ends = (*where.edges, where.radii[-1])
+    beyond = outside.tail.beyond
     return _Table(
-        frame=answer.frame,
-        fitted=Fitted.of(center + colour @ mean, colour @ covariance @ colour.T),
-        records=whole.records,
-        radius=answer.radius,
-        mean_sd=answer.mean_sd * per,
-        moment_sd=sd,
+        fitted=fitted,
+        mean_errors=tuple(tuple(part.tolist()) for part in errors["mean"].values()),
+        covariance_errors=tuple(tuple(map(tuple, part.tolist())) for part in errors["covariance"].values()),
+        core=core,
+        shells=last,
+        beyond=beyond / max(float(np.trace(spread)), 1e-300),
+        endless=outside.tail.endless,
+        reach=float(ends[last]),
+        hidden=3 * float(outside.rows_sd[min(last, len(outside.rows_sd) - 1)]),
         edge=edge,
         weakest=float(np.linalg.eigvalsh((spread + spread.T) / 2)[0]),
+        quiet=edge <= _LOUD * max(1.0, float(np.trace(spread)) / d),
     )
 
 

@@ -1,4 +1,4 @@
-"""The target `auto` takes Gaussian rows for a Gaussian and others for what they are, at one plan of prices."""
+"""The target `auto` takes a Gaussian's shape where rows are a Gaussian's, and nowhere else, at one plan of prices."""
 
 import math
 
@@ -10,17 +10,17 @@ import pubpriv as pp
 from benchmarks.learner import SETTINGS, Setting, measure, world
 from benchmarks.tables import HEALTH, LOGGED, Row, cells, measured
 from pubpriv.data.codec import from_json, to_json
-from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.quantiles import Quantile, decide
+from pubpriv.estimators.gaussian.shells import Histogram, cut, histogram_edges
 
 HALF = pp.ZeroConcentratedDP(0.5)
 
 
-def quantiles(values, n, sd):
-    """Private quantiles of `values`, without noise."""
-    shares = 0.5, 0.9, 1 - 3.5 * sd / n
-    return tuple(Quantile(share, float(np.quantile(values, share)), sd, 0.03) for share in shares)
+def histogram(lengths, n, d, sd):
+    """A released histogram of `lengths`, without noise, told with noise `sd`."""
+    edges = histogram_edges(n, d)
+    counts = np.histogram(lengths, [0.0, *edges, np.inf])[0]
+    return Histogram(edges, tuple(counts.astype(float).tolist()), sd)
 
 
 def automatic(setting, seed, **options):
@@ -30,33 +30,35 @@ def automatic(setting, seed, **options):
 
 
 @pytest.mark.parametrize("d", [1, 3, 10, 40])
-def test_exact_quantiles_decide_rightly(d):
-    """Chi-distributed lengths of any scale are a Gaussian's; those of t with 4 degrees of freedom are not."""
-    frame, n, generator = Frame((0.0,) * d), 20_000, np.random.default_rng(d)
+def test_exact_histograms_decide_rightly(d):
+    """Chi-distributed lengths of a scale that is a little off are a Gaussian's; those of t with 4 degrees are not."""
+    n, generator = 20_000, np.random.default_rng(d)
     lengths = chi.ppf((np.arange(n) + 0.5) / n, d)
-    assert decide(quantiles(lengths, n, 13.0), frame, n).target == "gaussian"
-    assert decide(quantiles(7 * lengths, n, 13.0), frame, n).target == "gaussian"
+    for scale in (1.0, 0.9, 1.1):
+        assert cut(histogram(scale * lengths, n, d, 6.0), d, n, 3.0, True).gaussian
     heavy = lengths / np.sqrt(generator.chisquare(4, n) / 4)
-    verdict = decide(quantiles(heavy, n, 13.0), frame, n)
-    assert verdict.target == "moments"
-    assert verdict.gap > 0.1
-    assert from_json(to_json(verdict)) == verdict
+    found = cut(histogram(heavy, n, d, 6.0), d, n, 3.0, True)
+    assert not found.gaussian
+    assert from_json(to_json(found)) == found
+    assert not cut(histogram(lengths, n, d, 6.0), d, n, 3.0, False).gaussian
 
 
-def test_what_noise_could_have_done_is_no_evidence():
-    """The same quantiles, told with ten times the noise, no longer speak against a Gaussian."""
-    frame, n = Frame((0.0,) * 3), 20_000
-    values = chi.ppf((0.5, 0.9, 0.99), 3) * np.array([1.0, 1.0, 1.12])
-    for sd, target in ((5.0, "moments"), (300.0, "gaussian")):
-        told = tuple(Quantile(s, float(v), sd, 0.03) for s, v in zip((0.5, 0.9, 0.99), values, strict=True))
-        assert decide(told, frame, n).target == target
+def test_the_core_holds_nine_rows_in_ten_where_no_gaussian_is():
+    """Its edge is the first of the histogram within which so many lie; clip radii are the outer edges."""
+    n, d = 10_000, 2
+    lengths = np.random.default_rng(0).pareto(2.0, n)
+    found = cut(histogram(lengths, n, d, 6.0), d, n, 3.0, True)
+    assert 0.9 <= (lengths <= found.edges[0]).mean() < 0.95
+    assert found.radii[:-1] == found.edges
+    assert found.radii[-1] == 1.5 * found.edges[-1]
 
 
 def test_gaussian_rows_are_taken_for_a_gaussian():
-    """(10, 1e4), five runs: `gaussian` each time, an error near the non-private one, the whole plan spent."""
+    """(10, 1e4), five runs: a Gaussian's shape each time, moments all the same, the whole plan spent."""
     for seed in range(5):
         estimate = automatic(Setting(10_000, 10), seed)
-        assert estimate.diagnostics["target"] == "gaussian"
+        assert estimate.diagnostics["target"] == "moments"
+        assert estimate.diagnostics["shape"] == "gaussian"
         assert estimate.converged
         charges = estimate.privacy["charges"]
         assert [charge["label"] for charge in charges] == estimate.diagnostics["rounds"]
@@ -71,7 +73,7 @@ def test_both_branches_pay_the_same():
     for rows, public in ((drawn.private, drawn.public), (np.exp(drawn.private), np.exp(drawn.public))):
         estimate = pp.estimate_gaussian(public, pp.Curator.simulation(rows, HALF, 1))
         bills.append([(c["label"], c["cost"]) for c in estimate.privacy["charges"]])
-        assert estimate.diagnostics["target"] == ("gaussian" if rows is drawn.private else "moments")
+        assert estimate.diagnostics["shape"] == ("gaussian" if rows is drawn.private else "as released")
     assert [label for label, _ in bills[0]] == [label for label, _ in bills[1]]
     assert bills[0][:-1] == bills[1][:-1]
 
@@ -82,7 +84,7 @@ def test_units_do_not_matter():
     plain, scaled = (
         pp.estimate_gaussian(drawn.public * u, pp.Curator.simulation(drawn.private * u, HALF, 3)) for u in (1.0, units)
     )
-    assert scaled.diagnostics["target"] == plain.diagnostics["target"] == "gaussian"
+    assert scaled.diagnostics["shape"] == plain.diagnostics["shape"] == "gaussian"
     assert np.allclose(scaled.covariance / np.outer(units, units), plain.covariance, rtol=1e-3, atol=1e-3)
 
 
@@ -120,7 +122,7 @@ def test_auto_costs_little_on_gaussian_data():
 
     def automatically(drawn, curator):
         estimate = pp.estimate_gaussian(drawn.public, curator)
-        chosen.append(estimate.diagnostics["target"])
+        chosen.append(estimate.diagnostics["shape"])
         return estimate
 
     ours = measure(setting, automatically, "zcdp:0.5", 200)

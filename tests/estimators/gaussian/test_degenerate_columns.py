@@ -9,8 +9,8 @@ from pubpriv.data.codec import from_json, rebuilt, to_json
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.quantiles import Whole
 from pubpriv.estimators.gaussian.table_driver import _assemble, _learn_scale, _Scale
+from pubpriv.estimators.gaussian.whole import Whole
 
 HALF = pp.ZeroConcentratedDP(0.5)
 N = 20_000

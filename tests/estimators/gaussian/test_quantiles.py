@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chi, chi2, f
 
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.gaussian.quantiles import _length_quantile
+from pubpriv.estimators.gaussian.whole import length_quantile
 from pubpriv.estimators.mixture.linear import clip_radius
 
 DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
@@ -16,7 +16,7 @@ DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)
 def test_lengths_of_gaussian_rows_are_chi(d):
     """At every share that a rank of a table may have, its ends included."""
     for share in (0.0, 1e-6, 0.01, 0.37, 0.5, 0.99, 1 - 1e-7, 1.0):
-        assert _length_quantile(d, share) == float(chi.ppf(share, d))
+        assert length_quantile(d, share) == float(chi.ppf(share, d))
     assert clip_radius(d) == 1.05 * math.sqrt(float(chi2.ppf(0.99, d)))
 
 

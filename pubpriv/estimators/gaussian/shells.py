@@ -1,0 +1,240 @@
+"""How far the rows reach: one histogram of |w|, whether it is a Gaussian's, and where the last release is cut.
+
+The last release is one `LiftedGram` over shells of |w|. It costs what it costs over one region, since a row that
+leaves one shell enters one other, and each shell has its own clip radius: its outer edge. So far shells are noisy and
+near ones are not, and how many of them count is chosen after the release, from what it says.
+
+The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's the core reaches to
+where such rows end, is clipped where that is best for them, and is debiased afterwards. Elsewhere the core holds about
+nine rows in ten, nothing in it is clipped, and nothing is debiased.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts, FourthMoments
+from pubpriv.data.regions import Shells
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.whole import length_quantile
+from pubpriv.estimators.steps import step
+
+RATIO = 1.5
+"""Outer edge of a shell over its inner one."""
+
+_FINE = math.sqrt(RATIO)
+"""The same in the histogram: two of its bins make a shell."""
+
+_BINS_INSIDE, _BINS_OUTSIDE = 10, 28
+"""Bins of the histogram within and beyond the radius where Gaussian rows end."""
+
+_ROWS_BEYOND, _ROOM = 0.1, 1.12
+"""Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed: room for a scale that is a little off,
+since rows beyond are measured apart and the debiasing of the core does not expect them there."""
+
+_CORE = 0.9
+"""Share of the rows in the core where they are no Gaussian's."""
+
+_FEWEST_SHELLS = 2
+"""Shells beyond the core, at least."""
+
+_SCALE, _SCALES = 0.2, 41
+"""The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
+
+_UNLIKE, _HEAVY = 3.5, 2.6
+"""Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
+
+_INSIDE = 0.9
+"""The tail is what lies beyond this share of a Gaussian's rows."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Histogram:
+    """Released counts of rows by |w|.
+
+    Attributes:
+        edges: (bins - 1,) radii; the first bin begins at zero, the last one is open.
+        counts: (bins,).
+        sd: of the noise in each.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+    sd: float
+
+
+@public_value
+@dataclass(frozen=True)
+class Cut:
+    """Where the last release is cut.
+
+    Attributes:
+        gaussian: whether the histogram is a Gaussian's, up to noise.
+        excess: sds by which the tail of the histogram is heavier than a Gaussian's; negative if it is lighter.
+        edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
+        radii: (shells + 1,) clip radii.
+    """
+
+    gaussian: bool
+    excess: float
+    edges: tuple[float, ...]
+    radii: tuple[float, ...]
+
+
+def blank_cut() -> Cut:
+    """Give a cut into as many shells as there can be, about nothing: for prices."""
+    shells = (_BINS_INSIDE + _BINS_OUTSIDE) // 2
+    edges = tuple((RATIO ** np.arange(shells, dtype=float)).tolist())
+    return Cut(False, 0.0, edges, (*edges, edges[-1] * RATIO))
+
+
+def gaussian_end(n: float, d: int) -> float:
+    """Give the radius within which all of n standard Gaussian rows of d columns lie, with room."""
+    return _ROOM * length_quantile(d, 1 - _ROWS_BEYOND / n)
+
+
+def histogram_edges(n: float, d: int) -> tuple[float, ...]:
+    """Give the edges of the histogram: public."""
+    powers = np.arange(-_BINS_INSIDE, _BINS_OUTSIDE + 1, dtype=float)
+    return tuple((gaussian_end(n, d) * _FINE**powers).tolist())
+
+
+def histogram_question(frame: Frame, n: float, ask: Ask) -> Counts:
+    """How many rows have which |w|."""
+    return Counts.priced(Shells(frame, histogram_edges(n, frame.dimension)), ask.price)
+
+
+@step(title="histogram of lengths", private=True)
+def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> Histogram:
+    """Count rows by |w|, in bins whose edges are public.
+
+    Args:
+        curator: the run.
+        frame: the map to w.
+        records: rows without missing or infinite values.
+        ask: label and price.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(histogram_question(frame, records, ask), ask.label)
+    partition = answer.question.partition
+    assert isinstance(partition, Shells)
+    return Histogram(
+        partition.edges, tuple(answer.values["count"].tolist()), float(answer.question.noise()["count"][0])
+    )
+
+
+@step(title="cut into shells")
+def cut(histogram: Histogram, d: int, records: float, best: float, may_be_gaussian: bool) -> Cut:
+    """Say where the core ends, where it is clipped, and where the shells beyond it are.
+
+    Args:
+        histogram: of |w|.
+        d: columns.
+        records: rows without missing or infinite values.
+        best: the clip radius that is best for Gaussian rows.
+        may_be_gaussian: False where the shape of a Gaussian must not be used.
+    """
+    unlike, excess = _against_gaussian(histogram, d, records)
+    gaussian = may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY
+    edges = np.array(histogram.edges)
+    inside = np.cumsum(histogram.counts)[: len(edges)]
+    enough = np.flatnonzero(inside >= _CORE * records)
+    widest = len(edges) - 2 * _FEWEST_SHELLS
+    first = _BINS_INSIDE if gaussian else min(int(enough[0]) if len(enough) else widest, widest)
+    outer = edges[first::2]
+    radii = [*outer.tolist(), float(outer[-1] * RATIO)]
+    if gaussian:
+        radii[0] = min(best, radii[0])
+    return Cut(gaussian, excess, tuple(outer.tolist()), tuple(radii))
+
+
+def _against_gaussian(histogram: Histogram, d: int, records: float) -> tuple[float, float]:
+    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail), at the best scale."""
+    from scipy.special import gammainc
+
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
+    below = gammainc(d / 2, (edges / scales[:, None]) ** 2 / 2)
+    shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    expected = records * shares
+    variances = histogram.sd**2 + expected
+    distances = ((counts - expected) ** 2 / variances).sum(axis=1)
+    best = int(np.argmin(distances))
+    freedom = len(counts) - 1
+    middles = np.append(middle_squares(np.insert(edges, 0, 0.0)), edges[-1] ** 2)
+    begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
+    weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
+    off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
+    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off
+
+
+def middle_squares(edges: np.ndarray) -> np.ndarray:
+    """Give a typical squared length within each pair of adjacent `edges`: (len(edges) - 1,)."""
+    near, far = edges[:-1] ** 2, edges[1:] ** 2
+    return np.asarray(0.6 * near + 0.4 * far)
+
+
+def column_frame(frame: Frame) -> Frame:
+    """Give z_j = (x_j - c_j) / s_j, s_j the length of row j of the inverse of `frame`: one column's share of w."""
+    center, matrix = frame.dense()
+    return Frame(tuple(center.tolist()), None, tuple((1 / column_scales(matrix)).tolist()))
+
+
+def column_scales(matrix: np.ndarray) -> np.ndarray:
+    """Give s_j, (d,), in the table's units."""
+    return np.asarray(np.linalg.norm(np.linalg.inv(matrix), axis=1))
+
+
+def fourth_question(frame: Frame, where: Cut, ask: Ask) -> FourthMoments:
+    """Fourth moments of the columns in the core and in each shell.
+
+    z = H w with rows of length 1, so |z_j| <= |w| and sum_j z_j^8 <= |w|^6 |z|^2 <= L |w|^8, L the largest eigenvalue
+    of H H': clipping at the length L^(1/8) times the shell's radius leaves whole what lies in the shell.
+    """
+    colour = np.linalg.inv(frame.dense()[1])
+    rows = colour / np.linalg.norm(colour, axis=1)[:, None]
+    room = float(np.linalg.eigvalsh(rows @ rows.T)[-1]) ** 0.125
+    ends = [*where.edges, where.radii[-1]]
+    radii = tuple(room * end for end in ends)
+    own = column_frame(frame)
+    return FourthMoments.priced(Shells(frame, where.edges), (own,) * len(radii), radii, ask.price)
+
+
+@public_value
+@dataclass(frozen=True)
+class Fourths:
+    """Released fourth moments of z, see `column_frame`, per private row.
+
+    Attributes:
+        values: (shells + 1, d).
+        sds: (shells + 1,) of their noise.
+    """
+
+    values: tuple[tuple[float, ...], ...]
+    sds: tuple[float, ...]
+
+
+@step(title="fourth moments", private=True)
+def fourth_moments(curator: Curator, frame: Frame, where: Cut, records: float, ask: Ask) -> Fourths:
+    """Release fourth moments of the columns, which say how far sampling may have moved their variances.
+
+    Args:
+        curator: the run.
+        frame: the map to w.
+        where: the cut.
+        records: rows without missing or infinite values.
+        ask: label and price.
+
+    Privacy: one `FourthMoments`, mu^2 at most ask.price.
+    """
+    answer = curator.release(fourth_question(frame, where, ask), ask.label)
+    shape = len(where.radii), frame.dimension
+    values = answer.values["fourth"].reshape(shape) / records
+    sds = answer.question.noise()["fourth"].reshape(shape)[:, 0] / records
+    return Fourths(tuple(map(tuple, values.tolist())), tuple(sds.tolist()))

@@ -1,0 +1,328 @@
+"""Mean and covariance from a release in shells, with three parts of their standard errors; all of it post-processing.
+
+Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
+shape leans to that of all before it, as far as its noise makes it (James-Stein). What lies beyond the last shell has
+the trace that `tail` expects, and the shape of what lies before.
+
+| part of the error | of a variance |
+|---|---|
+| sampling | sqrt((E z^4 - (E z^2)^2) / n), fourth moments as released, held within what the second moments allow |
+| privacy | of all shells that count, exact but for the leaning |
+| clipping | the standard deviation of what lies beyond, see `tail` |
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators.gaussian.results import entry_variances
+from pubpriv.estimators.gaussian.shells import RATIO, Cut, Fourths, Histogram, column_scales, middle_squares
+from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
+
+_CLEAR = 1.1
+"""A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest
+of noise and sampling alone."""
+
+_UNEVEN = 5.0
+"""w is not white if the core is so many times wider in one direction than in another."""
+
+_CAUTION = 2.0
+"""A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
+
+_LASTING = 5.0
+"""The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+
+_FOURTH = 0.6
+"""Where in its range the fourth moment of a far shell is taken to lie, if noise hides it: on the safe side."""
+
+_BEFORE = 4
+"""Shells within the core that the histogram tells of."""
+
+
+@dataclass(frozen=True)
+class ShellMoments:
+    """A release in shells, per whole row; the core first.
+
+    Attributes:
+        records: whole rows.
+        rows: (shells + 1,) counts, not per row.
+        means: (shells + 1, d) sums of w.
+        seconds: (shells + 1, d, d) second moments of w.
+        rows_sd: noise sd of a count.
+        mean_sds, second_sds: (shells + 1,) of a coordinate, and of a diagonal entry.
+    """
+
+    records: float
+    rows: np.ndarray
+    means: np.ndarray
+    seconds: np.ndarray
+    rows_sd: float
+    mean_sds: np.ndarray
+    second_sds: np.ndarray
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What shells and tail add to the core, in coordinates w, per whole row.
+
+    Attributes:
+        tail: which shells count.
+        mean: (d,).
+        second: (d, d) about the middle of the core.
+        mean_variance: (d,) of the noise of `mean`.
+        shape_variance, trace_variance: of the noise of `second`, see `entry_variances`.
+        lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
+        lost: (d, d) the same of `second`.
+        shares: (last, d, d) what each shell that counts adds to `second`.
+        rows_sd: (shells,) noise sd of the rows in a shell.
+    """
+
+    tail: Tail
+    mean: np.ndarray
+    second: np.ndarray
+    mean_variance: np.ndarray
+    shape_variance: float
+    trace_variance: float
+    lost_mean: np.ndarray
+    lost: np.ndarray
+    shares: np.ndarray
+    rows_sd: np.ndarray
+
+
+def read_outside(
+    moments: ShellMoments,
+    histogram: Histogram,
+    where: Cut,
+    core: np.ndarray,
+    center: np.ndarray,
+    matrix: np.ndarray,
+) -> Outside:
+    """Read what lies beyond the core.
+
+    Shapes are those of second moments about the middle of the core: where columns are independent, a row with one odd
+    cell has its other cells there, so that what lies beyond has no correlations about it even where columns are skewed.
+
+    Args:
+        moments: the release.
+        histogram: of |w|.
+        where: the cut of the release.
+        core: (d, d) second moment of the core about `center`, as it is taken to be.
+        center: (d,) middle of the core, in w.
+        matrix: (d, d) of the frame.
+    """
+    axes = _axes(core, matrix)
+    n, d = moments.records, len(core)
+    ends = np.array([*where.edges, where.edges[-1] * RATIO])
+    middle = middle_squares(ends)
+    middle[-1] = where.radii[-1] ** 2 / RATIO
+    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
+    trace_sds = moments.second_sds[1:] * math.sqrt(d)
+    rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
+    tail = read_tail(Shells(traces, trace_sds, rows, rows_sd, middle), _before(histogram, where, n), where.gaussian, n)
+    # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
+    sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
+    shape, total = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12), np.zeros((d, d))
+    shares, shape_variance, trace_variance = [], 0.0, 0.0
+    mean, mean_variance = np.zeros(d), np.zeros(d)
+    for k in range(tail.last):
+        length, sd = float(tail.lengths[k]), float(moments.second_sds[k + 1])
+        held = length / float(middle[k]) * n
+        room = (length + float(tail.sds[k])) ** 2 / float(middle[k]) / d
+        weight = room / (room + float(moments.mean_sds[k + 1]) ** 2)
+        moved = weight * moments.means[k + 1]
+        part_of = max(float(moments.rows[k + 1]), 0.0) / n
+        cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
+        trace, chance = max(length - float(np.trace(cross)), 0.0), math.sqrt(held) * float(middle[k]) / n
+        kept, share = _leant(moments.seconds[k + 1] - cross, trace, shape, sd, chance, axes)
+        shares.append(share)
+        total = total + share
+        shape_variance += kept * float(moments.second_sds[k + 1]) ** 2
+        trace_variance += float(tail.sds[k]) ** 2 / d
+        mean = mean + moved
+        mean_variance = mean_variance + weight * float(moments.mean_sds[k + 1]) ** 2
+        if held > 0 and trace > 0:
+            shape = (_LASTING * d * shape + held * share / float(np.trace(share))) / (_LASTING * d + held)
+    known = float(tail.lengths.sum())
+    lean = mean / known if known > 0 else np.zeros(d)
+    return Outside(
+        tail=tail,
+        mean=mean + lean * tail.beyond / RATIO,
+        second=total + shape * tail.beyond,
+        mean_variance=mean_variance,
+        shape_variance=shape_variance,
+        trace_variance=trace_variance,
+        lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
+        lost=shape * tail.beyond_sd,
+        shares=np.array(shares).reshape(tail.last, d, d),
+        rows_sd=rows_sd,
+    )
+
+
+def _rows(
+    moments: ShellMoments, histogram: Histogram, where: Cut, by_trace: np.ndarray, by_trace_sd: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rows in each shell, sds of their noise) from traces, counts of the release and bins of the histogram."""
+    bins, number = _binned(histogram, where)
+    sds = np.array([by_trace_sd, np.full(len(bins), moments.rows_sd), histogram.sd * np.sqrt(number)])
+    weights = sds**-2
+    values = np.array([by_trace, moments.rows[1:], bins])
+    return (weights * values).sum(axis=0) / weights.sum(axis=0), np.sqrt(1 / weights.sum(axis=0))
+
+
+def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
+    """(rows of the histogram in each shell, how many bins that are)."""
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
+    ends = np.append(first[1:], len(counts))
+    return np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)]), ends - first
+
+
+def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """(mean squared lengths, per row, in the shells within the first edge, sds of their noise), by the histogram."""
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    at = int(np.searchsorted(edges, where.edges[0] * 0.999))
+    middle = middle_squares(edges)
+    lengths = counts[1:-1] * middle / n  # bin i + 1 lies between the edges i and i + 1
+    ends = range(at - 2 * _BEFORE, at, 2)
+    found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
+    noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])
+    return np.maximum(found, 0.0), histogram.sd * noise / n
+
+
+def _axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
+
+    Where w is about white they are those nearest to the columns; else, with degenerate columns, those of the core.
+    """
+    values, vectors = np.linalg.eigh(core)
+    if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
+        return np.asarray(vectors.T)
+    left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
+    return np.asarray(left @ right)
+
+
+def _leant(
+    second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """(what is kept of the measured shape, second moment of a shell with that trace).
+
+    Directions that stand out of the noise are kept, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
+    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), its diagonal along the
+    columns and the rest apart: rows with one odd cell are much commoner than rows with many.
+
+    Args:
+        second: (d, d), released.
+        trace: of the result.
+        shape: (d, d) of trace 1.
+        sd: noise of a diagonal entry.
+        chance: how far sampling moves the shape of so few rows, in Frobenius norm.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    d = len(shape)
+    if d == 1 or trace <= 0:
+        return 0.0, trace * np.ones((d, d)) / d
+    values, vectors = np.linalg.eigh((second + second.T) / 2)
+    edge = sd * math.sqrt(2 * d)
+    clear = np.zeros(d, dtype=bool)
+    for i in range(d - 1, 0, -1):
+        level = max(trace - float(values[i + 1 :].sum()), 0.0) / (i + 1)
+        if values[i] - level < _CLEAR * math.hypot(edge, chance):
+            break
+        clear[i] = True
+    spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
+    room = max(trace - float(values[clear].sum()), 0.0)
+    spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
+    others = vectors[:, ~clear] @ vectors[:, ~clear].T
+    own = others @ shape @ others
+    own = own / max(float(np.trace(own)), 1e-300)
+    rest = others @ second @ others
+    off = axes @ (rest - float(np.trace(rest)) * own) @ axes.T
+    left = int((~clear).sum())
+    on = np.diag(np.diag(off))
+    kept_on = _kept(on, (left - 1) * left / d, sd, chance**2)
+    kept_off = _kept(off - on, left * (left - 1) / 2, sd, chance**2 / 2)
+    leaning = room * own + axes.T @ (kept_on * on + kept_off * (off - on)) @ axes
+    found, turned = np.linalg.eigh((leaning + leaning.T) / 2)
+    positive = np.maximum(found, 0.0)
+    positive *= room / max(float(positive.sum()), 1e-300)
+    part = 1 - left / d
+    kept = part + (1 - part) * (2 * kept_on + (left - 1) * kept_off) / (left + 1) if left else 1.0
+    return kept, (vectors[:, clear] * spikes) @ vectors[:, clear].T + (turned * positive) @ turned.T
+
+
+def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> float:
+    """The factor of James and Stein for a matrix with so many free entries, each with noise `sd`, and sampling.
+
+    It is cautious, so that chance alone is seldom taken for shape: shells add up, and the next ones lean to it.
+    """
+    expected = freedom * sd**2 + chance
+    most = expected * (1 + _CAUTION * math.sqrt(2 / max(freedom, 1.0)))
+    return max(0.0, 1 - most / max(float((off**2).sum()), 1e-300))
+
+
+def fourth_of_columns(
+    outside: Outside, core: np.ndarray, fourths: Fourths, where: Cut, matrix: np.ndarray
+) -> np.ndarray:
+    """E z^4 (d,) of the columns, z in the units of `column_scales`; per shell within what its second moment allows.
+
+    With rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, since
+    |z_j| <= |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, since there are at most trace / near^2 rows.
+    """
+    colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
+    ends = np.array([*where.edges, where.radii[-1]])
+    total = np.zeros(len(core))
+    for k, second in enumerate([core, *outside.shares]):
+        own = np.maximum(np.einsum("ij,jk,ik->i", colour, second, colour), 0.0)
+        most = float(ends[k]) ** 2 * own
+        if k:
+            least = np.minimum(float(ends[k - 1]) ** 2 * own**2 / max(float(np.trace(second)), 1e-300), most)
+            guess = least + _FOURTH * (most - least)
+        else:
+            least = np.minimum(own**2, most)
+            guess = np.minimum(3 * own**2, most)
+        spread = np.maximum((most - least) / 4, 1e-12)
+        weight = spread**2 / (spread**2 + fourths.sds[k] ** 2)
+        total = total + np.clip(guess + weight * (np.array(fourths.values[k]) - guess), least, most)
+    return total
+
+
+def error_parts(
+    covariance: np.ndarray,
+    fourth: np.ndarray,
+    outside: Outside,
+    core_sds: tuple[float, float],
+    n: float,
+    matrix: np.ndarray,
+) -> dict[str, dict[str, np.ndarray]]:
+    """Standard errors of an estimate that is a sum over shells, in the table's units.
+
+    Args:
+        covariance: (d, d), in the table's units.
+        fourth: (d,), of z.
+        outside: beyond the core.
+        core_sds: noise of a coordinate of the core's mean and of a diagonal entry of its second moment.
+        n: whole rows.
+        matrix: of the frame.
+    """
+    colour, scales = np.linalg.inv(matrix), column_scales(matrix)
+    own = np.diag(covariance)
+    variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
+    ratio = np.sqrt(variance * n / (2 * own**2))
+    sampling = np.sqrt((np.outer(own, own) + covariance**2) / n * np.outer(ratio, ratio))
+    privacy = entry_variances(
+        colour @ colour.T, core_sds[1] ** 2 + outside.shape_variance, core_sds[1] ** 2 + outside.trace_variance
+    )
+    lost = colour @ outside.lost @ colour.T
+    return {
+        "mean": {
+            "sampling": np.sqrt(own / n),
+            "privacy": np.sqrt((colour**2) @ (core_sds[0] ** 2 + outside.mean_variance)),
+            "clipping": np.abs(colour @ outside.lost_mean),
+        },
+        "covariance": {
+            "sampling": sampling,
+            "privacy": np.sqrt(privacy),
+            "clipping": np.sqrt((np.outer(np.diag(lost), np.diag(lost)) + lost**2) / 2),
+        },
+    }

@@ -1,0 +1,191 @@
+"""What lies beyond the core: which shells hold rows for sure, and what may lie beyond the last of them.
+
+Every shell has three released numbers of its rows: the trace of its second moment, its count in the same release, and
+its bins of the histogram. Shells count one beyond another while their rows stand out of the noise; a group of adjacent
+shells that stands out clearly counts, too, wherever it lies.
+
+Beyond the last one the squared lengths M_k that shell k holds are expected to go on as they fell before: log M_k is
+a parabola in k, a straight line for powers, bent down for lognormals and Gaussians. Its three numbers have
+a prior law and the likelihood of what was released of the last shells that count and of those beyond. The mean over
+that posterior corrects the estimate, and its standard deviation is the error of clipping.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.estimators.gaussian.shells import RATIO
+
+_STANDS_OUT, _FIRST = 2.5, 3.0
+"""Shells count one beyond another while their rows are more than so many sds; the first beyond a Gaussian core, where
+none is expected, needs more."""
+
+_GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
+"""Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
+
+_UNSURE = 0.12
+"""Relative sd of the mean squared length in a shell whose rows are counted."""
+
+_BACK, _AHEAD = 3, 10
+"""Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
+
+_FLAT, _MATTERS = 0.7, 0.15
+"""A tail hardly falls if the last shell that counts holds more than FLAT of what the second before it does, and what is
+expected beyond is more than MATTERS of what the shells that the parabola is fitted to hold."""
+
+_UNSEEN = 100.0
+"""Beyond the last edge nothing is released: the noise there counts as so many times that of the last shell."""
+
+_SLOPE, _SLOPE_SD, _BEND = -0.7, 0.7, 0.4
+"""Prior of the parabola, per shell: slopes at the last shell that counts are normal where flatter, exponential where
+steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
+
+_LEVELS = np.linspace(-2.5, 2.0, 25)
+_SLOPES = np.linspace(-4.0, 0.1, 29)[:, None]
+_BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
+"""Where the posterior is summed: the level at the last shell in sds, slopes, and bends."""
+
+_ADDED = 0.6
+"""Part of the posterior mean that is added to the estimate: what lies beyond has a skewed law, so that less than its
+mean is nearer to it in most runs; the rest is in the standard deviation."""
+
+_ENDS = 0.1
+"""Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike."""
+
+_LEAST_LEVEL = 0.3
+"""Least sd of the logarithm of the level."""
+
+_BUMPY = 0.2
+"""Relative sd by which a shell may miss the parabola."""
+
+
+@dataclass(frozen=True)
+class Shells:
+    """Released numbers of the shells beyond the core, (shells,) each, per whole row where not said otherwise.
+
+    Attributes:
+        trace, trace_sd: of the second moment, and of its noise.
+        rows, rows_sd: how many rows, from all that was released.
+        middle: typical squared length.
+    """
+
+    trace: np.ndarray
+    trace_sd: np.ndarray
+    rows: np.ndarray
+    rows_sd: np.ndarray
+    middle: np.ndarray
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What the shells say.
+
+    Attributes:
+        last: shells that hold rows for sure.
+        lengths, sds: (last,) mean squared length in each of them, per whole row, and its noise.
+        beyond, beyond_sd: the same of all that lies beyond, as the tail is expected to fall.
+        endless: whether it hardly falls, so that no error of clipping can be told.
+    """
+
+    last: int
+    lengths: np.ndarray
+    sds: np.ndarray
+    beyond: float
+    beyond_sd: float
+    endless: bool
+
+
+def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: bool, n: float) -> Tail:
+    """Say which shells count, how much they hold, and what lies beyond.
+
+    Args:
+        shells: released numbers.
+        before: mean squared lengths, per row, in shells within the core that end where the first one begins, and the
+            sds of their noise.
+        gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
+        n: whole rows.
+    """
+    lengths, sds = _lengths(shells, n)
+    last = _last(shells.rows / shells.rows_sd, gaussian)
+    beyond, beyond_sd, endless = 0.0, 0.0, False
+    if last or not gaussian:
+        own = before if not gaussian else (lengths[:0], lengths[:0])
+        unseen = float(sds[-1]) * _UNSEEN * RATIO ** (2.0 * np.arange(1, _AHEAD + 1))  # beyond the last edge
+        found = np.concatenate([own[0], lengths, np.zeros(_AHEAD)])
+        noise = np.concatenate([own[1], sds, unseen])
+        at = len(own[0]) + last - 1
+        share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
+        beyond, beyond_sd, endless = _expected_beyond(found, noise, share, at)
+    clear = shells.rows[:last] / shells.rows_sd[:last]
+    sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
+    return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
+
+
+def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle."""
+    counted = shells.rows * shells.middle / n
+    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, _UNSURE * np.maximum(shells.trace, 0.0))
+    weight = shells.trace_sd**-2 / (shells.trace_sd**-2 + counted_sd**-2)
+    sd = np.sqrt(1 / (shells.trace_sd**-2 + counted_sd**-2))
+    return weight * shells.trace + (1 - weight) * counted, sd
+
+
+def _last(clear: np.ndarray, gaussian: bool) -> int:
+    """Count the shells that hold rows, by the sds `clear` (shells,) by which they stand out."""
+    last = 0
+    found: int | None = 0
+    while found is not None:
+        last = found
+        while last < len(clear) and clear[last] > (_FIRST if gaussian and not last else _STANDS_OUT):
+            last += 1
+        found = _next_group(clear, last)
+    return last
+
+
+def _next_group(clear: np.ndarray, last: int) -> int | None:
+    """The end of the nearest group beyond `last` that stands out together; None if there is none."""
+    for end in range(last + 1, len(clear) + 1):
+        for width in range(1, min(_WINDOW, end - last) + 1):
+            group, empty = clear[end - width : end], end - width - last
+            if group.sum() / math.sqrt(width) > _GROUP + _GAP * empty and group[-1] > 1:
+                return end
+    return None
+
+
+def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float, bool]:
+    """(mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
+
+    Args:
+        found: (shells,) squared lengths that were released, per row, from some shell in the core to the last.
+        sds: (shells,) their noise.
+        share: (shells,) what one row adds to each.
+        at: the last shell that counts.
+    """
+    begin, end = max(at - _BACK, 0), min(at + _AHEAD, len(found) - 1) + 1
+    steps = np.arange(begin, end) - at
+    found, sds, share = found[begin:end], sds[begin:end], share[begin:end]
+    here, noise = max(float(found[-begin + at]), float(sds[-begin + at]) / 2), float(sds[-begin + at])
+    unsure = min(1.0, 2 * noise / here + _LEAST_LEVEL)
+    level = math.log(here) + unsure * _LEVELS
+    curve = level[:, None, None, None] + _SLOPES[..., None] * steps - _BENDS[:, None] * steps**2 / 2
+    held = np.exp(np.clip(curve, -40.0, 20.0 + math.log(here)))
+    variance = sds**2 + held * share + (_BUMPY * held) ** 2
+    chances = -((found - held) ** 2) / variance / 2 - np.log(variance) / 2
+    off = (_SLOPES - _SLOPE) / _SLOPE_SD
+    prior = np.where(off > 0, -(off**2) / 2, off / 2) - 2 * np.log1p(_BENDS / _BEND)
+    known = prior + chances[..., steps <= 0].sum(axis=-1)
+    known = known - math.log(float(np.exp(known - known.max()).sum())) - known.max()
+    further = steps > 0
+    goes_on = known + chances[..., further].sum(axis=-1)
+    ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
+    most = max(float(goes_on.max()), ends)
+    weight = (1 - _ENDS) * np.exp(goes_on - most)
+    weight /= float(weight.sum()) + _ENDS * math.exp(ends - most)
+    beyond = held[..., further].sum(axis=-1)
+    mean = float((weight * beyond).sum())
+    square = float((weight * beyond**2).sum())
+    spread = math.sqrt(max(square - mean**2, 0.0))
+    before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
+    endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
+    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean), endless

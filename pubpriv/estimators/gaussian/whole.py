@@ -1,0 +1,61 @@
+"""How many rows count: those without a missing or infinite value, and how near to their number a rank may come."""
+
+import math
+from dataclasses import dataclass
+
+from pubpriv.curator import Curator
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions import Counts
+from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.data.regions import Everything
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.steps import step
+
+_MARGIN, _LEAST_MARGIN = 3.5, 20.0
+"""A high quantile leaves this many sds of its noisy counts above it, and this many rows: else noise alone could carry
+it beyond the records."""
+
+_DOUBT = 2.0
+"""Sds of the count of whole rows within which no row is taken to be missing, and which the margin allows for."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Whole:
+    """How many rows have no missing or infinite value.
+
+    Attributes:
+        records: n, or the released count where it is clearly less.
+        sd: of the noise in that count.
+    """
+
+    records: float
+    sd: float
+
+    def high_rank(self, noise_scale: int) -> float:
+        """Give a rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, at least n / 2."""
+        margin = max(_MARGIN * noise_scale / COUNT_FACTOR, _LEAST_MARGIN) + _DOUBT * self.sd
+        return max(self.records - margin, self.records / 2)
+
+
+def count_question(ask: Ask) -> Counts:
+    """How many rows have finite cells throughout."""
+    return Counts.priced(Everything(), ask.price)
+
+
+@step(title="count of whole rows", private=True)
+def count_rows(curator: Curator, ask: Ask) -> Whole:
+    """How many rows count: ranks near the top must not ask for more than there are.
+
+    Privacy: one `Counts`, mu^2 at most ask.price.
+    """
+    answer = curator.release(count_question(ask), ask.label)
+    count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
+    return Whole(float(curator.n_rows) if count > curator.n_rows - _DOUBT * sd else max(count, 2.0), sd)
+
+
+def length_quantile(d: int, share: float) -> float:
+    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
+    from scipy.special import gammaincinv
+
+    return math.sqrt(2 * float(gammaincinv(d / 2, share)))

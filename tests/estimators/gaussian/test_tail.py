@@ -1,0 +1,70 @@
+"""What lies beyond the core: shells that hold rows count, noise does not, and tails go on as they fall."""
+
+import numpy as np
+import pytest
+
+from pubpriv.estimators.gaussian.tail import Shells, read_tail
+
+N = 10_000.0
+MIDDLES = 25.0 * 2.25 ** np.arange(12)
+
+
+def shells(rows, sd=2.0, noise=None):
+    """Released shells that hold `rows` (12,), with noise `noise` in sds."""
+    off = np.zeros(12) if noise is None else noise
+    counted = np.asarray(rows, dtype=float) + sd * off
+    return Shells(counted * MIDDLES / N, sd * MIDDLES / N, counted, np.full(12, sd), MIDDLES)
+
+
+def before(fall, sd=0.01):
+    """Four shells within the core that fall to a first shell of 200 rows."""
+    first = 200 * MIDDLES[0] / N
+    return first / fall ** np.arange(4, 0, -1.0), np.full(4, sd)
+
+
+def test_nothing_is_expected_beyond_a_gaussian_core():
+    """Shells without rows add nothing, and no error."""
+    found = read_tail(shells(np.zeros(12)), before(0.5), True, N)
+    assert (found.last, found.beyond, found.beyond_sd) == (0, 0.0, 0.0)
+
+
+def test_noise_alone_is_hardly_ever_taken_for_rows():
+    """A thousand draws of noise beyond a Gaussian core: at most one in a hundred has a shell that counts."""
+    generator = np.random.default_rng(0)
+    empty = np.zeros(12)
+    counted = [
+        read_tail(shells(empty, noise=generator.standard_normal(12)), before(0.5), True, N).last for _ in range(1000)
+    ]
+    assert np.count_nonzero(counted) <= 10
+
+
+def test_far_rows_count_wherever_they_lie():
+    """Forty rows six shells out, and thirty that are spread over five shells with little in each."""
+    far, spread = np.zeros(12), np.zeros(12)
+    far[6], spread[2:7] = 40.0, 6.0
+    found = read_tail(shells(far), before(0.5), True, N)
+    assert found.last == 7
+    assert found.lengths[6] == pytest.approx(40 * MIDDLES[6] / N, rel=0.01)
+    assert found.lengths[:6].sum() == 0
+    assert read_tail(shells(spread), before(0.5), True, N).last == 7
+
+
+@pytest.mark.parametrize("fall", [0.3, 0.5, 0.65])
+def test_power_tails_are_continued(fall):
+    """Squared lengths that fall by a factor: what lies beyond the last shell that counts is within two errors."""
+    lengths = 200 * MIDDLES[0] / N * fall ** np.arange(40)
+    rows = lengths[:12] * N / MIDDLES
+    found = read_tail(shells(rows), before(fall), False, N)
+    assert 2 <= found.last < 8
+    true = lengths[found.last :].sum()
+    assert abs(found.beyond - true) < 2 * found.beyond_sd
+    assert 0.2 * true < found.beyond < 2.5 * true
+
+
+def test_tails_may_end():
+    """Six hundred rows in one shell and none beyond: next to nothing is expected there."""
+    rows = np.zeros(12)
+    rows[0] = 600.0
+    found = read_tail(shells(rows), before(0.9), False, N)
+    assert found.last == 1
+    assert found.beyond < 0.03 * found.lengths[0]
