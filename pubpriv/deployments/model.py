@@ -221,12 +221,16 @@ class Dataset(_Part):
             )
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
+            where = ".".join(each for each in map(str, first["loc"]) if not each.startswith(_KINDS))
         raise ValueError(f"release {release.name}: {where}: {first['msg'].removeprefix('Value error, ')}")
 
     def form(self, release: str) -> Parameters:
         """Give the parameters of a release's flow, but for a period that follows from the schedule."""
         return self._forms[release]
+
+
+_KINDS = "constrained-", "literal["
+"""How pydantic calls the kinds of values among which a field chooses: no part of a place in a file."""
 
 
 class Audit(_Part):

@@ -34,13 +34,11 @@ def departure(released: Mixture, public: Mixture, m: int) -> dict[str, dict[str,
 
     Privacy: none is spent: released numbers and public rows go in.
     """
-    from scipy.optimize import linear_sum_assignment
-
     (_, means, covariances), (weights, others, spreads) = released.arrays, public.arrays
     d = means.shape[1]
     try:
         with np.errstate(all="ignore"):  # of laws that are hopelessly far apart, or nearly singular
-            pairs = zip(*linear_sum_assignment(_squares(means, covariances, others)), strict=True)
+            pairs = enumerate(_nearest(means, covariances, others))
             bounds = [total_variation(means[i], covariances[i], others[j], spreads[j]) for i, j in pairs]
     except (ValueError, np.linalg.LinAlgError):  # `InvalidInput` is one
         return {}
@@ -53,6 +51,15 @@ def departure(released: Mixture, public: Mixture, m: int) -> dict[str, dict[str,
     if not isfinite(found["most"]):
         return {}
     return {"distance_from_public_rows": {name: round(float(value), 3) for name, value in found.items()}}
+
+
+def _nearest(means: np.ndarray, covariances: np.ndarray, others: np.ndarray) -> list[int]:
+    """Give each of the means (k, d) one of the others, so that all distances together are least."""
+    if len(means) == 1:
+        return [0]
+    from scipy.optimize import linear_sum_assignment
+
+    return list(linear_sum_assignment(_squares(means, covariances, others))[1])
 
 
 def _squares(means: np.ndarray, covariances: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ def program(monkeypatch, capsys) -> Callable[..., Told]:
 def template(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     two_groups(2000, seed=1).to_parquet(folder / "private.parquet")
-    two_groups(3, seed=2).to_parquet(folder / "public.parquet")
+    two_groups(12, seed=2).to_parquet(folder / "public.parquet")
     with Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:2"), unit="one patient")
     return folder

@@ -29,6 +29,12 @@ def saved(estimate, name="model.json"):
     return name
 
 
+COVARIANCE = "--covariance", "sigma.csv"
+"""That of `two_groups`; without it, it would be learnt."""
+
+PRIVATE_OF_MEANS = {"ingest_private", "clipped_mean", "count_lengths"}
+
+
 def mean_arguments(*flags, **changed):
     """`fit mean --plain` on the folder's tables."""
     given = fit_arguments("--plain", *flags, components=None, **changed)
@@ -165,7 +171,7 @@ def test_report_draws_the_public_rows_and_the_budget(program, folder):
     told = program("report", "model.json", "--public", "public.parquet", "--ledger", URL, "--out", "page.html")
     assert (told.code, told.lines) == (0, ["report written to page.html"])
     text = Path("page.html").read_text()
-    for part in ("Guaranteed for all runs together: 2-zCDP", "3 public rows", "Releases of visits"):
+    for part in ("Guaranteed for all runs together: 2-zCDP", "12 public rows", "Releases of visits"):
         assert part in text
     assert (folder / "ledger.db").read_bytes() == before
     bare = program("report", "model.json")
@@ -390,14 +396,15 @@ def test_quiet_prints_the_path_alone(program, folder):
 
 def test_verbose_tells_charges_and_no_private_duration(program, folder):
     """What each step charged; seconds only of steps that see public rows."""
-    told = program(*mean_arguments("--verbose"))
+    (folder / "sigma.csv").write_text("16.36,15.36\n15.36,16.36\n")
+    told = program(*mean_arguments("--verbose", *COVARIANCE))
     assert told.code == 0
-    assert told.err.count("charged ") == 2
+    assert told.err.count("charged ") == 3
     lines = told.lines
     for i, line in enumerate(lines):
         if line.endswith("..."):
             done = next(text for text in lines[i + 1 :] if text.startswith("    done"))
-            private = "clipped mean" in line or "private table" in line
+            private = "clipped mean" in line or "private table" in line or "lengths of rows" in line
             assert (done == "    done") == private
 
 
@@ -408,7 +415,8 @@ def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch,
 
     monkeypatch.setenv("PUBPRIV_LOG", "json" if by == "environment" else "")
     flags = ["--log-json"] if by == "option" else []
-    told = program(*mean_arguments(*flags, release_id="r1"))
+    (folder / "sigma.csv").write_text("16.36,15.36\n15.36,16.36\n")
+    told = program(*mean_arguments(*flags, *COVARIANCE, release_id="r1"))
     assert (told.code, told.out) == (0, "model.json\n")
     events = [json.loads(line) for line in told.lines]
     for event in events:
@@ -417,11 +425,11 @@ def test_logs_are_json_lines_of_a_fixed_vocabulary(program, folder, monkeypatch,
         assert set(event) == set(_EVENTS.get(name, ("message",)))
         event["event"] = name
     steps = [event for event in events if event["event"] == "step_finished"]
-    assert {event["step"] for event in steps if event["seconds"] is None} == {"ingest_private", "clipped_mean"}
-    assert sum(event["charges"] for event in steps) == sum(event["event"] == "charge" for event in events) == 2
+    assert {event["step"] for event in steps if event["seconds"] is None} == PRIVATE_OF_MEANS
+    assert sum(event["charges"] for event in steps) == sum(event["event"] == "charge" for event in events) == 3
     finished = next(event for event in events if event["event"] == "run_finished")
     assert finished["spent"] == load("model.json").privacy["spent"]
-    replay = [json.loads(line) for line in program(*mean_arguments(*flags, release_id="r1")).lines]
+    replay = [json.loads(line) for line in program(*mean_arguments(*flags, *COVARIANCE, release_id="r1")).lines]
     assert not [event for event in replay if event["event"] == "charge"]
 
 

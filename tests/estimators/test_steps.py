@@ -7,6 +7,7 @@ import pytest
 from helpers.runners import instead
 
 import pubpriv as pp
+from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.public_model import _fit, public_model
 from pubpriv.estimators.steps import Execution, Step, step
@@ -141,4 +142,6 @@ def test_what_is_asked_is_what_was_planned_priced_and_rehearsed(name, monkeypatc
         assert noise == expected
         if "bks" not in name and name != "k looked for":  # there sizes are those of the largest question to come
             size, expected = ({part: each.size for part, each in q.parts.items()} for q in (question, blank))
-            assert size == expected
+            # a released histogram says how many shells there are, at most as many as were rehearsed
+            shells = isinstance(getattr(question, "partition", None), Shells)
+            assert all(size[part] <= expected[part] for part in size) if shells else size == expected

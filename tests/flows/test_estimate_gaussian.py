@@ -37,9 +37,9 @@ def test_every_form_asks_for_its_job():
 
 CASES = {
     # name: (long tails, a degenerate public column, settings, steps that run and steps that do not)
-    "auto": (False, False, {"target": "auto"}, {"decide", "examine", "measure"}, {"measure_table"}),
-    "tails": (True, False, {"target": "auto"}, {"decide", "measure_table"}, {"pool"}),
-    "degenerate": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"decide"}),
+    "auto": (False, False, {"target": "auto"}, {"count_lengths", "examine", "measure_shells"}, {"measure"}),
+    "tails": (True, False, {"target": "auto"}, {"cut", "fourth_moments", "measure_shells"}, {"pool"}),
+    "degenerate": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"measure"}),
     "algorithm-2": (False, False, {"method": "algorithm-2"}, {"bound", "mean_round"}, {"approach"}),
 }
 

@@ -29,6 +29,7 @@ ANY_REGIME = {
 """Public tasks that depend on public rows and settings alone."""
 
 PRIVATE = {
+    "fit of the model",
     "ingest private table",
     "validate private table",
     "private PCA",

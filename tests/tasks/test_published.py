@@ -116,7 +116,7 @@ def test_a_finished_run_shows_statement_model_budget_picture_and_report(world):
     assert "room for 2 more runs of" in shown["ward-7-budget"].data
     rows = json.loads(runs["r2"].artifacts["ward-7-runs"].data)
     assert [row["release"] for row in rows] == ["r2", "r1"]
-    assert rows[0]["left after it"] == pytest.approx(0.25, abs=1e-9)
+    assert rows[0]["left after it"] == pytest.approx(0.25, abs=1e-8)
     page = folder / "out" / "models" / "ward.7" / "r1.html"
     assert str(page) in shown["ward-7-report"].data
     link = "(https://reports.example/models/ward.7/r2.html)"

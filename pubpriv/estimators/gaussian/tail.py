@@ -53,6 +53,9 @@ mean is nearer to it in most runs; the rest is in the standard deviation."""
 _ENDS = 0.1
 """Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike."""
 
+_NOTHING = 1e-12
+"""Least noise of a squared length per row, so that there is always some."""
+
 _LEAST_LEVEL = 0.3
 """Least sd of the logarithm of the level."""
 
@@ -164,8 +167,10 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
     """
     begin, end = max(at - _BACK, 0), min(at + _AHEAD, len(found) - 1) + 1
     steps = np.arange(begin, end) - at
-    found, sds, share = found[begin:end], sds[begin:end], share[begin:end]
-    here, noise = max(float(found[-begin + at]), float(sds[-begin + at]) / 2), float(sds[-begin + at])
+    # a table of one value has no length at all
+    found, sds, share = found[begin:end], np.maximum(sds[begin:end], _NOTHING), share[begin:end]
+    noise = float(sds[-begin + at])
+    here = max(float(found[-begin + at]), noise / 2)
     unsure = min(1.0, 2 * noise / here + _LEAST_LEVEL)
     level = math.log(here) + unsure * _LEVELS
     curve = level[:, None, None, None] + _SLOPES[..., None] * steps - _BENDS[:, None] * steps**2 / 2
