@@ -139,16 +139,26 @@ def best_moment_radius(n: int, d: int, rho: float) -> float:
     Minimises (D - 1) (vs / n + sg^2) / ks^2 + (vt / n + sg^2) / kt^2 with D = d (d + 1) / 2 and
     sg = r^2 / (n sqrt rho), the noise in a Frobenius-orthonormal basis.
     """
+    return _least(lambda log_radius: _moment_error(n, d, rho, math.exp(log_radius)), d, 0.3)
+
+
+def widest_moment_radius(n: int, d: int, rho: float, factor: float) -> float:
+    """The largest radius whose root mean square error is at most `factor` times that of `best_moment_radius`."""
+    low = best_moment_radius(n, d, rho)
+    most, high = factor**2 * _moment_error(n, d, rho, low), 4 * low
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _moment_error(n, d, rho, middle) <= most else (low, middle)
+    return low
+
+
+def _moment_error(n: int, d: int, rho: float, radius: float) -> float:
+    """Mean square Frobenius error; see `best_moment_radius`."""
     size = d * (d + 1) / 2
-
-    def error(log_radius: float) -> float:
-        radius = math.exp(log_radius)
-        c = moment_constants(d, radius)
-        noise = radius**4 / (n * n * rho)
-        trace = (c.trace_variance / n + noise) / max(c.trace, 1e-9) ** 2
-        return (size - 1) * (c.shape_variance / n + noise) / (c.shape * c.shape) + trace
-
-    return _least(error, d, 0.3)
+    c = moment_constants(d, radius)
+    noise = radius**4 / (n * n * rho)
+    trace = (c.trace_variance / n + noise) / max(c.trace, 1e-9) ** 2
+    return (size - 1) * (c.shape_variance / n + noise) / (c.shape * c.shape) + trace
 
 
 def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: int = 25) -> np.ndarray:

@@ -26,6 +26,7 @@ from pubpriv.estimators.gaussian.clipping import (
     median_norm_squared,
     moment_constants,
     unclip_variances,
+    widest_moment_radius,
 )
 from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
@@ -43,6 +44,9 @@ _FAR = 0.5
 _UNEXPECTED, _HARMLESS = 4.0, 0.1
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
+
+_COST, _COST_OF_FEW = 0.01, 40.0
+"""See `wide_radius`."""
 
 _MISSED = 4.0
 """Rows count as incomplete if the released count is short of n by so many of its noise sds."""
@@ -133,6 +137,19 @@ class ClippedMoments:
     second: np.ndarray
     mean_sd: float
     moment_sd: float
+
+    def at_scale(self, scale: float) -> "ClippedMoments":
+        """Give the same of w / scale."""
+        center, matrix = self.frame.dense()
+        return ClippedMoments(
+            Frame.of(center, matrix / scale),
+            self.records,
+            self.radius / scale,
+            self.mean / scale,
+            self.second / scale**2,
+            self.mean_sd / scale,
+            self.moment_sd / scale**2,
+        )
 
 
 @step(title="approach", private=True)
@@ -331,3 +348,13 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
 def final_radius(n: int, d: int, rho: float) -> float:
     """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
     return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
+
+
+def wide_radius(n: int, d: int, rho: float) -> float:
+    """Clip radius where rows may be no Gaussian's: wider than `final_radius`, so that less is undone by assumption.
+
+    It costs a Gaussian at most `_COST` of its error, and `_COST_OF_FEW` / (n d^2) more: few rows do not tell their
+    tail, and most entries of a large covariance have nothing to gain.
+    """
+    part = rho / (1 + float(final_theta(d)) / 2) ** 2
+    return widest_moment_radius(n, d, part, 1 + _COST + _COST_OF_FEW / (n * d * d))

@@ -4,8 +4,9 @@ The last release is one `LiftedGram` over shells of |w|. It costs what it costs 
 leaves one shell enters one other, and each shell has its own clip radius: its outer edge. So far shells are noisy and
 near ones are not, and how many of them count is chosen after the release, from what it says.
 
-The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's the core reaches to
-where such rows end, is clipped where that is best for them, and is debiased afterwards. Elsewhere the core holds about
+The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it
+tells better than the rounds do, the core reaches to where such rows end, is clipped where that is best for them, and is
+debiased afterwards. Elsewhere the core holds about
 nine rows in ten, nothing in it is clipped, and nothing is debiased.
 """
 
@@ -42,7 +43,7 @@ _CORE = 0.9
 _FEWEST_SHELLS = 2
 """Shells beyond the core, at least."""
 
-_SCALE, _SCALES = 0.2, 41
+_SCALE, _SCALES = 0.5, 101
 """The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
 
 _UNLIKE, _HEAVY = 3.5, 2.6
@@ -75,12 +76,15 @@ class Cut:
 
     Attributes:
         gaussian: whether the histogram is a Gaussian's, up to noise.
+        scale: of the Gaussian that the histogram fits best: the last radius of the rounds is off by so much. It is 1
+            where the rows are no Gaussian's.
         excess: sds by which the tail of the histogram is heavier than a Gaussian's; negative if it is lighter.
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
     """
 
     gaussian: bool
+    scale: float
     excess: float
     edges: tuple[float, ...]
     radii: tuple[float, ...]
@@ -90,7 +94,7 @@ def blank_cut() -> Cut:
     """Give a cut into as many shells as there can be, about nothing: for prices."""
     shells = (_BINS_INSIDE + _BINS_OUTSIDE) // 2
     edges = tuple((RATIO ** np.arange(shells, dtype=float)).tolist())
-    return Cut(False, 0.0, edges, (*edges, edges[-1] * RATIO))
+    return Cut(False, 1.0, 0.0, edges, (*edges, edges[-1] * RATIO))
 
 
 def gaussian_end(n: float, d: int) -> float:
@@ -137,32 +141,30 @@ def cut(histogram: Histogram, d: int, records: float, best: float, may_be_gaussi
         histogram: of |w|.
         d: columns.
         records: rows without missing or infinite values.
-        best: the clip radius that is best for Gaussian rows.
+        best: the clip radius that is best for standard Gaussian rows.
         may_be_gaussian: False where the shape of a Gaussian must not be used.
     """
-    unlike, excess = _against_gaussian(histogram, d, records)
+    unlike, excess, scale = _against_gaussian(histogram, d, records)
     gaussian = may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY
+    scale = scale if gaussian else 1.0
     edges = np.array(histogram.edges)
     inside = np.cumsum(histogram.counts)[: len(edges)]
     enough = np.flatnonzero(inside >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
-    first = _BINS_INSIDE if gaussian else min(int(enough[0]) if len(enough) else widest, widest)
+    end = _BINS_INSIDE + round(math.log(scale) / math.log(_FINE))
+    first = end if gaussian else min(int(enough[0]) if len(enough) else widest, widest)
     outer = edges[first::2]
     radii = [*outer.tolist(), float(outer[-1] * RATIO)]
     if gaussian:
-        radii[0] = min(best, radii[0])
-    return Cut(gaussian, excess, tuple(outer.tolist()), tuple(radii))
+        radii[0] = min(scale * best, radii[0])
+    return Cut(gaussian, scale, excess, tuple(outer.tolist()), tuple(radii))
 
 
-def _against_gaussian(histogram: Histogram, d: int, records: float) -> tuple[float, float]:
-    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail), at the best scale."""
-    from scipy.special import gammainc
-
+def _against_gaussian(histogram: Histogram, d: int, records: float) -> tuple[float, float, float]:
+    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail, the best scale)."""
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
-    below = gammainc(d / 2, (edges / scales[:, None]) ** 2 / 2)
-    shares = np.diff(below, axis=1, prepend=0.0, append=1.0)
-    expected = records * shares
+    expected = records * gaussian_shares(edges, d, scales)
     variances = histogram.sd**2 + expected
     distances = ((counts - expected) ** 2 / variances).sum(axis=1)
     best = int(np.argmin(distances))
@@ -171,7 +173,15 @@ def _against_gaussian(histogram: Histogram, d: int, records: float) -> tuple[flo
     begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
     weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
     off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
-    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off
+    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, float(scales[best])
+
+
+def gaussian_shares(edges: np.ndarray, d: int, scales: np.ndarray) -> np.ndarray:
+    """Give the shares (scales, len(edges) + 1) of Gaussian rows of each scale between adjacent `edges`."""
+    from scipy.special import gammainc
+
+    below = gammainc(d / 2, (edges / scales[:, None]) ** 2 / 2)
+    return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
 
 
 def middle_squares(edges: np.ndarray) -> np.ndarray:

@@ -25,10 +25,10 @@ from pubpriv.estimators.gaussian.learner import (
     Measured,
     Position,
     debias,
-    final_radius,
     floored,
     pool,
     walk,
+    wide_radius,
 )
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
@@ -47,12 +47,8 @@ from pubpriv.estimators.gaussian.shells import (
     cut,
     fourth_moments,
 )
-from pubpriv.estimators.gaussian.table_moments import (
-    ShellMoments,
-    error_parts,
-    fourth_of_columns,
-    read_outside,
-)
+from pubpriv.estimators.gaussian.table_moments import ShellMoments, error_parts, fourth_of_columns, read_outside
+from pubpriv.estimators.gaussian.tail_unseen import unseen_tail
 from pubpriv.estimators.gaussian.whole import Whole, count_rows
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
@@ -113,6 +109,8 @@ class _Table:
     @property
     def clipped(self) -> bool:
         """Whether what may lie beyond the last shell is more than all other errors of a variance, and matters."""
+        if self.core is not None and not self.shells:  # what the histogram's noise hides widens intervals: no warning
+            return False
         sampling, privacy, clipping = (np.diag(np.array(part)) for part in self.covariance_errors)
         variances = np.diag(np.array(self.fitted.covariance))
         return self.endless or bool(
@@ -160,7 +158,7 @@ def estimate_table(
     )
     frame = run(_assemble, layout, None if position is None else position.frame, scales)
     histogram = run(count_lengths, frame, whole.records, plan.histogram)
-    where = run(cut, histogram, d, whole.records, final_radius(n, d, plan.final.rho), plan.may_be_gaussian)
+    where = run(cut, histogram, d, whole.records, wide_radius(n, d, plan.final.rho), plan.may_be_gaussian)
     fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     accuracy = 0.0 if position is None else position.accuracy
@@ -309,7 +307,8 @@ def _read(
     pooled: Fitted | None = None
     mean, second = moments.means[0], moments.seconds[0]
     if where.gaussian and preconditioner is not None:
-        core = debias(ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds), accuracy)
+        clipped = ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds)
+        core = debias(clipped.at_scale(where.scale), accuracy)
         pooled = pool(preconditioner, core)
         middle = mean = matrix @ (np.array(pooled.mean) - center)
         around = matrix @ np.array(pooled.covariance) @ matrix.T
@@ -326,8 +325,10 @@ def _read(
     if core is not None and pooled is not None and not last:
         fitted = pooled
         errors = standard_errors(core, pooled, preconditioner.m if preconditioner is not None else 0)
-        for part in errors.values():
-            part["clipping"] = np.zeros_like(part["privacy"])
+        unseen_mean, unseen = unseen_tail(histogram, where, d, n)
+        spreads = np.sqrt(np.diag(np.array(pooled.covariance)))
+        errors["mean"]["clipping"] = unseen_mean * spreads
+        errors["covariance"]["clipping"] = unseen * np.outer(spreads, spreads)
     else:
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
         seen = moments.seconds[: last + 1].sum(axis=0)

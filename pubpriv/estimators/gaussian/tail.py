@@ -48,7 +48,8 @@ _BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
 
 _ADDED = 0.6
 """Part of the posterior mean that is added to the estimate: what lies beyond has a skewed law, so that less than its
-mean is nearer to it in most runs; the rest is in the standard deviation."""
+mean is nearer to it in most runs, and never more than the last shell that counts holds; the rest is in the standard
+deviation."""
 
 _ENDS = 0.1
 """Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike."""
@@ -193,4 +194,5 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
     spread = math.sqrt(max(square - mean**2, 0.0))
     before = float(found[-begin + at - 2]) if at - begin >= 2 else math.inf
     endless = here > _FLAT * before and mean > _MATTERS * float(np.maximum(found[steps <= 0], 0.0).sum())
-    return _ADDED * mean, math.hypot(spread, (1 - _ADDED) * mean), endless
+    added = min(_ADDED * mean, here)
+    return added, math.hypot(spread, mean - added), endless

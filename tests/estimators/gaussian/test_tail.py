@@ -68,3 +68,13 @@ def test_tails_may_end():
     found = read_tail(shells(rows), before(0.9), False, N)
     assert found.last == 1
     assert found.beyond < 0.03 * found.lengths[0]
+
+
+def test_never_more_is_added_than_the_last_shell_holds():
+    """A tail that rises as far as it is seen, in loud noise, is not followed: only its error grows."""
+    rows = np.zeros(12)
+    rows[:4] = 200.0 / 1.9 ** np.arange(4)  # each shell holds more squared length than the one before
+    found = read_tail(shells(rows, sd=10.0), before(1.2), False, N)
+    assert found.last == 4
+    assert 0 < found.beyond <= 1.001 * found.lengths[-1]
+    assert found.beyond_sd > 2 * found.beyond
