@@ -87,7 +87,7 @@ def test_public_rows_that_all_miss_a_value_are_no_rows(refused_fit, folder):
 
 def test_fewer_public_rows_than_components_are_refused(refused_fit):
     """k components need at least k public rows."""
-    assert "3 public rows cannot seed 4 components" in refused_fit(components=4)
+    assert "12 public rows cannot seed 13 components" in refused_fit(components=13)
 
 
 # --- columns -----------------------------------------------------------------------------------------------

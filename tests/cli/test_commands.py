@@ -331,6 +331,7 @@ def server_url(prefect_server) -> str:
 @pytest.mark.prefect
 def test_a_refusal_inside_a_flow_is_one_line_too(folder, balance, server_url):
     """A budget that has no room is refused with exit code 3 and one line, with Prefect as without it."""
+    two_groups(3, seed=2).to_parquet(folder / "public.parquet")
     command = [*PUBPRIV, *map(str, fit_arguments(budget="zcdp:2.5", release_id="r1"))]
     environment = {**os.environ, "PREFECT_API_URL": server_url}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -62,8 +62,9 @@ def test_a_fit_starts_no_server_of_its_own_accord(program, folder, monkeypatch):
     assert (both.code, both.lines[-1]) == (2, "error: --plain runs without Prefect, --prefect with it: give one")
 
 
-def test_few_public_rows_are_warned_of_before_the_run(fit):
+def test_few_public_rows_are_warned_of_before_the_run(fit, folder):
     """The line comes before the first step."""
+    two_groups(3, seed=2).to_parquet(folder / "public.parquet")
     told = fit()
     (first,) = [i for i, line in enumerate(told.lines) if line.startswith("warning: 3 public rows are few")][:1]
     assert first < told.lines.index("  ingest public table")

@@ -40,7 +40,7 @@ def test_a_plan_from_tables_is_the_run_that_follows(program, folder, balance):
     before = files(folder)
     tables = ["--private", "private.parquet", "--public", "public.parquet"]
     plan = json.loads(program("plan", "mean", *tables, "--budget", "zcdp:0.5", "--json").out)
-    assert (plan["rows"], plan["public_rows"]) == (2000, 3)
+    assert (plan["rows"], plan["public_rows"]) == (2000, 12)
     assert files(folder) == before
     assert balance()["spent"] == 0
     rest = ["--budget", "zcdp:0.5", "--dataset", "visits", "--ledger", URL, "--out", "model.json", "--plain"]

@@ -336,7 +336,7 @@ def test_fit_fills_the_output_tree(program, folder, monkeypatch):
     made = {path.name: path.read_bytes() for path in home.iterdir()}
     assert set(made) - {".lock"} == {"2026-11.json", "2026-11.parquet", "2026-11.html", "latest.json"}
     assert load(home / "latest.json").provenance["release_id"] == "2026-11"
-    assert b"3 public rows" in made["2026-11.html"]
+    assert b"12 public rows" in made["2026-11.html"]
     assert program(*arguments).code == 0
     assert {path.name: path.read_bytes() for path in home.iterdir()} == made
 
