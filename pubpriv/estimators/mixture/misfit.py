@@ -110,6 +110,12 @@ class Fit:
         )
 
     @property
+    def explains(self) -> bool:
+        """Counts are those of the model by half of what they may be off, and the noise of every component is small."""
+        near = all(found <= limit / 2 for found, limit in zip(self.divergence, self.limits, strict=True))
+        return self.fits and near and max(self.noise) < _TELLING
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know, in words."""
         if self.fits:
@@ -126,7 +132,11 @@ class Fit:
             said.append("rows are not spread about their components as Gaussians are")
         if axes:
             said.append("a component may stand for several, or lie where none is")
-        return (f"the model does not fit the private rows: {'; '.join(said)}. Do not rely on its intervals",)
+        meant = (
+            "It describes the table less well than its intervals say: do not rely on these; weights and means can "
+            "still be used as a description"
+        )
+        return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
     def told_as(self) -> dict[str, Any]:
         """As diagnostics."""

@@ -164,6 +164,16 @@ def test_rows_that_are_all_over_the_place_are_told_and_not_trusted(lacking):
     assert any("form no component" in text for text in estimate.diagnostics["warnings"])
 
 
+def test_a_model_that_explains_uncovered_rows_is_not_flagged():
+    """Public rows are half as wide as private ones: much is uncovered, the rounds find it all, and counts show that."""
+    labels, generator = np.arange(60) % 3, np.random.default_rng(2)
+    estimate, _ = fitted(MEANS[labels] + 0.4 * generator.normal(size=(60, 5)), (0.34, 0.33, 0.33))
+    assert off(estimate, 3) < 0.2
+    assert any("form no component" in text for text in estimate.diagnostics["warnings"])
+    assert any("explains these rows" in text for text in estimate.diagnostics["warnings"])
+    assert estimate.converged
+
+
 def test_public_rows_that_stand_for_nothing_are_left_out():
     """Three of 63 public rows far from everything: the result is that without them, and it is told."""
     generator = np.random.default_rng(11)
@@ -173,6 +183,19 @@ def test_public_rows_that_stand_for_nothing_are_left_out():
     assert off(estimate, 3) < 0.5
     assert estimate.diagnostics["coverage"]["public_rows_left_out"] == 3
     assert any("3 of 63 public rows" in text for text in estimate.diagnostics["warnings"])
+
+
+def test_far_public_rows_are_kept_where_noise_hides_what_they_stand_for():
+    """A true far row stands for forty private rows, and so few are within the noise: no count tells it from garbage."""
+    generator = np.random.default_rng(4)
+    public, rows = drawn((0.5, 0.5), 99, generator), drawn((0.5, 0.5), 4_000, generator)
+    far = np.array([60.0, -60.0, 60.0, -60.0, 60.0])
+    rows[:40] = far + generator.normal(size=(40, 5))
+    estimate = pp.estimate_mixture(
+        np.r_[public, [far]], pp.Curator.simulation(rows, HALF, 1), n_components=2, runner=CHEAP
+    )
+    assert f"mixture/{SUPPORT}" in estimate.diagnostics["coverage"]["asked"]
+    assert estimate.diagnostics["coverage"]["public_rows_left_out"] == 0
 
 
 def test_a_run_that_an_earlier_version_began_is_asked_no_more(lacking):
