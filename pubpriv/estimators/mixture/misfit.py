@@ -46,7 +46,7 @@ _ODD = 0.001
 _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 """Scales of a background that are tried."""
 
-DRAWN = 40_000
+DRAWN = 20_000
 """Rows that are drawn from the model."""
 
 
@@ -183,7 +183,8 @@ def check_fit(
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
-    drawn = drawn_rows(scaling.undo(mixture), public.rows, DRAWN)
+    # one view of the drawn rows for both, so that they are mapped to the cells once
+    drawn = View(np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T))
     told = np.array(noise) < _TELLING
     shells, axes = (
         _Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)
@@ -214,11 +215,11 @@ class _Counted:
     sd: float
 
     @classmethod
-    def by(cls, curator: Curator, partition: ComponentShells, drawn: np.ndarray, ask: Ask) -> "_Counted":
-        """One `Counts`, mu^2 <= ask.price, beside those of rows (count, d) that were drawn from the model."""
+    def by(cls, curator: Curator, partition: ComponentShells, drawn: View, ask: Ask) -> "_Counted":
+        """One `Counts`, mu^2 <= ask.price, beside those of rows that were drawn from the model."""
         answer = curator.release(Counts.priced(partition, ask.price), ask.label)
-        labels = answer.question.partition.assign(View(np.ascontiguousarray(drawn.T)))
-        share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(drawn)
+        labels = partition.assign(drawn)
+        share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(labels)
         sd = float(answer.question.noise()["count"][0])
         return cls(answer.question.partition, answer.values["count"], curator.n_rows * share, sd)
 
