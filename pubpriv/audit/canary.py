@@ -29,7 +29,7 @@ from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
 from pubpriv.privacy.units import UNIT
 
 _FALSE_ALARM = 1e-6
-"""Of a whole audit."""
+"""How likely a whole audit may blame a sound product."""
 
 _BOUNDS = 2 * 20
 """Rates that one audit bounds, at most: two for each attack."""

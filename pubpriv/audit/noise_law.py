@@ -33,7 +33,7 @@ from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
 
 _FALSE_ALARM, _TESTS = 1e-6, 160
-"""Of a whole audit, and how many tests share it, at most."""
+"""How likely a whole audit may blame sound noise, and how many tests share that, at most."""
 
 _LEVEL = _FALSE_ALARM / _TESTS
 

@@ -140,7 +140,7 @@ def _dot(row: Iterable[float], x: Iterable[float]) -> float:
 
 
 def _added(numbers: Iterable[float]) -> float:
-    """From the first to the last; `sum` of newer Pythons adds floats in another way."""
+    """Add from the first to the last: `sum` of newer Pythons adds floats in another way."""
     total = 0.0
     for number in numbers:
         total += number

@@ -120,7 +120,7 @@ class _TapedRun(SimulatedRun):
 
     @property
     def spent(self) -> int:
-        """Units charged."""
+        """Tell the units charged."""
         return int(self._run.spent.main)
 
 

@@ -16,7 +16,7 @@ from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
 _MOST_DRAWS = 20
-"""Of the public rows of a real table."""
+"""A real table is run with at most so many draws of public rows."""
 
 _PARTS = {
     "grid": "median errors over those of the estimate that knows every row's component, and their bounds",

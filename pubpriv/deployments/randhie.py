@@ -10,7 +10,7 @@ from pubpriv.errors import InvalidInput
 COLUMNS = ("log1p(mdvis)", "lpi", "fmde", "log1p(disea)", "lncoins")
 UNITS = {"person": "one person", "person-year": "one person-year"}
 BUDGET, COMPONENTS = "approx:4,1e-6", 4
-"""Of the demo's release."""
+"""What the demo spends and releases."""
 
 _N_PUBLIC = 100
 

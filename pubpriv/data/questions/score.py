@@ -58,7 +58,7 @@ class BoundedScore(Additive):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """One coordinate."""
+        """Name the one coordinate there is."""
         return {"score": Part(1, SUM_FACTOR, self.noise_scale, BoundedScore.grid)}
 
     @property
