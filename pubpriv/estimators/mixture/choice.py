@@ -60,8 +60,16 @@ def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, 
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
+    return Preference(*compare(curator, scaling, first, second, ask))
+
+
+def compare(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> tuple[float, float]:
+    """Release the mean clipped log-likelihood difference (first - second) per record; with its noise sd, in nats.
+
+    Privacy: one `BoundedScore`, mu^2 <= ask.price.
+    """
     n = curator.n_rows
     bound = _score_bound(len(scaling.location))
     question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
     answer = curator.release(question, ask.label)
-    return Preference(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)
+    return float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n

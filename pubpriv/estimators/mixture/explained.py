@@ -12,14 +12,13 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions import Counts
-from pubpriv.data.regions import Partition, View
+from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_inside
 from pubpriv.estimators.mixture.lattice import drawn_rows
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.misfit import DRAWN, divergence
+from pubpriv.estimators.mixture.misfit import DRAWN, Counted, divergence
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -110,22 +109,10 @@ def explained(
     Privacy: two `Counts` over partitions, mu^2 <= the two asks' prices.
     """
     shells = shells_about(scaling.cells(mixture))
-    partitions: tuple[Partition, ...] = shells, shells_inside(scaling.cells(several))
-    drawn = np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T)
-    counts, judged = [], []
-    for partition, ask in zip(partitions, asks, strict=True):
-        answer = curator.release(Counts.priced(partition, ask.price), ask.label)
-        sd = float(answer.question.noise()["count"][0])
-        counts.append(answer.values["count"])
-        predicted = curator.n_rows * _shares(answer.question.partition, drawn)
-        judged.append(divergence(counts[-1], predicted, sd, curator.n_rows))
+    partitions = shells, shells_inside(scaling.cells(several))
+    drawn = View(np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T))
+    counted = [Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)]
+    judged = [divergence(each.seen, each.predicted, each.sd, curator.n_rows) for each in counted]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
-    own, shared = np.split(counts[0], [len(counts[0]) - shells.shared])
-    by_shell = (*own.reshape(-1, shells.own).sum(axis=0).tolist(), *shared.tolist())
+    by_shell = counted[0].by_shell(counted[0].seen)
     return Explained(mixture, shells.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit))
-
-
-def _shares(partition: Partition, drawn: np.ndarray) -> np.ndarray:
-    """Share of drawn rows (d, count) in each region."""
-    labels = partition.assign(View(drawn))
-    return np.asarray(np.bincount(labels[labels >= 0], minlength=partition.n_regions) / drawn.shape[1])

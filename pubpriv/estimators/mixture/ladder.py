@@ -23,9 +23,9 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions import BoundedScore
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.choice import compare
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.explained import Explained, with_tails
 from pubpriv.estimators.mixture.ladder_plan import Ladder, LadderPlan
@@ -37,9 +37,6 @@ from pubpriv.released.law import Mixture
 
 _SURE = 2.0
 """A score is believed beyond so many standard deviations of its noise."""
-
-_BOUND = 16.0
-"""Where a record's difference is clipped, in nats; at two for each column if that is more."""
 
 _STEP = 0.36
 """Least variance, in squared steps, where it is asked whether there is more than lies apart."""
@@ -194,7 +191,4 @@ def score(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, a
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    n, bound = curator.n_rows, max(_BOUND, 2.0 * len(scaling.location))
-    question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
-    answer = curator.release(question, ask.label)
-    return Score(float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n)
+    return Score(*compare(curator, scaling, first, second, ask))

@@ -186,9 +186,7 @@ def check_fit(
     # one view of the drawn rows for both, so that they are mapped to the cells once
     drawn = View(np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T))
     told = np.array(noise) < _TELLING
-    shells, axes = (
-        _Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)
-    )
+    shells, axes = (Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True))
     judged = [divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
@@ -206,7 +204,7 @@ def check_fit(
 
 
 @dataclass(frozen=True)
-class _Counted:
+class Counted:
     """Released counts (regions,) of noise `sd`, and those that the model predicts."""
 
     partition: ComponentShells
@@ -215,7 +213,7 @@ class _Counted:
     sd: float
 
     @classmethod
-    def by(cls, curator: Curator, partition: ComponentShells, drawn: View, ask: Ask) -> "_Counted":
+    def by(cls, curator: Curator, partition: ComponentShells, drawn: View, ask: Ask) -> "Counted":
         """One `Counts`, mu^2 <= ask.price, beside those of rows that were drawn from the model."""
         answer = curator.release(Counts.priced(partition, ask.price), ask.label)
         labels = partition.assign(drawn)
