@@ -105,7 +105,7 @@ def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
         rows = generator.standard_normal((n, 3)) + 12.0 * (np.arange(n) % 3 == 2)[:, None]
         table = pa.table(dict(zip("abc", rows.T, strict=True)))
         pq.write_table(table, folder / f"{part}.parquet", row_group_size=50_000)
-    file = folder / f"{name}.yaml"
+    file = served.datasets / f"{name}.yaml"
     file.write_text(YAML.format(name=name, folder=folder, pool=pool))
     done = served.run("deploy", file, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -115,11 +115,11 @@ def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
 class Worker:
     """`prefect worker start` on a pool, which can be killed with all that it started."""
 
-    def __init__(self, served: Served, pool: str, log: Path) -> None:
+    def __init__(self, served: Served, pool: str, log: Path, **settings: str) -> None:
         words = ["-m", "prefect", "worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never"]
         more = {"PREFECT_WORKER_QUERY_SECONDS": "3", "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}
         more |= {"PUBPRIV_OUTPUT": str(served.output), "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false"}
-        environment = served.environment | more
+        environment = served.environment | more | {"PUBPRIV_ALLOW": str(served.datasets)} | settings
         with log.open("ab") as said:
             self._process = subprocess.Popen(
                 [sys.executable, *words], env=environment, stdout=said, stderr=said, start_new_session=True
@@ -145,9 +145,9 @@ class Worker:
 
 
 @contextmanager
-def working(served: Served, pool: str, log: Path) -> Iterator[Worker]:
-    """A worker for a while."""
-    worker = Worker(served, pool, log)
+def working(served: Served, pool: str, log: Path, **settings: str) -> Iterator[Worker]:
+    """A worker for a while, with more settings in its environment."""
+    worker = Worker(served, pool, log, **settings)
     try:
         yield worker
     finally:

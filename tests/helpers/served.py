@@ -63,6 +63,11 @@ class Served:
             "PUBPRIV_OUTPUT": str(self.output),
         }
 
+    @property
+    def datasets(self) -> Path:
+        """Folder of dataset files beside `home`, where a test gave one to `serve`: what its worker runs is in there."""
+        return self.home.parent / "datasets"
+
     def run(self, *words: object, **more: str) -> subprocess.CompletedProcess:
         """A `pubpriv` command against this server."""
         return subprocess.run(

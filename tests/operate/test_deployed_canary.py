@@ -3,13 +3,14 @@
 import time
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.frail import working
 from helpers.leaks import make_canaries, needles, plant, search
 from helpers.served import PATIENCE, Served
+from prefect.exceptions import PrefectHTTPStatusError
 
 from pubpriv.privacy.ledger import Ledger
 
@@ -29,6 +30,7 @@ private: {folder}/{name}
 public: {folder}/public.parquet
 columns: [age, cost, log1p(stay)]
 output: {output}
+pool: {pool}
 releases:
   - {{name: mixture, estimator: mixture, allotment: "zcdp:0.5", settings: {{components: 2}}{schedule}}}
   - {{name: gaussian, estimator: gaussian, allotment: "zcdp:0.5"}}
@@ -38,28 +40,30 @@ EVERY_MINUTE = ", schedule: {interval: 60}, period: day"  # the first run pays, 
 
 @pytest.fixture(scope="module")
 def deployed(served: Served, tmp_path_factory) -> Served:
-    """Marked rows in `marked`, on a schedule, and in `damaged`, whose pages cannot be read; tables lie elsewhere."""
+    """Marked rows in `marked`, on a schedule, in `damaged`, whose pages cannot be read, and in `debugged`."""
     folder = tmp_path_factory.mktemp("marked")
     generator = np.random.default_rng(0)
     others = [generator.normal(centre, 300, (2000, 3)) for centre in (2500, 7500)]
     public = np.concatenate([generator.normal(centre, 300, (30, 3)) for centre in (2500, 7500)]).round(1)
     pd.DataFrame(public, columns=COLUMNS).to_parquet(folder / "public.parquet")
-    for name, schedule in (("marked", EVERY_MINUTE), ("damaged", "")):
+    pools = {"marked": served.pool, "damaged": served.pool, "debugged": "debugged"}
+    for name, pool in pools.items():
         plant(folder / name, CANARIES, COLUMNS, np.concatenate(others))
-        text = YAML.format(name=name, folder=folder, output=served.output, schedule=schedule)
-        (folder / f"{name}.yaml").write_text(text)
+        schedule = EVERY_MINUTE if name == "marked" else ""
+        text = YAML.format(name=name, folder=folder, output=served.output, pool=pool, schedule=schedule)
+        (served.datasets / f"{name}.yaml").write_text(text)
     pages = next((folder / "damaged").rglob("*.parquet"))
     data = bytearray(pages.read_bytes())
     data[4:30_000] = bytes(29_996)
     pages.write_bytes(data)
-    done = served.run("deploy", folder / "marked.yaml", folder / "damaged.yaml", "--set-budget")
+    done = served.run("deploy", *(served.datasets / f"{name}.yaml" for name in pools), "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
     return served
 
 
 @dataclass(frozen=True)
 class Runs:
-    """How the runs ended: one that the scheduler made, one by hand, one on damaged pages, one in debug mode."""
+    """How the runs ended: one that the scheduler made, one by hand, on damaged pages, on a worker in debug mode."""
 
     scheduled: Any
     by_hand: Any
@@ -68,10 +72,12 @@ class Runs:
 
 
 @pytest.fixture(scope="module")
-def finished(deployed: Served) -> Runs:
+def finished(deployed: Served, tmp_path_factory) -> Runs:
     """All of them, and no further ones: what is searched should not move."""
     by_hand, failed = (deployed.trigger(f"{name}-gaussian", release_id="hand") for name in ("marked", "damaged"))
-    debugged = triggered_in_debug_mode(deployed)
+    log = tmp_path_factory.mktemp("debugged") / "worker.log"
+    with working(deployed, "debugged", log, PREFECT_DEBUG_MODE="true"):
+        debugged = deployed.await_run(deployed.trigger("debugged-gaussian", release_id="debug"))
     deadline = time.monotonic() + PATIENCE
     done: list = []
     while not done and time.monotonic() < deadline:
@@ -80,16 +86,7 @@ def finished(deployed: Served) -> Runs:
     assert done, deployed.worker_log()
     with deployed.client() as client:
         client.pause_deployment(deployed.deployment("marked-mixture").id)
-    return Runs(done[0], *map(deployed.await_run, (by_hand, failed, debugged)))
-
-
-def triggered_in_debug_mode(served: Served) -> UUID:
-    """A run in whose environment it is on."""
-    deployment = served.deployment("marked-gaussian")
-    form = {"parameters": {**deployment.parameters["parameters"], "release_id": "debug"}}
-    environment = {"env": {**deployment.job_variables["env"], "PREFECT_DEBUG_MODE": "true"}}
-    with served.client() as client:
-        return client.create_flow_run_from_deployment(deployment.id, parameters=form, job_variables=environment).id
+    return Runs(done[0], *map(deployed.await_run, (by_hand, failed)), debugged)
 
 
 def counted(served: Served, kind: str, run) -> int:
@@ -113,11 +110,19 @@ def test_runs_end_as_they_should(finished):
 
 
 def test_a_deployed_run_refuses_debug_mode(deployed, finished):
-    """It reads nothing and says why."""
+    """On a worker that has it on: it reads nothing and says why."""
     assert finished.debugged.state_name == "Failed"
     assert "PREFECT_DEBUG_MODE is on" in finished.debugged.state.message
     with Ledger.open(deployed.ledger, create=False) as ledger:
-        assert "debug" not in [each.release_id for each in ledger.history("marked")]
+        assert ledger.history("debugged") == []
+
+
+def test_whoever_starts_a_run_cannot_turn_debug_mode_on(deployed):
+    """The server takes no environment for a run but that of its file."""
+    deployment = deployed.deployment("marked-gaussian")
+    environment = {"env": {**deployment.job_variables["env"], "PREFECT_DEBUG_MODE": "true"}}
+    with deployed.client() as client, pytest.raises(PrefectHTTPStatusError, match="PREFECT_DEBUG_MODE"):
+        client.create_flow_run_from_deployment(deployment.id, job_variables=environment)
 
 
 def test_serve_refuses_debug_mode(served, tmp_path):

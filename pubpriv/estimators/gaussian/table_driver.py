@@ -384,7 +384,7 @@ def _learn_scale(curator: Curator, layout: Layout, place: int, whole: Whole, ask
     return _Scale(size / (3 + math.sqrt(layout.dimension)) if seen or not column.spread else size, seen)
 
 
-@step(title="_assemble coordinates")
+@step(title="assemble coordinates")
 def _assemble(layout: Layout, regular: Frame | None, scales: tuple[_Scale, ...]) -> Frame:
     """Make the map of the last release: whitened regular columns first, then each degenerate column over its scale.
 
