@@ -27,7 +27,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
 
@@ -88,7 +88,7 @@ class Curator(Confined):
         private: the table.
         ledger: where the dataset is registered.
         dataset: its name there. A dataset registered without a table is bound to this one.
-        budget: the run's whole allotment; it is held at once, before anything is read.
+        budget: the run's whole allotment, or its text (`zcdp:0.5`); it is held at once, before anything is read.
         release_id: name of the run; a new one is made if none is given. The same id again resumes the run and
             replays what was answered, at no cost.
         executor: where blocks are scanned; default: threads.
@@ -105,7 +105,7 @@ class Curator(Confined):
         private: PrivateTable,
         ledger: Any,
         dataset: str,
-        budget: Budget,
+        budget: BudgetLike,
         release_id: str | None = None,
         executor: Executor | None = None,
     ) -> None:
@@ -114,7 +114,7 @@ class Curator(Confined):
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = _as_begun(private, run.begun(), release_id)
-        run.open(budget)
+        run.open(budget_of(budget))
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
@@ -126,7 +126,7 @@ class Curator(Confined):
     def simulation(
         cls,
         rows: Any,
-        budget: Budget,
+        budget: BudgetLike,
         seed: int,
         columns: list[str] | tuple[str, ...] | None = None,
         executor: Executor | None = None,
@@ -220,7 +220,7 @@ class Curator(Confined):
             self._run.refuse_private(source)
 
     def begin(
-        self, method: str, configuration: Mapping[str, Any], public: PublicTable | str, budget: Budget | None = None
+        self, method: str, configuration: Mapping[str, Any], public: PublicTable | str, budget: BudgetLike | None = None
     ) -> Purse:
         """Bind this run to one configuration of `method` and set aside its share of the allotment.
 

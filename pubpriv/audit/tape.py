@@ -16,7 +16,7 @@ from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical
 from pubpriv.data.tables import ArrayTable
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import SimulatedNoise
@@ -96,7 +96,7 @@ class _TapedRun(SimulatedRun):
         self.asked: list[tuple[str, str, GaussianEvent]] = []
         self.answers: dict[str, _Answer] = {}
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """As a simulation does."""
         purse = super().begin(method, configuration, public_sha256, budget)
         self.begun.append((method, configuration, public_sha256, str(purse.units)))

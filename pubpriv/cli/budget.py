@@ -66,14 +66,14 @@ def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = 
 
 def _show_balance(outlook: Any) -> None:
     """Show cap, spent, held and remaining in the ledger's unit and as an epsilon."""
-    from pubpriv.privacy.wording import declared
+    from pubpriv.privacy.wording import declared, for_people
 
     balance, figures, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
     columns = ["", balance.budget.currency]
     columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
     rows = []
     for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
-        row = [title, figures["exact"][name]]
+        row = [title, for_people(figures["exact"][name])]
         row += [f"{figures[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
@@ -83,21 +83,26 @@ def _show_balance(outlook: Any) -> None:
 
 def _show_runs(outlook: Any) -> None:
     """Show what one more run costs, who spent most, and which runs are open."""
+    from pubpriv.privacy.wording import for_people
+
     budget, last = outlook.balance.budget, outlook.last
     if last is None:
         out("no run was opened yet")
         return
-    charged = budget.amount_text(last.charged)
+
+    def told(amount: Any) -> str:
+        return for_people(budget.amount_text(amount))
+
     out(
         f"last run {last.release_id} ({last.allotment.describe()}, opened {last.opened_at[:19]} by {last.user}): "
-        f"held {budget.amount_text(last.hold)}, charged {charged}{'' if last.closed else ' so far'}"
+        f"held {told(last.hold)}, charged {told(last.charged)}{'' if last.closed else ' so far'}"
     )
     if outlook.fitting:
         out(f"one more run like it costs as much: {outlook.fitting} more fit in what remains")
     else:
         out(f"one more run like it does not fit: {outlook.hint}")
-    most = "; ".join(f"{run.release_id} by {run.user}: {budget.amount_text(run.spent)}" for run in outlook.spenders)
-    people = "; ".join(f"{user}: {budget.amount_text(spent)}" for user, spent in outlook.people)
+    most = "; ".join(f"{run.release_id} by {run.user}: {told(run.spent)}" for run in outlook.spenders)
+    people = "; ".join(f"{user}: {told(spent)}" for user, spent in outlook.people)
     among = f", among the newest {outlook.compared} of {outlook.runs} runs" if outlook.compared < outlook.runs else ""
     out(f"spent most{among}: {most} (by who opened the runs: {people})")
     hidden = len(outlook.balance.open_runs) - len(outlook.open_runs)
@@ -109,7 +114,9 @@ def _show_runs(outlook: Any) -> None:
 
 def _show_open_run(balance: Any, run: Any) -> None:
     """Show what an open run holds, who opened it, what it works at, and the line that ends it."""
-    held, line = balance.budget.amount_text(run.held), f"pubpriv budget recover {run.release_id}"
+    from pubpriv.privacy.wording import for_people
+
+    held, line = for_people(balance.budget.amount_text(run.held)), f"pubpriv budget recover {run.release_id}"
     out(
         f"open run {run.release_id} holds {held} since {run.since[:19]}, opened by {run.user}@{run.host}; "
         f"end it with `{line} --dataset {balance.dataset}`"
@@ -180,15 +187,17 @@ def _charge_rows(runs: list[Any]) -> list[list[str]]:
 def show_charges(dataset: str, runs: list[Any]) -> None:
     """Show a table of charges, and a line a run with what it spent and what all runs so far did."""
     from pubpriv.privacy.units import to_text
+    from pubpriv.privacy.wording import for_people
 
-    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], _charge_rows(runs))
+    rows = [[*row[:3], for_people(row[3]), *row[4:]] for row in _charge_rows(runs)]
+    table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], rows)
     total = 0
     for run in runs:
         total += run.state.charged.main
         out(
             f"run {run.release_id}: {run.allotment.describe()}, {len(run.charges)} charges, "
-            f"{'closed' if run.state.closed else 'open'}; spent {to_text(run.state.charged.main)}, "
-            f"with all runs before it {to_text(total)}"
+            f"{'closed' if run.state.closed else 'open'}; spent {for_people(to_text(run.state.charged.main))}, "
+            f"with all runs before it {for_people(to_text(total))}"
         )
 
 
@@ -205,7 +214,7 @@ def _report(
     """Print the privacy statement of a run: guarantees, charges, and a figure for the steps it took."""
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.report import run_statement
-    from pubpriv.privacy.wording import guarantee_lines
+    from pubpriv.privacy.wording import for_people, guarantee_lines
 
     with Ledger.open(ledger_url(ledger), create=False) as books:
         run, balance = books.run(dataset, release_id).bill(), books.balance(dataset)
@@ -217,9 +226,12 @@ def _report(
         dataset, statement["unit"], statement["cap"]["text"], release_id, statement["allotment"]["text"]
     ):
         out(line)
-    rows = [[row["label"], row["question"], row["cost"], row["at"][:19], row["user"]] for row in statement["charges"]]
+    rows = [
+        [row["label"], row["question"], for_people(row["cost"]), row["at"][:19], row["user"]]
+        for row in statement["charges"]
+    ]
     table(f"{release_id}: charges", ["label", "question", "cost", "at (UTC)", "by"], rows)
-    out(f"{'spent' if statement['closed'] else 'spent so far, the run is open'}: {statement['spent']}")
+    out(f"{'spent' if statement['closed'] else 'spent so far, the run is open'}: {for_people(statement['spent'])}")
     out(statement["pld"]["text"])
 
 

@@ -29,6 +29,14 @@ def note(text: str) -> None:
         _line(text)
 
 
+def caution(text: str) -> None:
+    """Print a line that is said under `--quiet` too: why an exit code is not zero although a result is there."""
+    if manner.get() == "quiet":
+        _line(text)
+    else:
+        note(text)
+
+
 def _line(text: str) -> None:
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()

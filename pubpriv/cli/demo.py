@@ -10,7 +10,7 @@ from pubpriv.cli.budget import show_charges
 from pubpriv.cli.console import note, out
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
-from pubpriv.cli.fit import run
+from pubpriv.cli.fit import admit, run
 from pubpriv.errors import InvalidInput
 
 _OUTPUT = Path("demo-output")
@@ -89,7 +89,9 @@ def demo(
         before = ledger.balance(example.dataset).state.spent.main
     note(f"{table.n_rows} private rows, {len(example.public)} public ones; unit: {example.unit}")
     common = str(private), str(public), example.columns, example.budget, example.dataset, url, _RELEASE_ID
-    estimate = run(Job.of(MIXTURE, *common, n_components=example.components), flown=not plain)
+    job = Job.of(MIXTURE, *common, n_components=example.components)
+    admit(job)
+    estimate = run(job, flown=not plain)
     assert isinstance(estimate, MixtureEstimate)
     model = folder / f"model-{example.title}.json"
     estimate.save(model)

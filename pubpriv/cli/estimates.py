@@ -12,14 +12,15 @@ if TYPE_CHECKING:
 
 def show(estimate: "Estimate") -> None:
     """Print the privacy statement and the estimates with their standard errors, in the data's own units."""
-    from pubpriv.privacy.wording import declared
+    from pubpriv.privacy.wording import declared, for_people
 
     privacy, numbers = estimate.privacy, estimate.numbers()
     out(f"estimated: {estimate.estimand}")
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
-    out(f"spent: {privacy['spent']} in {len(privacy['charges'])} charges, release {estimate.provenance['release_id']}")
+    spent, charges = for_people(privacy["spent"]), len(privacy["charges"])
+    out(f"spent: {spent} in {charges} charges, release {estimate.provenance['release_id']}")
     if estimate.n_components is None:
         _show_columns(numbers)
     else:

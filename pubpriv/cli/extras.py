@@ -35,6 +35,11 @@ def explained(error: ModuleNotFoundError) -> InvalidInput | None:
     return _absent(module) if module in _EXTRAS and find_spec(module) is None else None
 
 
+def lacking() -> list[str]:
+    """Name the extras of which some library is not installed, sorted."""
+    return sorted({extra for module, (_, extra) in _EXTRAS.items() if find_spec(module) is None})
+
+
 def checkout() -> Path | None:
     """Return the folder of the project's sources if this package runs in one: `benchmarks` is there only."""
     root = Path(__file__).parents[2]

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pubpriv.cli.console import note, out
+from pubpriv.cli.console import caution, note, out
 from pubpriv.cli.derived import settings_from, with_settings
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
+from pubpriv.cli.known import Known
 from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
 from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
@@ -34,10 +35,24 @@ def _flag(option: str, text: str, *short: str) -> Any:
 
 def _fit(estimator: Estimator) -> Callable[..., None]:
     def fit(
-        private: Annotated[str, typer.Option(help="Private Parquet table: a file, a folder or a glob.")],
-        public: Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")],
         budget: BudgetOption,
-        dataset: Annotated[str, typer.Option(help="Name of the dataset in the ledger.")],
+        dataset: Annotated[
+            str, typer.Option(help="Name of the dataset in the ledger; or its file, as `pubpriv init` writes it.")
+        ],
+        private: Annotated[
+            str | None,
+            typer.Option(
+                help="Private Parquet table: a file, a folder or a glob. Default: the table that the dataset declares.",
+                show_default=False,
+            ),
+        ] = None,
+        public: Annotated[
+            str | None,
+            typer.Option(
+                help="Public rows of the same kind, Parquet or CSV. Default: those of the dataset's file.",
+                show_default=False,
+            ),
+        ] = None,
         out_: Annotated[
             Path | None,
             typer.Option(
@@ -78,19 +93,19 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         ] = False,
         **given: Any,
     ) -> None:
-        from pubpriv.data.columns import split_columns
         from pubpriv.estimators.jobs import Job
         from pubpriv.ledger import new_release_id
 
         verbosity, flown = verbosity_of(quiet, verbose, log_json), _through_prefect(plain, prefect)
+        known = Known.of(dataset, private, public, columns, ledger)
         job = Job(
             estimator,
-            private,
-            public,
-            None if columns is None else tuple(split_columns(columns)),
+            _needed(known.private, "--private", f"dataset {known.dataset} declares no table yet"),
+            _needed(known.public, "--public", "a ledger keeps no name of public files"),
+            known.columns,
             budget,
-            dataset,
-            ledger_url(ledger),
+            str(known.dataset),
+            ledger_url(known.ledger),
             new_release_id() if release_id is None else release_id,
             settings_from(estimator, given),
             dask,
@@ -98,6 +113,17 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         _execute(job, out_, flown, overwrite, verbosity)
 
     return fit
+
+
+def _needed(table: str | None, option: str, why: str) -> str:
+    """Give back the name of a table.
+
+    Raises:
+        InvalidInput: it was not typed, and nothing else tells it.
+    """
+    if table is None:
+        raise InvalidInput(f"{option} is missing, and {why}: give {option} TABLE, or --dataset FILE (`pubpriv init`)")
+    return table
 
 
 for each in ESTIMATORS:
@@ -127,6 +153,7 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
     for written in (out_, None if root is None else root / "models"):
         if written is not None:
             _check_outside(written, job)
+    admit(job)
     note(f"release id {job.release_id} (give --release-id {job.release_id} to resume or to replay)")
     try:
         estimate = run(job, flown, verbosity)
@@ -142,7 +169,8 @@ def _execute(job: "Job", out_: Path | None, flown: bool, overwrite: bool, verbos
         show(estimate)
     note(f"model written to {' and '.join(map(str, files))}")
     if not estimate.converged:
-        note("the model did not converge: see its warnings")
+        warning = next(iter(estimate.diagnostics.get("warnings", [])), "see its warnings")
+        caution(f"the model did not converge, hence exit code {_NOT_CONVERGED}: {warning}")
         raise typer.Exit(_NOT_CONVERGED)
 
 
@@ -160,6 +188,18 @@ def _through_prefect(plain: bool, prefect: bool) -> bool:
     return flown
 
 
+def admit(job: "Job") -> None:
+    """Refuse what cannot run, before anything is spent or a server is started; the run checks everything again.
+
+    Raises:
+        PubPrivError: see `Job.admit` and `Job.check`.
+    """
+    for line in job.admit():
+        note(line)
+    for line in job.check():
+        note(f"warning: {line}")
+
+
 def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
     """Run a job, through Prefect if `flown`; give its estimate."""
     run_of = {"dataset": job.dataset, "release_id": job.release_id}
@@ -175,11 +215,6 @@ def run(job: "Job", flown: bool, verbosity: Verbosity = "steps") -> "Estimate":
 def _estimate(job: "Job", flown: bool) -> "Estimate":
     from pubpriv.estimators.jobs import run_job
 
-    for line in job.admit():
-        note(line)
-    # before anything is spent, or a server started; the run checks everything again
-    for line in job.check():
-        note(f"warning: {line}")
     if not flown:
         # opening a table checks all that its schema says (`tests/schemas/test_plain.py`), so pandera stays out
         estimate = run_job(job)

@@ -19,6 +19,7 @@ own: whoever collects the lines stamps them, and keeps the stamps from outsiders
 import json
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -133,24 +134,34 @@ def following(verbosity: Verbosity, job: Any) -> Iterator[None]:
                 watcher.reset(token)
 
 
+_TURN = re.compile(r"(\d+) of (\d+)")
+"""A place of a step that repeats; see `Place`."""
+
+
 @contextmanager
 def _progress() -> Iterator[None]:
-    """Show a spinner that names the step at work; a line per step where there is no terminal.
+    """Show a spinner that counts and names the step at work; a line per step where there is no terminal.
 
-    It shows names, never durations: how long a private step takes may depend on rows.
+    A step that repeats so many times is one step, and one line. How many steps there will be follows from answers of
+    the run, so nobody knows it. It shows names, never durations: how long a private step takes may depend on rows.
     """
     from rich.console import Console
 
     from pubpriv.estimators.steps import Place, Runner, Step, watcher
 
-    console = Console(stderr=True, highlight=False)
+    console, count = Console(stderr=True, highlight=False), 0
 
     def around(runner: Runner) -> Runner:
         def shown(step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            turn = _TURN.fullmatch(place.name)
+            again = turn is not None and turn[1] != "1"
+            count += not again
             if spinner is not None:
-                spinner.update(f"{step.at(place)} ...")
-            else:
-                note(f"  {step.at(place)}")
+                spinner.update(f"step {count}: {step.at(place)} ...")
+            elif not again:
+                title = step.at(place) if turn is None else f"{step.title}, {turn[2]} times"
+                note(f"  step {count}: {title}")
             return runner(step, place, *args, **kwargs)
 
         return shown
@@ -189,7 +200,9 @@ class _Sentences(logging.Formatter):
         if event == "step_started":
             return f"  {facts['title']} ..."
         if event == "charge":
-            return f"    charged {facts['cost']} for {facts['label']} ({facts['question']})"
+            from pubpriv.privacy.wording import for_people
+
+            return f"    charged {for_people(facts['cost'])} for {facts['label']} ({facts['question']})"
         if event == "step_finished":
             took = "done" if facts["seconds"] is None else f"done in {facts['seconds']:.2f} s"
             return f"    {took}"

@@ -5,19 +5,23 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from pubpriv.cli.console import INTERRUPTED, fail, manner, note
+from pubpriv.cli.console import INTERRUPTED, fail, manner, note, out
 from pubpriv.cli.extras import checkout
 from pubpriv.errors import InvalidInput
 
 _OPTIONS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+_COMPLETING = _OPTIONS | {"add_completion": True}
+"""Of the whole program: `--install-completion` belongs to it, not to each command."""
 
 _COMMANDS = {
+    "init": ("pubpriv.cli.init:init", "Describe a dataset in a file, and register it."),
+    "doctor": ("pubpriv.cli.doctor:doctor", "Check this installation, one line a check."),
     "demo": ("pubpriv.cli.demo:demo", "Release a mixture of open data, at (4, 1e-6)-DP."),
     "audit": ("pubpriv.cli.audit:audit", "Try to break every privacy promise made here."),
     "show": ("pubpriv.cli.release:show", "Show a release: numbers, errors, guarantee, warnings."),
@@ -77,11 +81,24 @@ class _Program(TyperGroup):
             formatter.write_dl(list(_LISTED.items()))
 
 
-app = typer.Typer(name="pubpriv", cls=_Program, no_args_is_help=True, **_OPTIONS)
+app = typer.Typer(name="pubpriv", cls=_Program, no_args_is_help=True, **_COMPLETING)
+
+
+def _tell_version(asked: bool) -> None:
+    """Print the version alone, and leave."""
+    if asked:
+        from importlib.metadata import version
+
+        out(f"pubpriv {version('pubpriv')}")
+        raise typer.Exit
 
 
 @app.callback()
-def _pubpriv() -> None:
+def _pubpriv(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Statistics of a private table, released under differential privacy with the help of public rows."""
 
 

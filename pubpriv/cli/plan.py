@@ -1,17 +1,19 @@
 """`pubpriv plan`: predict what a run would cost and how exact it would be, before a row is read.
 
-Nothing is charged, and no ledger is needed.
+Nothing is charged, and no ledger is needed; one that knows the dataset saves typing.
 """
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.derived import by_column_options, settings_from, with_settings
-from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption
+from pubpriv.cli.known import Known
+from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption, LedgerOption
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -35,6 +37,13 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         ] = None,
         public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
         columns: ColumnsOption = None,
+        dataset: Annotated[
+            str | None,
+            typer.Option(
+                help="Take the tables of this dataset: its name in the ledger, or its file.", show_default=False
+            ),
+        ] = None,
+        ledger: LedgerOption = None,
         public_rows: Annotated[
             int | None,
             typer.Option(min=1, help="Number of public rows, instead of --public; with --dims.", show_default=False),
@@ -52,12 +61,15 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         **given: Any,
     ) -> None:
         settings = settings_from(estimator, given)
-        opened = _public(public, columns, public_rows, dims, private)
+        known = Known.of(dataset, private, public, columns, ledger)
+        if rows is not None and private is None:
+            known = replace(known, private=None)  # so many rows are asked about, whatever the dataset has
+        opened = _public(known, public_rows, dims)
         by_column = by_column_options(estimator, given)
-        if by_column and public is None:
+        if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
-        _show(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
+        _show(estimator.name, case, _rows(rows, known, opened), budget, error, as_json)
 
     return plan
 
@@ -66,44 +78,42 @@ for each in ESTIMATORS:
     app.command(each.name, help=each.plan_help)(with_settings(_plan(each), each, planned=True))
 
 
-def _public(
-    path: str | None, columns: str | None, rows: int | None, dims: int | None, private: str | None
-) -> "PublicTable | Size":
+def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | Size":
     """Open the public table, or say how large it will be."""
-    from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.jobs import check_public_file
     from pubpriv.estimators.planning import Size
 
-    if path is None:
+    if known.public is None:
         if rows is None or dims is None:
             raise InvalidInput("say what public rows there are: give --public FILE, or --public-rows M --dims D")
-        if columns is not None:
+        if known.columns is not None and known.dataset is None:
             raise InvalidInput("--columns names columns of --public: without that file give --dims alone")
         return Size(rows, dims)
     if rows is not None or dims is not None:
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
-    check_public_file(path, None, private)
-    return PublicTable.open(path, None if columns is None else split_columns(columns))
+    check_public_file(known.public, known.ledger, known.private)
+    return PublicTable.open(known.public, known.columns)
 
 
-def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:
+def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
     """Give the number of private rows, or count them."""
     from pubpriv.data.tables import PrivateTable
     from pubpriv.estimators.planning import Size
 
-    if (rows is None) == (private is None):
+    if (rows is None) == (known.private is None):
         raise InvalidInput("say how many private rows there are: give --rows N, or --private TABLE to count them")
-    if private is None:
+    if known.private is None:
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
-    return PrivateTable.open(private, public.columns, columns is None).n_rows
+    return PrivateTable.open(known.private, public.columns, known.columns is None).n_rows
 
 
 def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
     from pubpriv.estimators.planning import make_plan
     from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.wording import for_people
 
     plan = make_plan(case, rows, parse_budget(budget), error)
     if as_json:
@@ -111,7 +121,7 @@ def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_
         return
     out(f"estimate: {name} of {plan.n:,} private rows, {plan.d} columns, with {plan.m:,} public rows")
     out(f"privacy: {plan.guarantee['text']}")
-    steps = [[step.label, step.question, f"{step.share:.3%}", step.price] for step in plan.steps]
+    steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]
     table("questions", ["", "asks for", "share", "price"], steps)
     errors = [
         [

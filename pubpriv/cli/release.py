@@ -29,13 +29,19 @@ _Model = Annotated[Path, typer.Argument(help="Model file, as `fit` wrote it.", s
 _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
 
-def show(model: _Model, as_json: JsonOption = False) -> None:
+def show(
+    model: Annotated[
+        Path,
+        typer.Argument(help="Model file; or a dataset, whose newest model in PUBPRIV_OUTPUT it is.", show_default=False),
+    ],
+    as_json: JsonOption = False,
+) -> None:
     """Show a release: what it is, its numbers with their errors, what is guaranteed, and what to beware of."""
     from pubpriv.released.report.evidence import sentences
     from pubpriv.released.report.lead import lead
     from pubpriv.released.report.words import headline, opening
 
-    estimate = _loaded(model)
+    estimate = _loaded(_newest(model))
     if as_json:
         out(json.dumps(estimate.to_json(), indent=1))
         return
@@ -202,6 +208,17 @@ def sample(
     if not estimate.converged:
         note("warning: the model did not converge: its rows are not like the data")
     note(f"{rows:,} synthetic rows written to {out_}: drawn from {estimate.of_whom}, which is post-processing and free")
+
+
+def _newest(model: Path) -> Path:
+    """Find the newest model of a dataset, where a model is named by one; a file is itself."""
+    from pubpriv.released.tree import ReleaseFiles, output_root
+
+    root = output_root()
+    if root is None or model.exists() or model.name != str(model):
+        return model
+    found = ReleaseFiles.latest_of(root, model.name)
+    return found if found.exists() else model
 
 
 def _loaded(model: Path) -> "Estimate":

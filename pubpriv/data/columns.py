@@ -1,19 +1,23 @@
-"""Columns as a person names them: `cost`, `log1p(cost)`, `log(cost)`.
+"""Columns as a person names them: `cost`, `log1p(cost)`, `log(cost)`, `sqrt(cost)`.
 
 An expression is a public map of one cell, so it costs nothing and proves nothing away: a cell that it
 sends to NaN or infinity makes its record odd, and odd records are not counted.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
 from pubpriv.errors import InvalidInput
 
-_EXPRESSION = re.compile(r"^\s*(log1p|log)\((.+)\)\s*$")
-_MAPS = {"log": np.log, "log1p": np.log1p}
+_MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
+_BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
+_EXPRESSION = re.compile(rf"^\s*({'|'.join(_MAPS)})\((.+)\)\s*$")
+_CALL = re.compile(r"^\s*\w+\(.+\)\s*$")
 
 
 @public_value
@@ -33,6 +37,11 @@ class Column:
         """Map `cells` in place; the caller holds `np.errstate(all="ignore")`."""
         if self.function:
             _MAPS[self.function](cells, out=cells)
+
+    def undo(self, cells: np.ndarray) -> None:
+        """Take mapped cells back to the source's units, in place; a square takes back no sign."""
+        if self.function:
+            _BACK[self.function](cells, out=cells)
 
 
 def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
@@ -56,6 +65,21 @@ def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
     if twice:
         raise InvalidInput(f"column named twice: {', '.join(twice)}")
     return columns
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """Say which of some public names a misspelt one may stand for, or which expressions there are; or nothing.
+
+    Returns:
+        The end of a sentence, with its comma or semicolon in front.
+    """
+    known = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), known, n=1)
+    if near:
+        return f", did you mean {known[near[0]]!r}?"
+    if _CALL.match(name):
+        return f"; an expression is {', '.join(f'{function}(column)' for function in _MAPS)}"
+    return ""
 
 
 def split_columns(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.arrow import numbers_of
-from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.columns import Column, meant, parse_columns
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.places import is_url, root_and_pattern
@@ -29,12 +29,14 @@ class _PublicColumn:
         kind: what its cells are, in the words of the source.
         rows: how many cells it has.
         numbers: makes its cells as float64, missing ones as NaN; None where they are no numbers.
+        truths: they are true or false, numbers 1 and 0 where the column is named, and not taken where none is.
     """
 
     name: str
     kind: str
     rows: int
     numbers: Callable[[], np.ndarray] | None
+    truths: bool = False
 
 
 def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
@@ -104,7 +106,7 @@ def _chosen_rows(
     if not any(column.rows for column in found):
         raise InvalidInput("the public table has no rows")
     if columns is None:
-        numeric = [column.name for column in found if column.numbers is not None]
+        numeric = [column.name for column in found if column.numbers is not None and not column.truths]
         if not numeric:
             raise InvalidInput("the public table has no numeric column")
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
@@ -121,7 +123,8 @@ def _of_array(rows: np.ndarray, names: Sequence[str]) -> list[_PublicColumn]:
     real, kind = rows.dtype.kind in "iuf", str(rows.dtype)
 
     def column(i: int) -> _PublicColumn:
-        return _PublicColumn(names[i], kind, len(rows), (lambda: rows[:, i].astype(np.float64)) if real else None)
+        numbers = (lambda: rows[:, i].astype(np.float64)) if real else None
+        return _PublicColumn(names[i], kind, len(rows), numbers)
 
     return [column(i) for i in range(len(names))]
 
@@ -136,8 +139,9 @@ def _of_frame(frame: Any) -> list[_PublicColumn]:
             return np.array(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
         known = series.dropna() if series.dtype == object else ()
-        real = series.dtype.kind in "iuf" or (len(known) and all(isinstance(cell, Decimal) for cell in known))
-        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), numbers if real else None)
+        real = series.dtype.kind in "iufb" or (len(known) and all(isinstance(cell, Decimal) for cell in known))
+        truths = series.dtype.kind == "b"
+        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), numbers if real else None, truths)
 
     return [column(i) for i in range(frame.shape[1])]
 
@@ -158,12 +162,17 @@ def _of_arrow_column(field: Any, cells: Any) -> _PublicColumn:
     def decimals() -> np.ndarray:
         return np.array([np.nan if cell is None else float(cell) for cell in cells.to_pylist()])
 
-    made = None
-    if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+    def truths() -> np.ndarray:
+        return np.concatenate([numbers_of(chunk.cast(pa.int8())) for chunk in cells.chunks])
+
+    made, boolean = None, pa.types.is_boolean(field.type)
+    if boolean:
+        made = truths
+    elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
         made = numbers
     elif pa.types.is_decimal(field.type) and cells.null_count < len(cells):
         made = decimals
-    return _PublicColumn(field.name, str(field.type), len(cells), made)
+    return _PublicColumn(field.name, str(field.type), len(cells), made, boolean)
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
@@ -180,6 +189,7 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
         problem = "is missing from" if not matches else "appears more than once in"
         raise InvalidInput(
             f"column {wanted.source!r} {problem} the public table, whose columns are: {', '.join(names)}"
+            f"{'' if matches else meant(wanted.source, names)}"
         )
     found = matches[0]
     if found.numbers is None:

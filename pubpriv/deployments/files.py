@@ -1,7 +1,7 @@
 """Read dataset files into checked models, or say which file, line and field is wrong and what is allowed."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,20 @@ def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit
 
 def read(file: Path, put_in: bool = True) -> Dataset | Audit:
     """Read one file; see `read_all`."""
-    data = read_yaml(file)
+    return described(file, read_yaml(file), put_in)
+
+
+def described(file: Path, data: Mapping[str, Any], put_in: bool = True) -> Dataset | Audit:
+    """Make the model of what a file says, or will say.
+
+    Args:
+        file: for messages.
+        data: read from it, or to be written to it.
+        put_in: see `read_all`.
+
+    Raises:
+        InvalidInput: it says something that is not allowed.
+    """
     model: type[Dataset] | type[Audit] = Audit if "audit" in data else Dataset
     plain = filled(data, lambda name: _value(file, name) if put_in else f"{{{{ ${name} }}}}")
     try:

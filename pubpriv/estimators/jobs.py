@@ -121,7 +121,7 @@ class Job:
             return _admitted(self, ledger)
 
     def check(self, validation: Validation | None = None) -> tuple[str, ...]:
-        """Find all that can be wrong with the input, without opening the run. Raises as `run_job` does.
+        """Find all that can be wrong with the input, and whether there is room for the run. Raises as `run_job` does.
 
         Returns:
             What to warn of before anything is spent.
@@ -130,6 +130,9 @@ class Job:
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
             public, _ = _ingested(self, validation, plain, budget, ledger)
+            if not ledger.fitting(self.dataset, budget):
+                # a new run is refused with what would fit; one that has its hold already goes on
+                ledger.run(self.dataset, self.release_id).open(budget)
         return self.advice(public)
 
 

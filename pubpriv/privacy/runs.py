@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
-from pubpriv.privacy.budgets import Amount, Budget, Purse
+from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
@@ -68,7 +68,7 @@ class Run(Protocol):
     def refuse_private(self, public: str) -> None:
         """Refuse a public file that could be a private table's."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """See `Curator.begin`."""
 
     def afford(self, events: Sequence[GaussianEvent]) -> None:
@@ -131,7 +131,7 @@ class RecordedRun:
         """Refuse a public file that could be that of any table which the ledger knows."""
         self._ledger.refuse_private(public)
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """Bind the run to the method's settings, and set its share aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
@@ -210,8 +210,8 @@ class SimulatedRun:
     The rules are the ledger's own (`ledger.records.apply`), over a dataset that has just this one run.
     """
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(self, given: BudgetLike) -> None:
+        budget = self._budget = budget_of(given)
         self._dataset = DatasetState(cap=budget.cap, held=budget.cap)
         self._run = RunState(allotment=budget.cap, hold=budget.cap)
         self._methods: dict[str, tuple[str, str, Purse]] = {}
@@ -225,7 +225,7 @@ class SimulatedRun:
     def refuse_private(self, public: str) -> None:
         """Refuse nothing: there is no private table."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """Bind the run to the method's settings and set its share aside, as a ledger would."""
         known = self._methods.get(method)
         if known is not None:
@@ -321,10 +321,11 @@ class SimulatedRun:
         return "simulation: NOT private"
 
 
-def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
+def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
     """A method's budget in the currency of its run."""
-    if budget is None:
+    if given is None:
         return None
+    budget = budget_of(given)
     if budget.kind != allotment.kind:
         raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap

@@ -3,13 +3,23 @@
 The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from math import ceil, exp
 from typing import Any
 
 from pubpriv.privacy.budgets import KINDS
 
+_DECIMAL = re.compile(r"(?<![\w.-])\d+\.\d{3,}(?![\w.])")
 _NEIGHBOURS = "neighbours differ in one record, the number of records is public"
+
+
+def for_people(amounts: str) -> str:
+    """Write the amounts in a text with four digits at most: `0.5 rho` for `0.499999999948 rho`; files keep them all.
+
+    A refusal tells exact amounts, for what fits hangs on the last digit.
+    """
+    return _DECIMAL.sub(lambda match: f"{float(match[0]):.4g}", amounts)
 
 
 def declared(unit: str) -> str:

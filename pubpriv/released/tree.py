@@ -64,6 +64,16 @@ class ReleaseFiles:
         return self.model.with_name(f"{_safe_name(release_id)}.json")
 
     @staticmethod
+    def latest_of(folder: str | os.PathLike[str], dataset: str) -> Path:
+        """Tell where the copy of a dataset's newest model is kept.
+
+        Args:
+            folder: root of the tree.
+            dataset: its name.
+        """
+        return Path(folder) / "models" / _safe_name(dataset) / f"{_LATEST}.json"
+
+    @staticmethod
     def models(folder: str | os.PathLike[str], dataset: str) -> list[Path]:
         """List the model files of a dataset, without the copy of the newest.
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pubpriv.data.codec import public_value
+from pubpriv.data.columns import meant
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
 from pubpriv.data.tables import PublicTable
@@ -165,7 +166,9 @@ def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str,
     given = dict(scale or {})
     unknown = [str(name) for name in given if name not in columns]
     if unknown:
-        raise InvalidInput(f"scale names {', '.join(unknown)}, but the columns are {', '.join(columns)}")
+        raise InvalidInput(
+            f"scale names {', '.join(unknown)}, but the columns are {', '.join(columns)}{meant(unknown[0], columns)}"
+        )
     try:
         numbers = {name: float(value) for name, value in given.items()}
     except (TypeError, ValueError):

@@ -35,7 +35,7 @@ from pubpriv.estimators.gaussian.results import GaussianResult, debiased
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
 from pubpriv.estimators.steps import Execution, Runner, plain
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import BudgetLike, Purse
 from pubpriv.released.departure import departure, of_rows
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
@@ -48,7 +48,7 @@ def estimate_gaussian(
     curator: Curator,
     *,
     target: str = "auto",
-    budget: Budget | None = None,
+    budget: BudgetLike | None = None,
     method: str = "learner",
     scale: Mapping[str, float] | None = None,
     force: bool = False,
@@ -64,7 +64,7 @@ def estimate_gaussian(
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
             the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape stands in for what
             clipping loses while a released histogram of lengths agrees with one.
-        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
             column. Others that look so get theirs from a private quantile. Not with `gaussian`.

@@ -21,7 +21,7 @@ from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_nois
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.two_step import two_step
 from pubpriv.estimators.steps import Execution, Runner, plain
-from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
@@ -32,7 +32,7 @@ def estimate_mean(
     curator: Curator,
     *,
     covariance: Any = "auto",
-    budget: Budget | None = None,
+    budget: BudgetLike | None = None,
     method: str = "two-step",
     rounds: int = 2,
     ball: tuple[Any, float] | None = None,
@@ -47,7 +47,7 @@ def estimate_mean(
         covariance: the known (d, d) covariance in the data's own units, or `"identity"`; `"unknown"`, which takes
             d + 1 public rows and is the mean of `estimate_gaussian`; or `"auto"`: the identity unless the public rows
             contradict it, and then `"unknown"`.
-        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
         rounds: of `coinpress`.
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
@@ -135,7 +135,7 @@ def check_two_step(method: str) -> None:
 
 
 def _with_unknown_covariance(
-    public: Any, curator: Curator, budget: Budget | None, force: bool, runner: Runner
+    public: Any, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner
 ) -> MeanEstimate:
     """Learn both, and tell the mean."""
     from pubpriv.estimators.gaussian.driver import estimate_gaussian

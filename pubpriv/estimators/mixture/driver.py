@@ -47,7 +47,7 @@ from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
 from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
 from pubpriv.estimators.mixture.unknown import Placement, search
 from pubpriv.estimators.steps import Execution, Runner, plain, step
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.departure import departure
 from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.law import Mixture
@@ -65,7 +65,7 @@ def estimate_mixture(
     constants: str = "practical",
     covariance_type: str = "full",
     min_weight: float | None = None,
-    budget: Budget | None = None,
+    budget: BudgetLike | None = None,
     runner: Runner = plain,
 ) -> MixtureEstimate:
     """A Gaussian mixture of the private rows.
@@ -80,7 +80,7 @@ def estimate_mixture(
         constants: of the paper's methods: `practical` or `paper`.
         covariance_type: `full`, `diag`, `spherical` or `auto`.
         min_weight: smallest weight of a component that has to be found; None: 1 / k.
-        budget: what this estimate may spend, in the run's kind; None: all that is left.
+        budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         runner: who runs the steps.
 
     Returns:
@@ -108,7 +108,7 @@ def estimate_mixture(
     purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":
-        return _by_the_paper(rows, run, settings, purse, budget or curator.budget)
+        return _by_the_paper(rows, run, settings, purse, budget_of(budget or curator.budget))
     scene = Scene(run, rows, run(precondition, rows), settings, rows)
     most = min(settings.most, len(rows.rows))
     looked_for = most if settings.known is None and most > 1 else 0

@@ -17,7 +17,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.settings import settings_of
-from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.budgets import BudgetLike
 
 
 def _signature() -> inspect.Signature:
@@ -31,7 +31,9 @@ def _signature() -> inspect.Signature:
     ]
     others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
     parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
-    return inspect.Signature([*parameters, inspect.Parameter("budget", named, default=None, annotation=Budget | None)])
+    return inspect.Signature(
+        [*parameters, inspect.Parameter("budget", named, default=None, annotation=BudgetLike | None)]
+    )
 
 
 _SIGNATURE = _signature()
@@ -54,7 +56,7 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
     Args:
         n_components: k; or, found by the run and at most `max_components`: `auto` or None, the number that predicts
             best; `apart`, as many as lie apart.
-        budget: what `fit` may spend, in the run's kind; None: all that is left of the run.
+        budget: what `fit` may spend, in the run's kind, or its text (`zcdp:0.5`); None: all that is left of the run.
         settings: see `estimate_mixture`: `MixtureSettings` says what there is.
 
     Attributes:
@@ -71,7 +73,9 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         feature_names_in_: (d,), columns or column expressions.
     """
 
-    def __init__(self, n_components: int | str | None = 3, *, budget: Budget | None = None, **settings: Any) -> None:
+    def __init__(
+        self, n_components: int | str | None = 3, *, budget: BudgetLike | None = None, **settings: Any
+    ) -> None:
         given = _SIGNATURE.bind(self, n_components, budget=budget, **settings)
         given.apply_defaults()
         for name, value in given.arguments.items():

@@ -35,7 +35,7 @@ that run adds.
 from pubpriv.privacy.budgets.amounts import Amount
 from pubpriv.privacy.budgets.approx import ApproximateDP
 from pubpriv.privacy.budgets.budget import REPORT_DELTA, Budget
-from pubpriv.privacy.budgets.kinds import KINDS, budget_from_json, parse_budget
+from pubpriv.privacy.budgets.kinds import KINDS, BudgetLike, budget_from_json, budget_of, parse_budget
 from pubpriv.privacy.budgets.pure import PureDP
 from pubpriv.privacy.budgets.purse import Purse
 from pubpriv.privacy.budgets.zcdp import ZeroConcentratedDP
@@ -46,9 +46,11 @@ __all__ = [
     "Amount",
     "ApproximateDP",
     "Budget",
+    "BudgetLike",
     "PureDP",
     "Purse",
     "ZeroConcentratedDP",
     "budget_from_json",
+    "budget_of",
     "parse_budget",
 ]

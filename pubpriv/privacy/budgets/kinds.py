@@ -29,6 +29,23 @@ def parse_budget(text: str) -> Budget:
     return _made(kind, *values)
 
 
+BudgetLike = Budget | str
+"""A budget, or the text that writes it: `zcdp:0.5`."""
+
+
+def budget_of(given: BudgetLike) -> Budget:
+    """Give back a budget, or the one that a text writes; see `parse_budget`.
+
+    Raises:
+        InvalidInput: another text, or neither of both.
+    """
+    if isinstance(given, str):
+        return parse_budget(given)
+    if isinstance(given, Budget):
+        return given
+    raise InvalidInput(f"a budget is written {_GRAMMAR}, or made like ZeroConcentratedDP(0.5), not {given!r}")
+
+
 def budget_from_json(data: dict[str, str]) -> Budget:
     """What `Budget.to_json` wrote."""
     values = {name: stored_fraction(value) for name, value in data.items() if name != "kind"}

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.places import canonical
-from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import bundle, custody
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.database import Database, connect
@@ -117,7 +117,7 @@ class Ledger:
     def register(
         self,
         dataset: str,
-        budget: Budget,
+        budget: BudgetLike,
         table: TableIdentity | None = None,
         unit: str = "one record",
         raise_: bool = False,
@@ -127,7 +127,7 @@ class Ledger:
 
         Args:
             dataset: its name, letters, digits and `._:-`.
-            budget: the cap, kept forever; its kind is the ledger's currency for this dataset.
+            budget: the cap, or its text (`zcdp:2`), kept forever; its kind is the ledger's currency for this dataset.
             table: a private table of this dataset; more may be declared by calling again.
             unit: what one record stands for, in words (`one patient`).
             raise_: a higher cap is meant; needs `reason`.
@@ -142,6 +142,7 @@ class Ledger:
         check_text(unit, "privacy unit")
         if reason:
             check_text(reason, "reason")
+        budget = budget_of(budget)
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
                 body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}

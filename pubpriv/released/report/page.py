@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.wording import guarantee_lines, plain_words
+from pubpriv.privacy.wording import for_people, guarantee_lines, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
@@ -328,8 +328,9 @@ def _scalar(value: Any) -> str:
 
 def _charges(privacy: Mapping[str, Any]) -> Table:
     bill = privacy["charges"]
-    cost = f"What was asked of the private rows: {words.counted(len(bill), 'question')}, {privacy['spent']} in all"
-    rows = [[line["label"], line["question"], line["cost"]] for line in bill]
+    asked, spent = words.counted(len(bill), "question"), for_people(privacy["spent"])
+    cost = f"What was asked of the private rows: {asked}, {spent} in all"
+    rows = [[line["label"], line["question"], for_people(line["cost"])] for line in bill]
     return Table(cost, ("step", "question", "cost"), rows, "text")
 
 

@@ -61,10 +61,11 @@ def mapped_columns(estimate: Estimate) -> str | None:
     if not mapped:
         return None
     named = ", ".join(column.name for column in mapped)
-    back = {"log1p": "expm1", "log": "exp"}[str(mapped[0].function)]
+    back = {"log1p": "expm1(x)", "log": "exp(x)", "sqrt": "x squared"}
+    ways = ", ".join(f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped))
     return (
-        f"Numbers of {named} are in the logarithm's units, because the rows were mapped before anything was asked; "
-        f"{back}(x) takes a value back. The mean of a logarithm taken back is a middle value, not the mean."
+        f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked; "
+        f"what takes a value back: {ways}. A mapped mean taken back is a middle value, not the mean."
     )
 
 

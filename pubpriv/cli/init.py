@@ -1,0 +1,182 @@
+"""`pubpriv init`: ask what a dataset is, write that to a file, and register it. Every answer can be an option."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pubpriv.cli.console import note, out
+from pubpriv.cli.extras import need
+from pubpriv.cli.options import ColumnsOption, LedgerOption, ledger_url
+from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.estimators import ESTIMATORS
+
+if TYPE_CHECKING:
+    from pubpriv.deployments.model import Dataset
+
+_HEAD = """\
+# A dataset of pubpriv, for `--dataset` of fit and plan, and for `pubpriv deploy`. It holds names, and nothing of a row.
+"""
+
+
+def _answer(text: str) -> Any:
+    return typer.Option(help=text, show_default=False)
+
+
+def init(
+    dataset: Annotated[str | None, _answer("Name of the dataset in the ledger.")] = None,
+    private: Annotated[str | None, _answer("Private Parquet table: a file, a folder or a glob.")] = None,
+    public: Annotated[str | None, _answer("Public rows of the same kind, Parquet or CSV.")] = None,
+    columns: ColumnsOption = None,
+    unit: Annotated[str | None, _answer("What one record stands for, in words.")] = None,
+    cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
+    estimator: Annotated[str | None, _answer(f"First release: {', '.join(e.name for e in ESTIMATORS)}.")] = None,
+    budget: Annotated[str | None, _answer("What one release may spend.")] = None,
+    ledger: LedgerOption = None,
+    out_: Annotated[Path | None, typer.Option("--out", help="File. Default: NAME.yaml.", show_default=False)] = None,
+    register: Annotated[
+        bool | None, typer.Option("--register/--no-register", help="Register the dataset too.", show_default=False)
+    ] = None,
+) -> None:
+    """Ask what a dataset is, write its file, and register it with its cap.
+
+    Every question has an option; whatever is given as one is not asked. Of the private table the schema and the
+    number of rows are looked at, and nothing else.
+    """
+    for module in ("ruamel", "prefect"):
+        need(module)
+    from pubpriv.data.columns import split_columns
+    from pubpriv.deployments.files import described
+    from pubpriv.deployments.model import Dataset
+    from pubpriv.places import canonical
+
+    dataset = _ask(dataset, "--dataset", "Name of the dataset")
+    file = Path(f"{dataset}.yaml") if out_ is None else out_
+    if file.exists():
+        raise InvalidInput(f"{file} exists: choose another --out, or delete it")
+    url = ledger_url(ledger)
+    private = canonical(_ask(private, "--private", "Private Parquet table (file, folder or glob)"))
+    public = canonical(_ask(public, "--public", "Public rows of the same kind (Parquet or CSV)"))
+    names = split_columns(_ask(columns, "--columns", "Columns to use", ",".join(_shared(private, public, url))))
+    data = {
+        "dataset": dataset,
+        "unit": _ask(unit, "--unit", "What does one record stand for", "one record"),
+        "cap": _ask(cap, "--cap", "Most that all releases together may spend, for ever (for example zcdp:2)"),
+        "private": private,
+        "public": public,
+        "columns": names,
+        "releases": [_release(estimator, budget)],
+    }
+    model = described(file, data)
+    assert isinstance(model, Dataset)
+    _check_tables(model)
+    _write(file, data)
+    note(f"dataset {dataset} is described in {file}")
+    if _confirmed(register, f"Register it in {url}, with the cap {model.cap}, for good"):
+        _register(model, url)
+    _tell_next(file, model, url, ledger is not None)
+
+
+def _ask(given: str | None, option: str, question: str, default: str | None = None) -> str:
+    """Give what an option said, or ask for it.
+
+    Raises:
+        InvalidInput: nobody is there to answer.
+    """
+    if given is not None:
+        return given
+    try:
+        answer: str = typer.prompt(question, default=default, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+    else:
+        return answer
+    raise InvalidInput(f"there is nobody to ask ({question}): give {option}")
+
+
+def _confirmed(given: bool | None, question: str) -> bool:
+    if given is not None:
+        return given
+    try:
+        return typer.confirm(question, default=True, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+    return False
+
+
+def _shared(private: str, public: str, url: str) -> list[str]:
+    """Name the numeric columns of the public rows, once it is certain that they are no private table's.
+
+    Raises:
+        InvalidInput: see `check_public_file`.
+    """
+    from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.jobs import check_public_file
+
+    check_public_file(public, None if url.startswith("sqlite") and not _there(url) else url, private)
+    return list(PublicTable.open(public).columns)
+
+
+def _there(url: str) -> bool:
+    from pubpriv.privacy.ledger.urls import understand
+
+    path = understand(url).path
+    return path is not None and path.exists()
+
+
+def _release(estimator: str | None, budget: str | None) -> dict[str, str]:
+    named = [each.name for each in ESTIMATORS]
+    chosen = _ask(estimator, "--estimator", f"First release ({', '.join(named)})", named[0])
+    allotment = _ask(budget, "--budget", "What one release may spend (for example zcdp:0.5)")
+    return {"name": chosen, "estimator": chosen, "allotment": allotment}
+
+
+def _check_tables(model: "Dataset") -> None:
+    """Open both tables with the columns: a name that one of them has not is told now."""
+    from pubpriv.data.tables import PrivateTable, PublicTable
+
+    columns = PublicTable.open(model.public, model.columns).columns
+    PrivateTable.open(model.private, columns)
+
+
+def _write(file: Path, data: dict[str, Any]) -> None:
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    from pubpriv.released.estimate import write_atomically
+
+    text, yaml, refused = StringIO(_HEAD), YAML(), None
+    text.seek(0, 2)
+    yaml.dump(data, text)
+    try:
+        write_atomically(file, text.getvalue())
+    except OSError as error:
+        refused = error.strerror
+    if refused is not None:
+        raise Unavailable(f"{file} cannot be written ({refused}): choose another place")
+
+
+def _register(model: "Dataset", url: str) -> None:
+    from pubpriv.data.tables import PrivateTable
+    from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.ledger import Ledger
+
+    cap = parse_budget(model.cap)
+    table = PrivateTable.open(model.private, model.columns or ())
+    with Ledger.open(url) as books:
+        books.register(model.dataset, budget=cap, table=table, unit=model.unit)
+    note(f"dataset {model.dataset} has a budget of {cap.describe()} and the table {table.uri}")
+
+
+def _tell_next(file: Path, model: "Dataset", url: str, named: bool) -> None:
+    """Print the two commands that come next, whole."""
+    first = model.releases[0]
+    where = f" --ledger {url}" if named else ""
+    line = f"{first.estimator} --dataset {file} --budget {first.allotment}{where}"
+    note("next, what a release would cost and tell, and the release itself:")
+    out(f"pubpriv plan {line}")
+    out(f"pubpriv fit {line} --out {model.dataset}.json")

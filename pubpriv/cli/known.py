@@ -1,0 +1,97 @@
+"""What need not be typed again of a dataset that is registered: its table, columns, public rows and ledger.
+
+What was typed comes first. The rest is read from the dataset's file (`pubpriv init` writes one), where `--dataset`
+names a file; otherwise the ledger knows the table that was declared, with its columns. No private table is opened.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pubpriv.cli.extras import need
+from pubpriv.cli.options import ledger_url
+from pubpriv.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pubpriv.deployments.model import Dataset
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where a dataset is.
+
+    Attributes:
+        dataset: its name in the ledger; None: no dataset is meant.
+        private: private table; None: neither typed nor known.
+        public: public rows; None: neither typed nor known, for the ledger keeps no name of public files.
+        columns: names or expressions; None: the numeric columns of the public rows.
+        ledger: its URL, or what was typed for it.
+    """
+
+    dataset: str | None
+    private: str | None = None
+    public: str | None = None
+    columns: tuple[str, ...] | None = None
+    ledger: str | None = None
+
+    @classmethod
+    def of(
+        cls, dataset: str | None, private: str | None, public: str | None, columns: str | None, ledger: str | None
+    ) -> "Known":
+        """Take what was typed, and look up the rest.
+
+        Raises:
+            InvalidInput: a file that describes no dataset, an unknown dataset, or one that declares several tables.
+            Unavailable: the ledger cannot be read now.
+        """
+        from pubpriv.data.columns import split_columns
+
+        named = None if columns is None else tuple(split_columns(columns))
+        typed = cls(dataset, private, public, named, ledger)
+        if dataset is not None and dataset.lower().endswith(_SUFFIXES):
+            return typed._filled_from(Path(dataset))
+        return typed._declared() if dataset is not None and private is None else typed
+
+    def _filled_from(self, file: Path) -> "Known":
+        """Fill in from the file of a dataset."""
+        found = read_dataset(file)
+        return Known(
+            found.dataset,
+            self.private or found.private,
+            self.public or found.public,
+            self.columns or found.columns,
+            self.ledger or os.environ.get(found.ledger),
+        )
+
+    def _declared(self) -> "Known":
+        """Fill in from the table that the ledger knows."""
+        from pubpriv.privacy.ledger import Ledger
+
+        with Ledger.open(ledger_url(self.ledger), create=False) as books:
+            tables = books.balance(str(self.dataset)).tables
+        if not tables:
+            return self
+        if len(tables) > 1:
+            named = "; ".join(str(table["uri"]) for table in tables)
+            raise InvalidInput(f"dataset {self.dataset} declares several tables ({named}): say which, with --private")
+        return replace(self, private=tables[0]["uri"], columns=self.columns or tuple(tables[0]["columns"]))
+
+
+def read_dataset(file: Path) -> "Dataset":
+    """Read the file of a dataset.
+
+    Raises:
+        InvalidInput: it cannot be read, says something that is not allowed, or is not of a dataset.
+    """
+    for module in ("ruamel", "prefect"):
+        need(module)
+    from pubpriv.deployments.files import read
+    from pubpriv.deployments.model import Dataset
+
+    model = read(file)
+    if not isinstance(model, Dataset):
+        raise InvalidInput(f"{file} describes an audit, not a dataset: name another file")
+    return model

@@ -1,0 +1,193 @@
+"""What a person meets in the first hour: few words to type, questions that are asked, refusals that help."""
+
+import io
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from helpers.cli_world import URL, files
+from helpers.served import PUBPRIV
+
+from pubpriv import __version__
+from pubpriv.privacy.ledger import Ledger
+
+SHORT = ["--budget", "zcdp:0.5", "--ledger", URL, "--plain"]
+ANSWERS = {
+    "--dataset": "people",
+    "--private": "private.parquet",
+    "--public": "public.parquet",
+    "--columns": "a,b",
+    "--unit": "one person",
+    "--cap": "zcdp:1",
+    "--estimator": "mean",
+    "--budget": "zcdp:0.5",
+}
+
+
+@pytest.fixture
+def described(folder, program) -> Path:
+    """`people.yaml`, written by `init` from options alone, and the dataset registered."""
+    told = program("init", "--ledger", URL, "--register", *(part for pair in ANSWERS.items() for part in pair))
+    assert told.code == 0, told.err
+    return folder / "people.yaml"
+
+
+def test_version_is_told(program):
+    """`pubpriv --version`, and nothing else."""
+    told = program("--version")
+    assert (told.code, told.out, told.err) == (0, f"pubpriv {__version__}\n", "")
+
+
+def test_a_shell_completes_commands_and_options(folder):
+    """The shell's question is answered with names of the command that is being typed."""
+    for line, word, found in (("pubpriv led", 1, "ledger"), ("pubpriv fit mean --priv", 3, "--private")):
+        asked = {"COMP_WORDS": line, "COMP_CWORD": str(word), "_PUBPRIV_COMPLETE": "complete_bash"}
+        done = subprocess.run(PUBPRIV, env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+        assert done.stdout.split() == [found]
+
+
+# --- a dataset that is registered --------------------------------------------------------------------------
+
+
+def test_init_asks_what_no_option_says(folder, program, monkeypatch):
+    """Questions in their order; Enter takes the public columns; the file says what was answered."""
+    given = ["people", "private.parquet", "public.parquet", "", "one person", "zcdp:1", "mean", "zcdp:0.5", "n"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(given) + "\n"))
+    told = program("init", "--ledger", URL)
+    assert told.code == 0
+    text = (folder / "people.yaml").read_text()
+    for line in ("dataset: people", "unit: one person", "cap: zcdp:1", "- a\n- b", "allotment: zcdp:0.5"):
+        assert line in text
+    assert told.out.splitlines()[1].startswith("pubpriv fit mean --dataset people.yaml --budget zcdp:0.5")
+    with Ledger.open(URL) as books:
+        assert books.datasets() == ["visits"]  # "n": not registered
+    again = program("init", "--ledger", URL, "--dataset", "people")
+    assert again.code == 2
+    assert "people.yaml exists" in again.err
+
+
+def test_init_with_nobody_to_ask_names_the_option(folder, program, monkeypatch):
+    """A script that leaves an answer out learns which."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    told = program("init", "--ledger", URL, "--dataset", "people")
+    assert told.code == 2
+    assert "give --private" in told.err
+
+
+def test_init_refuses_what_cannot_be_and_writes_nothing(folder, program):
+    """A column that only one table has, and public rows that are the private table."""
+    before = files(folder)
+    for change, text in (({"--columns": "a,c"}, "'c' is missing"), ({"--public": "private.parquet"}, "both")):
+        told = program("init", "--ledger", URL, "--register", *(p for x in (ANSWERS | change).items() for p in x))
+        assert told.code == 2
+        assert text in told.err
+    assert files(folder) == before
+
+
+def test_fit_and_plan_take_everything_from_the_file(described, folder, program):
+    """A dataset's file is all that `fit` and `plan` need beside a budget."""
+    assert program("plan", "mean", "--dataset", "people.yaml", "--budget", "zcdp:0.5", "--ledger", URL).code == 0
+    told = program("fit", "mean", "--dataset", "people.yaml", *SHORT, "--out", "model.json")
+    assert told.code in (0, 4), told.err
+    model = json.loads((folder / "model.json").read_text())
+    assert (model["provenance"]["dataset"], model["columns"]) == ("people", ["a", "b"])
+
+
+def test_fit_and_plan_take_table_and_columns_from_the_ledger(described, folder, program):
+    """By name, the ledger knows the private table and its columns, and says that it knows no public file."""
+    fit = ["fit", "mean", "--dataset", "people", *SHORT, "--out", "model.json"]
+    told = program(*fit)
+    assert told.code == 2
+    assert "--public is missing" in told.err
+    assert program(*fit, "--public", "public.parquet").code in (0, 4)
+    plan = ["plan", "mean", "--dataset", "people", "--budget", "zcdp:0.5", "--ledger", URL]
+    assert "2,000 private rows" in program(*plan, "--public", "public.parquet").out
+    assert "500 private rows" in program(*plan, "--public", "public.parquet", "--rows", 500).out
+    unbound = program("fit", "mean", "--dataset", "visits", *SHORT, "--out", "x.json", "--public", "public.parquet")
+    assert unbound.code == 2
+    assert "--private is missing, and dataset visits declares no table yet" in unbound.err
+
+
+def test_show_takes_a_dataset_for_its_newest_release(described, folder, program, monkeypatch):
+    """With PUBPRIV_OUTPUT, a name is enough."""
+    monkeypatch.setenv("PUBPRIV_OUTPUT", str(folder / "released"))
+    assert program("fit", "mean", "--dataset", "people.yaml", *SHORT, "--release-id", "r1").code in (0, 4)
+    told = program("show", "people")
+    assert told.code == 0
+    assert "people, release r1" in told.out
+    assert program("show", "peple").code == 2
+
+
+# --- words that help -----------------------------------------------------------------------------------------
+
+
+def test_doctor_tells_a_line_a_check_and_the_first_failure(folder, program, monkeypatch):
+    """All well: 0. A ledger that is not there: 2, and the other checks are told all the same."""
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    told = program("doctor", "--ledger", URL)
+    assert told.code == 0, told.out
+    assert [line.split()[0] for line in told.out.splitlines()] == ["ok"] * 8
+    assert "knows 1 dataset" in told.out
+    told = program("doctor", "--ledger", "sqlite:///nowhere.db")
+    assert told.code == 2
+    assert [line.split()[1] for line in told.out.splitlines() if line.startswith("FAIL")] == ["ledger"]
+    assert not (folder / "nowhere.db").exists()
+
+
+def test_doctor_sees_noise_that_is_none(program, monkeypatch):
+    """A sampler that returns one value, whatever is asked of it."""
+    import numpy as np
+
+    from pubpriv.privacy.noise import OperatingSystemNoise
+
+    monkeypatch.setattr(OperatingSystemNoise, "draw", lambda self, label, part, sd, size: np.zeros(size, dtype=int))
+    told = program("doctor")
+    assert told.code == 2
+    assert "FAIL noise" in told.out
+
+
+def test_a_refusal_stands_where_a_release_id_would(fit):
+    """No release id is made known for a run that cannot be: no room, an unknown column."""
+    for changed in ({"budget": "zcdp:3"}, {"columns": "a,nope"}):
+        told = fit(**changed)
+        assert told.code in (2, 3)
+        assert "release id" not in told.err.partition("error:")[0]
+
+
+def test_quiet_says_why_it_exits_with_4(fit, folder):
+    """One line that names the warning; standard output keeps the path alone."""
+    told = fit("--quiet", budget="zcdp:1e-9")
+    assert (told.code, told.out) == (4, "model.json\n")
+    warning = json.loads((folder / "model.json").read_text())["diagnostics"]["warnings"][0]
+    assert told.lines == [f"the model did not converge, hence exit code 4: {warning}"]
+
+
+def test_progress_counts_and_a_step_that_repeats_is_one_line(folder, program):
+    """Steps are numbered from 1 without a gap; the rounds of the learner are one of them."""
+    options = ["--private", "private.parquet", "--public", "public.parquet", "--dataset", "visits"]
+    told = program("fit", "gaussian", *options, *SHORT, "--out", "model.json")
+    steps = [line.split(":")[0] for line in told.lines if line.startswith("  step ")]
+    assert steps == [f"  step {i + 1}" for i in range(len(steps))]
+    assert sum("approach, 7 times" in line for line in told.lines) == 1
+    assert not any("2 of 7" in line for line in told.lines)
+
+
+def test_people_read_four_digits_and_files_keep_all(fit, folder, program):
+    """0.5, not 0.499999999948; the model and --json have the exact amount."""
+    told = fit()
+    assert "spent: 0.5 rho in" in told.out
+    exact = json.loads((folder / "model.json").read_text())["privacy"]["spent"]
+    assert exact.startswith("0.4999999")
+    shown = program("budget", "show", "visits", "--ledger", URL)
+    assert "0.4999" not in shown.out
+    assert program("budget", "show", "visits", "--ledger", URL, "--json").out.count(exact.split()[0]) > 0
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("A", "'a'"), ("log1q(a)", "log1p(column), sqrt(column)")])
+def test_a_misspelt_column_is_answered_with_the_right_one(fit, folder, typed, meant):
+    """Names of columns are public, so the nearest one is told; of expressions, those that there are."""
+    told = fit(columns=f"{typed},b")
+    assert told.code == 2
+    assert meant in told.err
