@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from itertools import chain
 from string import hexdigits
 from typing import Any, Self
 from weakref import WeakValueDictionary
@@ -245,20 +246,24 @@ class Curator(Confined):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
         return self._run.begin(method, canonical(configuration), sha256, budget)
 
-    def rehearse(self, questions: Sequence[Question]) -> None:
-        """Check a whole plan before its first charge: every question fits the table, and together they fit the run.
+    def rehearse(self, *plans: Sequence[Question]) -> None:
+        """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
 
         Args:
-            questions: of the sizes, shapes and prices to come; where their frames lie does not matter here, so each is
+            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come; one that
+                stands in several plans is checked once. Where frames lie does not matter here, so each question is
                 tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        known = [checked(question, len(self.columns)) for question in questions]
-        for question in known:
-            self._check_room(question)
-        self._run.afford([event_of(question) for question in known])
+        events = {}
+        for question in chain.from_iterable(plans):
+            if id(question) not in events:
+                known = checked(question, len(self.columns))
+                self._check_room(known)
+                events[id(question)] = event_of(known)
+        self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
     def release(self, question: Question, label: str) -> Answer:
         """Ask one question of the private rows, once, and return its published answer.

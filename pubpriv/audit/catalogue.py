@@ -25,6 +25,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    JointCounts,
     LiftedGram,
     Moments,
     Question,
@@ -125,8 +126,8 @@ def _by_region(name: str) -> dict[str, Question]:
     }
 
 
-def _of_one_number() -> dict[str, Question]:
-    """Questions that look at one number of a record."""
+def _of_one_kind() -> dict[str, Question]:
+    """Questions that look at one number of a record, or at several partitions."""
     sd = Bisection.noise_for(6, PRICE)
     frame = Frame.of(np.array([0.5, 0.5]), _TILTED)
     return {
@@ -134,12 +135,13 @@ def _of_one_number() -> dict[str, Question]:
         "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
         "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
+        "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
     }
 
 
 def questions() -> dict[str, Question]:
     """Make every kind of question over every partition, at one price."""
-    return {name: q for partition in PARTITIONS for name, q in _by_region(partition).items()} | _of_one_number()
+    return {name: q for partition in PARTITIONS for name, q in _by_region(partition).items()} | _of_one_kind()
 
 
 def _at_the_edge() -> dict[str, Question]:
@@ -155,6 +157,8 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0)), PRICE),
         "counts-shared-component-shells": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (), 1), PRICE),
         "counts-axes": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (_ACROSS, _ACROSS)), PRICE),
+        "joint-one-region": JointCounts.priced((_BALL, PARTITIONS["cells"]), PRICE),
+        "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),
@@ -168,6 +172,12 @@ def _at_the_edge() -> dict[str, Question]:
         "gram-balanced": LiftedGram.priced(one, frames, radius, PRICE, balanced),
         "gram-unbalanced": LiftedGram(one, frames, radius, _unbalanced_scales((5, 55, 40))),
     }
+
+
+def _about_and_along() -> tuple[ComponentShells, ComponentShells]:
+    """Shells of the distance from a component, and along an axis, as a mixture counts them."""
+    cells = _cells(WEST, EAST)
+    return ComponentShells(cells, (1.0, 3.0), (), 1), ComponentShells(cells, (1.0, 3.0), (_ACROSS, _ACROSS))
 
 
 def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
@@ -251,7 +261,9 @@ def adds(question: Question, record: Record) -> Integers:
     if isinstance(question, BoundedScore):
         return {"score": [_score(question, x)]}
     if isinstance(question, Counts):
-        return {"count": _one_of(question.partition.n_regions, region_of(question.partition, x), 1)}
+        return {"count": _counted(question.partition, x)}
+    if isinstance(question, JointCounts):
+        return {"count": [count for partition in question.partitions for count in _counted(partition, x)]}
     if isinstance(question, ClippedSums | FourthMoments | Moments | LiftedGram):
         return _each_region(question, x)
     raise TypeError(f"no reference for {type(question).__name__}: write one")
@@ -310,6 +322,10 @@ def _log_density(cells: Cells, x: Vector) -> float:
     top = max(scores)
     # all components infinitely far: there is no density to compare
     return top + math.log(sum(math.exp(score - top) for score in scores)) if math.isfinite(top) else math.nan
+
+
+def _counted(partition: Partition, x: Vector) -> list[int]:
+    return _one_of(partition.n_regions, region_of(partition, x), 1)
 
 
 def _one_of(size: int, place: int, value: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
@@ -71,8 +72,8 @@ class Run(Protocol):
     def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """See `Curator.begin`."""
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
-        """Refuse events that together do not fit the run, before the first of them is charged."""
+    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
+        """Refuse if the events of some plan do not fit the run together, before the first of them is charged."""
 
     def find(self, label: str) -> ChargeView | None:
         """The charge under a label, with its answer if there is one."""
@@ -138,11 +139,11 @@ class RecordedRun:
         given = self._run.start(method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
+    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
         """Refuse what does not fit, in the run's currency and in the ledger's."""
         run = self._run.bill()
-        _afford(events, run.allotment, run.state.allotment)
-        _afford(events, self._ledger.balance(self._run.dataset).budget, run.state.hold)
+        _afford(plans, run.allotment, run.state.allotment)
+        _afford(plans, self._ledger.balance(self._run.dataset).budget, run.state.hold)
 
     def find(self, label: str) -> ChargeView | None:
         """Look up a charge; nothing is paid."""
@@ -240,9 +241,9 @@ class SimulatedRun:
         self._methods[method] = (configuration, public_sha256, purse)
         return purse
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
+    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
         """Refuse what does not fit, as a ledger would."""
-        _afford(events, self._budget, self._budget.cap)
+        _afford(plans, self._budget, self._budget.cap)
 
     def find(self, label: str) -> ChargeView | None:
         """Look up a charge in memory."""
@@ -331,8 +332,13 @@ def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
     return budget.cap
 
 
-def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
-    total = sum((budget.price(event) for event in events), Amount(0))
+def _afford(plans: Sequence[Sequence[GaussianEvent]], budget: Budget, room: Amount) -> None:
+    prices = {event: budget.price(event) for event in set(chain.from_iterable(plans))}
+    for plan in plans:
+        _fits(sum((prices[event] for event in plan), Amount(0)), budget, room)
+
+
+def _fits(total: Amount, budget: Budget, room: Amount) -> None:
     if total.main > room.main:
         raise BudgetExceeded(
             f"the steps of this method cost more than its run may spend: requested {budget.amount_text(total)}, "

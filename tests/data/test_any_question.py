@@ -155,7 +155,7 @@ def questions(draw, d):
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
     everything = st.just({"type": "Everything"})
-    partition = draw(
+    any_partition = (
         everything
         | nearest(d)
         | cells(d)
@@ -166,6 +166,10 @@ def questions(draw, d):
         | uncovered(d)
         | refined(d)
     )
+    if kind == "JointCounts":
+        several = draw(st.lists(any_partition, min_size=1, max_size=3))
+        return {"type": kind, "partitions": several, "noise_scale": draw(sd)}
+    partition = draw(any_partition)
     if kind == "Counts":
         return {"type": kind, "partition": partition, "noise_scale": draw(sd)}
     ell, k = draw(st.integers(1, d)), regions(partition)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import Cells, View
 from pubpriv.errors import InvalidInput
 
@@ -61,3 +63,14 @@ def test_shells_that_make_no_sense_are_refused(edges, frames, text):
     """With a text that says what is wrong."""
     with pytest.raises(InvalidInput, match=text):
         ComponentShells(CELLS, edges, frames)
+
+
+def test_joint_counts_are_those_of_each_partition_and_map_equal_cells_once():
+    """Also where they come back from a ledger, as cells that are equal and no longer the same."""
+    rows = np.random.default_rng(0).normal(scale=3.0, size=(500, 2))
+    about, along = ComponentShells(CELLS, EDGES, (), 1), ComponentShells(CELLS, EDGES, LINES)
+    question = from_json(to_json(JointCounts((about, along), 1 << 44)))
+    assert question.partitions[0].cells is question.partitions[1].cells
+    counts = question.split(question.totals(View(np.ascontiguousarray(rows.T)))["count"])
+    for partition, counted in zip((about, along), counts, strict=True):
+        assert counted.tolist() == np.bincount(regions(partition, rows), minlength=partition.n_regions).tolist()

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from pubpriv.audit.catalogue import EAST, PARTITIONS, PRICE, WEST, _framed, at
 from pubpriv.audit.neighbours import difference, distance
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments
+from pubpriv.data.questions import (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    JointCounts,
+    LiftedGram,
+    Moments,
+)
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
 
 AWKWARD = [None, math.nan, math.inf, -math.inf, 1e300, -1e300, 1.7e308, -1.7e308, 1e154, -1.4e154, 5e-324, -1e-310]
@@ -78,7 +87,7 @@ ADVERSARIES = {
 def pair_for(name):
     """The adversarial pair of a question of the catalogue."""
     single = name.endswith("everything")
-    if name.startswith("counts"):
+    if name.startswith(("counts", "joint")):
         return ADVERSARIES["counts-one" if single else "counts"]
     if name == "fourth-everything":
         return ADVERSARIES["orthogonal"]
@@ -391,12 +400,13 @@ SMALLER = {
     "counts": lambda q: replace(q, noise_scale=q.noise_scale - 1),
     "sums": lambda q: replace(q, noise_scale=q.noise_scale - 1),
     "score": lambda q: replace(q, noise_scale=q.noise_scale - 1),
+    "joint": lambda q: replace(q, noise_scale=q.noise_scale - 1),
     "bisection": lambda q: replace(q, noise_scale=q.noise_scale - 1),
     "second-moment": lambda q: replace(q, noise_scales=(0, 0, q.noise_scales[2] - 1)),
 }
 
 
-@pytest.mark.parametrize("name", [n for n in QUESTIONS if n.rsplit("-", 1)[0] in SMALLER or n in ("score",)])
+@pytest.mark.parametrize("name", [n for n in QUESTIONS if n.rsplit("-", 1)[0] in SMALLER])
 def test_noise_is_the_smallest_integer_that_fits(name):
     """One integer less, and the price would exceed what was asked."""
     question = QUESTIONS[name]
@@ -419,6 +429,6 @@ def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
 def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
-    assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments}
-    assert 7 * len(PARTITIONS) + 4 == len(QUESTIONS)
+    assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments}
+    assert 7 * len(PARTITIONS) + 5 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

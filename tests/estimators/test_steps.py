@@ -124,9 +124,10 @@ def test_what_is_asked_is_what_was_planned_priced_and_rehearsed(name, monkeypatc
         asked[label] = question
         return release(curator, question, label)
 
-    def rehearsing(curator, questions):
-        rehearsed.extend(questions)
-        return rehearse(curator, questions)
+    def rehearsing(curator, *plans):
+        plans = [list(plan) for plan in plans]
+        rehearsed.extend(question for plan in plans for question in plan)
+        return rehearse(curator, *plans)
 
     monkeypatch.setattr(pp.Curator, "release", releasing)
     monkeypatch.setattr(pp.Curator, "rehearse", rehearsing)

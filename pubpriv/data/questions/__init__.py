@@ -3,6 +3,7 @@
 | question | released per region | squared distance of neighbours, in noise units |
 |---|---|---|
 | `Counts` | count | 2 w^2; w^2 for one region |
+| `JointCounts` | count, of several partitions | w^2 (sum over partitions of min(regions, 2)) |
 | `ClippedSums` | sum of q | 4 R^2 w^2 |
 | `FourthMoments` | sum of the fourth powers of z | 2 R^2 w^2 |
 | `Moments` | count, sum of q, sum of q'q | 2 (wN^2 + wS^2 R^2 + wQ^2 R^4) if 2 wN wQ >= wS^2 |
@@ -15,12 +16,12 @@ w is (public integer factor of the part) / (its integer noise sd); R = `frames.G
 
 from pubpriv.data.questions.base import Part, Question
 from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts
+from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.score import BoundedScore
 
-QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments)
+QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ClippedSums",
     "Counts",
     "FourthMoments",
+    "JointCounts",
     "LiftedGram",
     "Moments",
     "Part",

@@ -1,13 +1,14 @@
 """Counts and clipped sums per region."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from pubpriv.data.checks import kind
+from pubpriv.data.checks import kind, kinds
 from pubpriv.data.codec import public_value
+from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame, grid_scale, quantise
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
@@ -79,6 +80,67 @@ class Counts(Additive):
 
 @public_value
 @dataclass(frozen=True)
+class JointCounts(Additive):
+    """How many records each region of several partitions holds: one look at the rows for all of them.
+
+    Sensitivity (replace-one): the counts of one partition are `Counts`, at most min(regions, 2) of which change, each
+    by one. The partitions stand side by side, so squared distances add: the sum over partitions of min(regions, 2).
+
+    Attributes:
+        partitions: counted one after the other.
+        noise_scale: of every count.
+    """
+
+    partitions: tuple[Partition, ...]
+    noise_scale: int
+
+    def __post_init__(self) -> None:
+        kinds("the partitions of JointCounts", self.partitions, *PARTITIONS)
+        check_noise("JointCounts", self.noise_scale)
+        object.__setattr__(self, "partitions", _with_shared_cells(self.partitions))
+
+    def check(self, columns: int) -> None:
+        """Every partition fits the columns."""
+        for partition in self.partitions:
+            check_columns(columns, partition)
+
+    @classmethod
+    def priced(cls, partitions: tuple[Partition, ...], squared_distance: Fraction) -> "JointCounts":
+        """Counts whose price mu^2, for all partitions together, is at most `squared_distance`."""
+        kinds("the partitions of JointCounts", partitions, *PARTITIONS)
+        return cls(partitions, noise_for(squared_distance / _changed(partitions), COUNT_FACTOR))
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """One coordinate per region of each partition, one partition after the other."""
+        regions = sum(partition.n_regions for partition in self.partitions)
+        return {"count": Part(regions, COUNT_FACTOR, self.noise_scale, 1)}
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """w^2 times the sum over partitions of min(regions, 2)."""
+        return _changed(self.partitions) * squared_weight(self.parts["count"])
+
+    def totals(self, view: View) -> Totals:
+        """{"count": concatenated counts}."""
+        counts = [_counts_of(partition.assign(view), partition.n_regions) for partition in self.partitions]
+        return {"count": np.concatenate(counts)}
+
+    def values(self, noisy: Totals) -> Values:
+        """Counts, concatenated; `split` takes them apart."""
+        return {"count": noisy["count"] / COUNT_FACTOR}
+
+    def noise(self) -> Values:
+        """One sd for all counts."""
+        return {"count": np.array([self.noise_scale / COUNT_FACTOR])}
+
+    def split(self, counts: np.ndarray) -> list[np.ndarray]:
+        """Take concatenated counts apart, one array for each partition."""
+        return np.split(counts, np.cumsum([partition.n_regions for partition in self.partitions[:-1]]))
+
+
+@public_value
+@dataclass(frozen=True)
 class ClippedSums(Additive):
     """Sum over each region of q, the record's clipped and rounded image under the region's frame.
 
@@ -142,6 +204,22 @@ class ClippedSums(Additive):
     def _steps(self) -> np.ndarray:
         steps = [SUM_FACTOR * grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
         return np.repeat(steps, [f.dimension for f in self.frames])
+
+
+def _changed(partitions: tuple[Partition, ...]) -> int:
+    """How many counts one replaced record changes at most."""
+    return sum(min(partition.n_regions, 2) for partition in partitions)
+
+
+def _with_shared_cells(partitions: tuple[Partition, ...]) -> tuple[Partition, ...]:
+    """Partitions about the same cells, with one object for these, so that a block is mapped once for all of them."""
+    cells = [partition.cells for partition in partitions if isinstance(partition, ComponentShells)]
+    return tuple(
+        replace(partition, cells=cells[cells.index(partition.cells)])
+        if isinstance(partition, ComponentShells)
+        else partition
+        for partition in partitions
+    )
 
 
 def _counts_of(labels: np.ndarray, regions: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import clip_radius, one_thread
 from pubpriv.estimators.mixture.outline import Outline, outline
-from pubpriv.estimators.mixture.plan import ABSENT, MOMENT_SHARES, SUPPORT, UNCOVERED
+from pubpriv.estimators.mixture.plan import ABSENT, MOMENT_SHARES, SUPPORT, SURELY_FEW, UNCOVERED
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.steps import Execution, step
 
@@ -38,10 +38,10 @@ _SURE = 6.0
 _MANY = 0.012
 """... and rows are many if they are this share of the table: fewer lie beyond the reach of public rows by chance."""
 
-_UNSUPPORTED, _SURELY_FEW, _NOT_MORE = 0.1, 4.0, 2.0
+_UNSUPPORTED, _NOT_MORE = 0.1, 2.0
 """Public rows that stand alone are left out if they stand for less than this share of their number of private rows, or
-two noise sds more than that, and if the count is four noise sds below that number: where noise would hide as many rows
-as there should be, a small count says nothing, and the far rows of a long tail are kept."""
+two noise sds more than that, and if the count is `SURELY_FEW` noise sds below that number: where noise would hide as
+many rows as there should be, a small count says nothing, and the far rows of a long tail are kept."""
 
 _SURELY, _APART, _CLOSE = (0.6, 4.0, math.inf), (0.75, 3.0, 6.0), (0.85, 1.75, 3.0)
 """An absent component holds at least this share of the uncovered rows; it is no wider, in variance, than so many times
@@ -194,7 +194,7 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> Sup
     answer = curator.release(Counts.priced(regions, ask.price), ask.label)
     counts, noise = answer.values["count"], float(answer.question.noise()["count"][0])
     expected = np.bincount(seen.alone) * curator.n_rows / len(seen.alone)
-    few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - _SURELY_FEW * noise)
+    few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - SURELY_FEW * noise)
     return Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()))
 
 

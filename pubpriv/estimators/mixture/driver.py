@@ -4,8 +4,7 @@ Source: Bie, Kamath and Singhal 2022, section C, rebuilt: their ideas (superclus
 public points seed, private answers measure) with joint releases that make them private, see `docs/errata.md`.
 """
 
-from dataclasses import replace
-from itertools import product
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
-from pubpriv.estimators.mixture.choice import prefer
+from pubpriv.estimators.mixture.choice import Preference, prefer
 from pubpriv.estimators.mixture.components import (
     Floors,
     Round,
@@ -23,29 +22,25 @@ from pubpriv.estimators.mixture.components import (
     estimate_diagonal,
     estimate_spherical,
 )
-from pubpriv.estimators.mixture.coverage import cover
+from pubpriv.estimators.mixture.coverage import Coverage, cover
 from pubpriv.estimators.mixture.explained import explained
 from pubpriv.estimators.mixture.facts import diagnostics, loudness
 from pubpriv.estimators.mixture.ladder import Climbed, climb
-from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
-from pubpriv.estimators.mixture.misfit import check_fit
+from pubpriv.estimators.mixture.ladder_plan import Ladder
+from pubpriv.estimators.mixture.misfit import Fit, check_fit
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
-from pubpriv.estimators.mixture.plan import (
-    SUPPORT,
-    UNCOVERED,
-    MixturePlan,
-    coverage_questions,
-)
+from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
-from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
+from pubpriv.estimators.mixture.supercluster import Regime, supercluster
 from pubpriv.estimators.mixture.unknown import Placement, search
+from pubpriv.estimators.mixture.ways import Ways
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.departure import departure
@@ -109,69 +104,79 @@ def estimate_mixture(
     run = Execution(curator, "mixture", runner)
     if method != "auto":
         return _by_the_paper(rows, run, settings, purse, budget_of(budget or curator.budget))
-    scene = Scene(run, rows, run(precondition, rows), settings, rows)
+    scene, ways, covered = _surveyed(run, rows, settings, purse)
+    course = _course(scene, ways, covered.asked)
+    last, shape, climbed = _measured(scene, course)
+    model = _judged(scene, course, last, shape)
+    facts = diagnostics(scene, course.layout, course.plan, course.regime, last, shape, model.guard, model.fit, climbed)
+    # the rounds may have walked to rows that no public row is near: then counts agree with the model
+    mended = (_EXPLAINED,) if model.fit.explains and not covered.complete else ()
+    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
+    if model.guard.clear:
+        facts |= departure(model.chosen, model.fallback, len(rows.rows))
+    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains)
+    measured = last if model.guard.clear else None
+    return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
+
+
+@dataclass(frozen=True)
+class _Course:
+    """What a run does, once it is known how many components are looked for, and where."""
+
+    regime: Regime
+    layout: Placement
+    plan: MixturePlan
+    ladder: Ladder | None
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The model that is released, that of the public rows, and what was released of both."""
+
+    chosen: Mixture
+    fallback: Mixture
+    guard: Preference
+    fit: Fit
+
+
+def _surveyed(
+    run: Execution, rows: PublicTable, settings: MixtureSettings, purse: Purse
+) -> tuple[Scene, Ways, Coverage]:
+    """Look at the public rows, check every plan that they leave open, and ask what they lack."""
+    scaling = run(precondition, rows)
     most = min(settings.most, len(rows.rows))
-    looked_for = most if settings.known is None and most > 1 else 0
-    groups = run(supercluster, rows, scene.scaling, most)
+    groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
+    ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
+    run.curator.rehearse(*ways.questions())
+    covered = cover(run, rows, scaling, seen, most, ways.coverage)
+    if covered.starts is not rows:
+        ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
+    return Scene(run, covered.rows, covered.scaling, settings, covered.starts), ways, covered
 
-    def planned(k: int, regime: str, asked: tuple[str, ...]) -> tuple[MixturePlan, Ladder | None]:
-        sizes = purse, curator.n_rows, len(rows.columns), k, regime, covariance_type, looked_for, groups.count
-        return plan_with_ladder(*sizes, len(rows.rows), any(groups.steps), settings.climbs, asked)
 
-    seen = run(outline, rows, scene.scaling, most)
-    asked = () if _begun_without_coverage(run) else coverage_questions(purse, curator.n_rows, most, any(seen.alone))
-    # answers tell which of these it will be
-    ways = (Regime.SCARCE,) if looked_for else (Regime.SCARCE, Regime.AMPLE, Regime.OVERLAPPING)
-    for k, way, some in product({1, most} if looked_for else {most}, ways, {asked, asked[-2:-1], ()}):
-        rehearsed, above = planned(k, way, some)
-        curator.rehearse(rehearsed.questions)
-        if above is not None:
-            curator.rehearse((*rehearsed.questions[:-1], *above.plan(above.rungs[-1]).questions))
-    asks = dict(zip(asked, planned(most, Regime.SCARCE, asked)[0].coverage, strict=True))
-    covered = cover(run, rows, scene.scaling, seen, most, asks)
-    scene = replace(scene, rows=covered.rows, scaling=covered.scaling, starts=covered.starts)
-    if scene.starts is not rows:
-        groups = run(supercluster, scene.starts, scene.scaling, most)
-    regime = Regime.searching(most) if looked_for else _regime(scene, groups, most)
-    plan, ladder = planned(most, regime.name, covered.asked)
-    layout = Placement(most, groups)
-    if looked_for:
-        layout = search(run, scene.scaling, groups, plan, curator.n_rows * settings.smallest_weight / 4)
-        plan, ladder = planned(layout.n_components, regime.name, covered.asked)
-    if ladder is None:
-        (last, shape), climbed = _measured(scene, layout, plan), None
-    else:
-        last, shape, climbed = _climbed(scene, layout, plan, ladder)
-    fallback = shaped(run(public_model, scene.rows, scene.scaling, len(last.counts)), covariance_type, scene.scaling)
-    guard = run.at("", shape)(prefer, scene.scaling, last.mixture, fallback, plan.guard)
+def _course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> _Course:
+    """Find out how many components there are, if that is not known; `asked` is what was asked before clustering."""
+    settings, groups, most = scene.settings, ways.groups, ways.most
+    if not ways.looked_for:
+        m, d = len(scene.rows.rows), len(scene.rows.columns)
+        regime = Regime.of(m, d, most, settings.smallest_weight, groups.separation, groups.overlapping)
+        return _Course(regime, Placement(most, groups), *ways.plan(most, regime.name, asked))
+    regime = Regime.searching(most)
+    plan, _ = ways.plan(most, regime.name, asked)
+    layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)
+    return _Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
+
+
+def _judged(scene: Scene, course: _Course, last: Round, shape: Shape) -> _Judged:
+    """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
+    run, scaling, plan = scene.run, scene.scaling, course.plan
+    fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
+    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = loudness(last, shape) if guard.clear else (0.0,) * len(last.counts)
-    fit = run(check_fit, scene.scaling, scene.rows, last, chosen, loud, plan.fit)
-    facts = diagnostics(scene, layout, plan, regime, last, shape, guard, fit, climbed)
-    # the rounds may have walked to rows that no public row is near: then counts agree with the model
-    mended = (_EXPLAINED,) if fit.explains and not covered.complete else ()
-    facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
-    if guard.clear:
-        facts |= departure(chosen, fallback, len(rows.rows))
-    sound = guard.clear and fit.fits and (covered.complete or fit.explains)
-    return released(chosen, last if guard.clear else None, curator, rows, scene.scaling, method, facts, sound)
-
-
-def _regime(scene: Scene, groups: Groups, k: int) -> Regime:
-    """The regime that public facts suggest; that of a run which was begun before there was any, if there is one."""
-    m, d = len(scene.rows.rows), len(scene.rows.columns)
-    regime = Regime.of(m, d, k, scene.settings.smallest_weight, groups.separation, groups.overlapping)
-    asked = {line.label for line in scene.run.curator.statement().charges}
-    if regime.name == Regime.AMPLE and asked & {"mixture/pca", "mixture/coarse/subspace"}:
-        return Regime(Regime.SCARCE, "as this run was begun by an earlier version")
-    return regime
-
-
-def _begun_without_coverage(run: Execution) -> bool:
-    """Whether the run was begun by an earlier version, which asked no such questions; they come before all others."""
-    asked = [line.label for line in run.curator.statement().charges if line.label.startswith(f"{run.method}/")]
-    return bool(asked) and not {f"{run.method}/{SUPPORT}", f"{run.method}/{UNCOVERED}"} & set(asked)
+    fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
+    return _Judged(chosen, fallback, guard, fit)
 
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
@@ -204,10 +209,13 @@ def _count_weights(last: Round) -> tuple[float, ...]:
     return tuple((counts / counts.sum()).tolist())
 
 
-def _measured(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Round, Shape]:
-    """Give the last round of the plan's regime, with covariances of the type that is released, and why that one."""
+def _measured(scene: Scene, course: _Course) -> tuple[Round, Shape, Climbed | None]:
+    """Give the last round, with covariances of the type that is released, why that one, and the ladder it came by."""
+    layout, plan = course.layout, course.plan
+    if course.ladder is not None:
+        return _climbed(scene, layout, plan, course.ladder)
     last = _overlapping(scene, plan) if plan.regime == Regime.OVERLAPPING else _separated(scene, layout, plan)
-    return _of_type(scene, last)
+    return *_of_type(scene, last), None
 
 
 def _of_type(scene: Scene, last: Round) -> tuple[Round, Shape]:

@@ -1,6 +1,6 @@
 """Whether the components that lie apart explain the private rows, or a ladder of models is worth its price.
 
-Two `Counts` releases about the first round: shells of the distance from a record's component, which show tails, and
+One `JointCounts` release about the first round: shells of the distance from a record's component, which show tails, and
 shells in the cells of a public model of several components, which show crowds and gaps inside a component. Each is
 held against what the model predicts, as in `misfit`. The first shells also tell how tails would be explained without
 further components: by mixtures of scales.
@@ -12,13 +12,12 @@ import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
-from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_inside
 from pubpriv.estimators.mixture.lattice import drawn_rows
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.misfit import DRAWN, Counted, divergence
+from pubpriv.estimators.mixture.misfit import DRAWN, counted, divergence
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -94,7 +93,7 @@ def _scale_shares(radii: tuple[float, ...], shells: tuple[float, ...], d: int) -
 @step(title="what is explained", private=True)
 @one_thread
 def explained(
-    curator: Curator, scaling: Scaling, public: PublicTable, mixture: Mixture, several: Mixture, asks: tuple[Ask, Ask]
+    curator: Curator, scaling: Scaling, public: PublicTable, mixture: Mixture, several: Mixture, ask: Ask
 ) -> Explained:
     """Hold counts of private rows against those that a model predicts.
 
@@ -104,15 +103,13 @@ def explained(
         public: rows, whose steps the drawn rows are rounded to.
         mixture: the model, released.
         several: a public model of more components, whose cells are counted.
-        asks: for shells about the model's components, and in the cells of the other.
+        ask: for shells about the model's components, and in the cells of the other.
 
-    Privacy: two `Counts` over partitions, mu^2 <= the two asks' prices.
+    Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
-    shells = shells_about(scaling.cells(mixture))
-    partitions = shells, shells_inside(scaling.cells(several))
-    drawn = View(np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T))
-    counted = [Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True)]
-    judged = [divergence(each.seen, each.predicted, each.sd, curator.n_rows) for each in counted]
+    partitions = shells_about(scaling.cells(mixture)), shells_inside(scaling.cells(several))
+    shells, cells = counted(curator, partitions, drawn_rows(scaling.undo(mixture), public.rows, DRAWN), ask)
+    judged = [divergence(each.seen, each.predicted, each.sd, curator.n_rows) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
-    by_shell = counted[0].by_shell(counted[0].seen)
-    return Explained(mixture, shells.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit))
+    by_shell = shells.by_shell(shells.seen)
+    return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit))

@@ -31,7 +31,7 @@ class MixtureCase:
         groups: superclusters of the public rows.
         regime: that they suggest; where no public rows are known, components are taken to lie apart.
         seen: whether public rows are known.
-        alone: whether some of them stand alone, so that the private rows near them are counted.
+        alone: share of them in the largest group that stands alone, near which private rows are counted.
     """
 
     d: int
@@ -40,7 +40,7 @@ class MixtureCase:
     groups: int
     regime: Regime
     seen: bool = True
-    alone: bool = False
+    alone: float = 0.0
 
     @classmethod
     def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":
@@ -55,7 +55,7 @@ class MixtureCase:
                 public, scaling.with_one_scale(), Tree(), k, settings.smallest_weight, settings.constants
             )
             return cls(d, m, settings, len(level.tree.groups), _paper(settings))
-        found, alone = supercluster(public, scaling, k), any(outline(public, scaling, k).alone)
+        found, alone = supercluster(public, scaling, k), outline(public, scaling, k).crowd
         if settings.known is None and k > 1:
             return cls(d, m, settings, found.count, Regime.searching(k), alone=alone)
         regime = Regime.of(m, d, k, settings.smallest_weight, found.separation, found.overlapping)

@@ -1,6 +1,6 @@
 """Whether a released mixture fits the private rows: their counts against those that the model predicts.
 
-Two `Counts` releases, over regions that were fixed before the last round: shells of the distance from a record's
+One `JointCounts` release, over regions that were fixed before the last round: shells of the distance from a record's
 component, which show tails, odd rows and covariances that are too wide, and shells of its distance along that
 component's longest axis, where two components that were taken for one leave a gap. Lengths are those of the round's
 own frames, which the noise of the model itself did not shape. The model predicts each count by rows drawn from it,
@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.questions import Counts
+from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
@@ -48,6 +48,9 @@ _SCALES = tuple(1.5 + 0.25 * step for step in range(400))
 
 DRAWN = 20_000
 """Rows that are drawn from the model."""
+
+_BLOCK = 4_000
+"""... and mapped at a time: a processor's cache holds them."""
 
 
 @public_value
@@ -163,7 +166,7 @@ def check_fit(
     last: Round,
     mixture: Mixture,
     noise: tuple[float, ...],
-    asks: tuple[Ask, Ask],
+    ask: Ask,
 ) -> Fit:
     """Tell whether counts of private rows are those that the model predicts.
 
@@ -174,19 +177,17 @@ def check_fit(
         last: the round that was measured last; its frames fix the regions.
         mixture: the model that is released, in standard coordinates.
         noise: spectral noise in the covariance of each component.
-        asks: for shells, and for shells along axes.
+        ask: for shells, and shells along axes.
 
-    Privacy: two `Counts` over partitions, mu^2 <= the two asks' prices.
+    Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
     weights, means, _ = last.mixture.arrays
     d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
-    # one view of the drawn rows for both, so that they are mapped to the cells once
-    drawn = View(np.ascontiguousarray(drawn_rows(scaling.undo(mixture), public.rows, DRAWN).T))
+    shells, axes = counted(curator, partitions, drawn_rows(scaling.undo(mixture), public.rows, DRAWN), ask)
     told = np.array(noise) < _TELLING
-    shells, axes = (Counted.by(curator, partition, drawn, ask) for partition, ask in zip(partitions, asks, strict=True))
     judged = [divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
     further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
@@ -212,15 +213,6 @@ class Counted:
     predicted: np.ndarray
     sd: float
 
-    @classmethod
-    def by(cls, curator: Curator, partition: ComponentShells, drawn: View, ask: Ask) -> "Counted":
-        """One `Counts`, mu^2 <= ask.price, beside those of rows that were drawn from the model."""
-        answer = curator.release(Counts.priced(partition, ask.price), ask.label)
-        labels = partition.assign(drawn)
-        share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(labels)
-        sd = float(answer.question.noise()["count"][0])
-        return cls(answer.question.partition, answer.values["count"], curator.n_rows * share, sd)
-
     @property
     def excess(self) -> np.ndarray:
         """Rows above what the model predicts."""
@@ -236,6 +228,19 @@ class Counted:
         """Counts of all components together."""
         inner = len(counts) - self.partition.shared
         return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
+
+
+def counted(curator: Curator, partitions: tuple[ComponentShells, ...], drawn: np.ndarray, ask: Ask) -> list[Counted]:
+    """Count private rows over partitions, beside rows (count, d) that were drawn from a model: one for each partition.
+
+    Privacy: one `JointCounts`, mu^2 <= ask.price.
+    """
+    answer = curator.release(JointCounts.priced(partitions, ask.price), ask.label)
+    question, sd = answer.question, float(answer.question.noise()["count"][0])
+    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
+    share = sum(question.totals(view)["count"] for view in View.of_each(blocks)) / len(drawn)
+    seen, predicted = question.split(answer.values["count"]), question.split(curator.n_rows * share)
+    return [Counted(*each, sd) for each in zip(question.partitions, seen, predicted, strict=True)]
 
 
 def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:

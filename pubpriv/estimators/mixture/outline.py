@@ -59,6 +59,11 @@ class Outline:
     by_chance: float
     steps: tuple[float, ...]
 
+    @property
+    def crowd(self) -> float:
+        """Share of the points in the largest group of those that stand alone; 0: none stands alone."""
+        return float(np.bincount(self.alone)[1:].max(initial=0)) / len(self.alone)
+
 
 @step(title="outline of public rows")
 @one_thread

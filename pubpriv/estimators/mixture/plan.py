@@ -13,7 +13,7 @@ from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
+from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, NearestPoint, Partition
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
@@ -23,8 +23,8 @@ from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
 
 _GUARD = Fraction(4, 100)
-_FIT = Fraction(1, 100)
-"""Of each of two questions that tell whether the model fits: counts take little."""
+_FIT = Fraction(2, 100)
+"""For counts that tell whether the model fits, of which there are two kinds: counts take little."""
 
 _PCA = Fraction(8, 100)
 _SEARCH = Fraction(6, 100)
@@ -37,10 +37,14 @@ _COVERAGE = {SUPPORT: Fraction(1, 100), UNCOVERED: Fraction(2, 100), ABSENT: Fra
 _VISIBLE = 0.05
 """Coverage is asked for where this share of the private rows would stand out by six sds of the noise."""
 
+SURELY_FEW = 4.0
+"""Public rows that stand alone are left out only if so many noise sds fewer private rows are near them than should be;
+so support is asked for where more should be."""
+
 _COARSE = Fraction(7, 100)
 _FIRST_ROUND = Fraction(1, 5)
-_EXPLAINED = Fraction(15, 1000)
-"""For each of two questions about the first round: whether a ladder of models is worth its price."""
+_EXPLAINED = Fraction(3, 100)
+"""For counts about the first round, of two kinds: whether a ladder of models is worth its price."""
 
 _TELLING = 0.5
 """... which are no test from this spectral noise in the first round on: the noise is what does not fit."""
@@ -77,14 +81,14 @@ class MixturePlan(Plan):
         noise: predicted spectral noise of a whitened covariance in the last round, for components of equal weight.
         guard: between the private and the public model.
         coverage: what is asked, or was, before clustering, by name; see `coverage_questions`.
-        fit: whether the released model fits, by shells and along axes.
+        fit: whether the released model fits.
         pca: of private subspaces; None: none are asked for.
         search: whether there are `most` components, one fewer, and so on down to two.
         subspace, space: where components are located; None: not there.
         starts: rounds of each public start of overlapping components.
         picks: of each start but the first against the best before it.
         rounds: that measure.
-        explained: whether the first round explains the rows, by shells and by cells; None: no ladder is climbed.
+        explained: whether the first round explains the rows; None: no ladder is climbed.
         several: components of the public model whose cells are counted.
     """
 
@@ -95,7 +99,7 @@ class MixturePlan(Plan):
     noise: float
     guard: Ask
     coverage: tuple[Ask, ...]
-    fit: tuple[Ask, Ask]
+    fit: Ask
     pca: Ask | None
     search: tuple[Ask, ...]
     subspace: Ask | None
@@ -103,7 +107,7 @@ class MixturePlan(Plan):
     starts: tuple[tuple[Ask, ...], ...]
     picks: tuple[Ask, ...]
     rounds: tuple[Ask, ...]
-    explained: tuple[Ask, Ask] | None = None
+    explained: Ask | None = None
     several: int = 0
 
     @property
@@ -162,7 +166,7 @@ class MixturePlan(Plan):
             noise=spectral_noise([*asks.values()][-1].rho, d, n / k, covariance_type),
             guard=asks["guard"],
             coverage=tuple(asks[name] for name in coverage),
-            fit=(asks["fit/shells"], asks["fit/axes"]),
+            fit=asks["fit"],
             pca=asks.get("pca"),
             search=tuple(asks[f"components-{tried}"] for tried in range(most, 1, -1))
             if regime != Regime.OVERLAPPING
@@ -175,7 +179,7 @@ class MixturePlan(Plan):
             ),
             picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
             rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
-            explained=(asks["explained/shells"], asks["explained/cells"]) if "explained/cells" in asks else None,
+            explained=asks.get("explained"),
             several=several,
         )
 
@@ -225,54 +229,57 @@ class Blanks:
         flat = Frame((0.0,) * self.d, ((0.0,) * self.d,) * dimension)
         return lambda ask: Moments.priced(*_regions(flat, self.k), ask.price, MOMENT_SHARES)
 
-    def cells(self, count: int) -> Blank:
-        """How rows lie in the cells of another model."""
-        return lambda ask: Counts.priced(shells_inside(_regions(self.frame, count)[0]), ask.price)
+    def explained(self, count: int) -> Blank:
+        """How far rows lie from their components, and how they lie in the cells of another model."""
+        shells = shells_about(self._cells(self.k)), shells_inside(self._cells(count))
+        return lambda ask: JointCounts.priced(shells, ask.price)
 
     def score(self, ask: Ask) -> Question:
         """Which of two models is better."""
         one = Cells((self.frame,), (0.0,))
         return BoundedScore.priced(one, one, 1.0, ask.price)
 
-    def shells(self, ask: Ask) -> Question:
-        """How far rows lie from their components."""
-        return Counts.priced(shells_about(_regions(self.frame, self.k)[0]), ask.price)
-
-    def axes(self, ask: Ask) -> Question:
-        """... and how far along one axis."""
+    def fit(self, ask: Ask) -> Question:
+        """How far rows lie from their components, and how far along one axis."""
         line = Frame((0.0,) * self.d, ((0.0,) * self.d,))
-        return Counts.priced(shells_along(_regions(self.frame, self.k)[0], (line,) * self.k), ask.price)
+        cells = self._cells(self.k)
+        return JointCounts.priced((shells_about(cells), shells_along(cells, (line,) * self.k)), ask.price)
 
     @property
     def checks(self) -> "_Shares":
         """What is asked about the model when it is made, and first set aside: the guard, and whether it fits."""
-        return {
-            "guard": (_GUARD, self.score),
-            "fit/shells": (_FIT, self.shells),
-            "fit/axes": (_FIT, self.axes),
-        }
+        return {"guard": (_GUARD, self.score), "fit": (_FIT, self.fit)}
 
     def round(self, ask: Ask) -> Question:
         """Counts, sums and second moments of components."""
         regions, frames, _ = _regions(self.frame, self.k)
         return round_question(self.covariance_type, regions, frames, ask)
 
+    def _cells(self, count: int) -> Cells:
+        return _regions(self.frame, count)[0]
 
-def coverage_questions(purse: Purse, n: int, k: int, alone: bool) -> tuple[str, ...]:
+
+def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str, ...]:
     """Name the questions by which private rows may tell what the public ones lack, or have too many of.
 
-    None for one component, which takes whatever there is, and where the noise would hide a component.
+    None for one component, which takes whatever there is, and where the noise would hide a component. No question of
+    support where noise would hide as many rows as there should be.
 
     Args:
         purse: the method's share.
         n: private rows.
         k: components, or the most that there may be.
-        alone: whether some public rows stand alone.
+        alone: `Outline.crowd`.
     """
-    price = 2 * purse.rho * float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0])
-    if k < 2 or 6 * math.sqrt(2 / price) > _VISIBLE * n:
+    if k < 2 or 6 * _count_sd(purse, _COVERAGE[UNCOVERED] * MOMENT_SHARES[0]) > _VISIBLE * n:
         return ()
-    return (SUPPORT, UNCOVERED, ABSENT) if alone else (UNCOVERED, ABSENT)
+    telling = alone * n > SURELY_FEW * _count_sd(purse, _COVERAGE[SUPPORT])
+    return (SUPPORT, UNCOVERED, ABSENT) if telling else (UNCOVERED, ABSENT)
+
+
+def _count_sd(purse: Purse, share: Fraction) -> float:
+    """Tell the noise of counts over a partition that are asked for such a share of the budget."""
+    return 1 / math.sqrt(purse.rho * float(share))
 
 
 def _separated(
@@ -302,9 +309,8 @@ def _separated(
         if spectral_noise(float(first) * rho, d, count, blanks.covariance_type) < _TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
-                "explained/shells": (_EXPLAINED, blanks.shells),
-                "explained/cells": (_EXPLAINED, blanks.cells(several)),
-                "round-2": (second - 2 * _EXPLAINED, blank),
+                "explained": (_EXPLAINED, blanks.explained(several)),
+                "round-2": (second - _EXPLAINED, blank),
             }
             return shares
     return shares | rounds

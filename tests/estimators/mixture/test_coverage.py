@@ -89,10 +89,11 @@ def test_fresh_rows_of_the_same_kind_are_covered_by_chance():
 def test_coverage_is_asked_where_it_can_tell_something():
     """Not for one component, nor where noise hides what is looked for; support only if rows stand alone."""
     purse = Purse.of(HALF)
-    assert coverage_questions(purse, 30_000, 3, alone=False) == (UNCOVERED, ABSENT)
-    assert coverage_questions(purse, 30_000, 3, alone=True) == (SUPPORT, UNCOVERED, ABSENT)
-    assert coverage_questions(purse, 30_000, 1, alone=True) == ()
-    assert coverage_questions(purse, 1_000, 3, alone=True) == ()
+    assert coverage_questions(purse, 30_000, 3, alone=0.0) == (UNCOVERED, ABSENT)
+    assert coverage_questions(purse, 30_000, 3, alone=0.02) == (SUPPORT, UNCOVERED, ABSENT)
+    assert coverage_questions(purse, 30_000, 3, alone=0.001) == (UNCOVERED, ABSENT)  # 30 rows, in a noise of 14
+    assert coverage_questions(purse, 30_000, 1, alone=0.02) == ()
+    assert coverage_questions(purse, 1_000, 3, alone=0.02) == ()
 
 
 @pytest.mark.parametrize("regime", ["overlapping", "separated-scarce", "separated-ample"])
@@ -186,7 +187,7 @@ def test_public_rows_that_stand_for_nothing_are_left_out():
 
 
 def test_far_public_rows_are_kept_where_noise_hides_what_they_stand_for():
-    """A true far row stands for forty private rows, and so few are within the noise: no count tells it from garbage."""
+    """A true far row stands for forty private rows, and so few are within the noise: no count is asked to tell."""
     generator = np.random.default_rng(4)
     public, rows = drawn((0.5, 0.5), 99, generator), drawn((0.5, 0.5), 4_000, generator)
     far = np.array([60.0, -60.0, 60.0, -60.0, 60.0])
@@ -194,19 +195,5 @@ def test_far_public_rows_are_kept_where_noise_hides_what_they_stand_for():
     estimate = pp.estimate_mixture(
         np.r_[public, [far]], pp.Curator.simulation(rows, HALF, 1), n_components=2, runner=CHEAP
     )
-    assert f"mixture/{SUPPORT}" in estimate.diagnostics["coverage"]["asked"]
+    assert f"mixture/{SUPPORT}" not in estimate.diagnostics["coverage"]["asked"]
     assert estimate.diagnostics["coverage"]["public_rows_left_out"] == 0
-
-
-def test_a_run_that_an_earlier_version_began_is_asked_no_more(lacking):
-    """Its charges came without these questions: it goes on as it was planned."""
-    rows = drawn((0.4, 0.4, 0.2), 12_000, np.random.default_rng(1))
-    curator = pp.Curator.simulation(rows, HALF, 1)
-    from pubpriv.estimators.mixture import driver
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "coverage_questions", lambda *_: ())
-        before = pp.estimate_mixture(lacking, curator, n_components=3, runner=CHEAP)
-    again = pp.estimate_mixture(lacking, curator, n_components=3, runner=CHEAP)
-    assert np.array_equal(again.means, before.means)
-    assert again.diagnostics["coverage"]["asked"] == []

@@ -15,7 +15,7 @@ from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.released.law import Mixture
 
 D = 3
-ASKS = Ask("fit/shells", 1, 100), Ask("fit/axes", 1, 100)
+ASK = Ask("fit", 2, 100)
 TWO = Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D), np.diag([4.0, 1.0, 1.0])])
 
 
@@ -25,7 +25,7 @@ def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None):
     scaling = Scaling((0.0,) * D, (1.0,) * D)
     last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture.covariances)
     curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(0.5), 1)
-    return check_fit(curator, scaling, public, last, mixture, noise, ASKS)
+    return check_fit(curator, scaling, public, last, mixture, noise, ASK)
 
 
 def test_rows_of_the_model_fit():
@@ -71,7 +71,7 @@ def test_two_components_in_one_show_along_the_axis_alone():
     last = Round(one, (1.0,), 1.0, 1.0, 1.0, one.covariances)
     public = PublicTable.open(rows[:40] + 0.0)
     curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 1)
-    fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASKS)
+    fit = check_fit(curator, Scaling((0.0,) * d, (1.0,) * d), public, last, one, (0.1,), ASK)
     assert fit.divergence[1] > 10 * fit.limits[1]
     assert "may stand for several" in fit.warnings[0]
 
