@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.planning import Size
 
+_LARGE = 10**9
+"""Counts from here on are written with an exponent."""
+
 app = typer.Typer(
     no_args_is_help=True,
     help=f"Price and predicted error before a row is read: {', '.join(each.name for each in ESTIMATORS)}.",
@@ -138,8 +141,38 @@ def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_
         out(f"feasible: no, the answers would be mostly noise; what would do: {plan.enough.text()}")
     if plan.wanted is not None:
         out(f"an error of {plan.wanted[0]:g} takes: {plan.wanted[1].text()}")
+    _theorems(plan)
     for line in plan.notes:
         note(f"note: {line}")
+
+
+def _theorems(plan: Any) -> None:
+    """Rows that theorems ask for, and that this run is predicted to need for the same, with the reason."""
+    from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
+
+    if not plan.theorems:
+        return
+    rows = [
+        [each.theorem, each.way, _count(each.public_rows), _count(each.private_rows), each.constants]
+        for each in plan.theorems
+    ]
+    title = f"rows that theorems ask for: total variation {ALPHA:g} with probability {1 - BETA:g}"
+    table(title, ["theorem", "way", "public rows", "private rows", "constants"], rows)
+    if plan.practical is None:
+        out("rows that this run is predicted to need for that: none are known that would do")
+        return
+    out(
+        f"rows that this run is predicted to need for that, in root mean square: {plan.practical:,}. A theorem covers "
+        "every case of its class, with the constants of its proof; the prediction is for Gaussian rows and the noise "
+        "of this run"
+    )
+
+
+def _count(value: int | None) -> str:
+    """A whole number; large ones as powers of ten."""
+    if value is None:
+        return "none"
+    return f"{value:,}" if value < _LARGE else f"{value:.1e}"
 
 
 def _number(value: float | None) -> str:

@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -57,10 +59,25 @@ class Forecast:
     Attributes:
         plan: of the run.
         errors: the first one is what a planner is asked to bring down.
+        apart: total variation distance, in root mean square, between a released component and the true one, at most;
+            see `variation`. None: it is not predicted.
     """
 
     plan: Plan
     errors: tuple[Predicted, ...]
+    apart: float | None = None
+
+
+def variation(mean: float, covariance: float = 0.0) -> float:
+    """Bound the total variation distance of two Gaussians that are not far apart, by the distances of their parameters.
+
+    sqrt(mean^2 + covariance^2) / 2, from Pinsker's inequality (Arbas, Ashtiani and Liaw 2023, fact A.3, lemma A.4).
+
+    Args:
+        mean: Mahalanobis distance of the means.
+        covariance: relative distance of the covariances, in Frobenius norm.
+    """
+    return min(1.0, math.hypot(mean, covariance) / 2)
 
 
 class Case(Protocol):
@@ -82,6 +99,9 @@ class Case(Protocol):
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """What the forecast of that run assumes."""
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """What theorems ask for that speak of this estimator."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +157,9 @@ class _RunPlan:
         enough: what would, if it would not.
         wanted: for a wanted error: that error, and what would reach it.
         notes: what the prediction assumes.
+        theorems: what theorems ask for, to come within `ALPHA` of the truth but for a chance of `BETA`.
+        practical: fewest private rows at which this run is predicted to come as near, in root mean square; None: it is
+            not predicted, or no number of rows does.
     """
 
     n: int
@@ -150,6 +173,8 @@ class _RunPlan:
     enough: _Enough | None
     wanted: tuple[float, _Enough] | None
     notes: tuple[str, ...]
+    theorems: tuple[SampleSize, ...]
+    practical: int | None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -165,6 +190,12 @@ class _RunPlan:
             "feasible_from": None if self.enough is None else asdict(self.enough),
             "wanted": None if self.wanted is None else {"error": self.wanted[0], **asdict(self.wanted[1])},
             "notes": list(self.notes),
+            "theorems": {
+                "total_variation": ALPHA,
+                "failure": BETA,
+                "asked": [asdict(each) for each in self.theorems],
+                "predicted": self.practical,
+            },
         }
 
 
@@ -207,18 +238,34 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,
         notes=case.notes(n, budget),
+        theorems=case.theorems(Terms.of(budget)),
+        practical=_practical(case, budget),
     )
 
 
 def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
-    purse = Purse.of(budget)
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
     size = _least(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
     return _Enough(
-        None if rows is None else math.ceil(_up(rows, 3)),
+        _enough_rows(does, budget),
         None if size is None else budget.resized(_up(size, 2)).written(),
     )
+
+
+def _enough_rows(does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
+    purse = Purse.of(budget)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
+    return None if rows is None else math.ceil(_up(rows, 3))
+
+
+def _practical(case: Case, budget: Budget) -> int | None:
+    """The fewest rows at which a run is predicted to be as near to the truth as the theorems promise."""
+
+    def near(n: int, purse: Purse) -> bool:
+        apart = case.forecast(n, purse).apart
+        return apart is not None and apart <= ALPHA and case.feasible(n, purse)
+
+    return _enough_rows(near, budget)
 
 
 def _reaches(case: Case, error: float) -> Callable[[int, Purse], bool]:

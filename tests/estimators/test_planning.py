@@ -8,7 +8,9 @@ import pytest
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.forecast import GaussianCase
+from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
 from pubpriv.estimators.mean.plan import MeanCase
+from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
 from pubpriv.estimators.mixture.forecast import MixtureCase
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.planning import make_plan
@@ -23,20 +25,30 @@ def gaussians(n: int, d: int, seed: int) -> np.ndarray:
 # --- prices --------------------------------------------------------------------------------------------------
 
 
-def _mean(public, curator):
-    return pp.estimate_mean(public, curator)
+def _mean(method):
+    return lambda public, curator: pp.estimate_mean(public, curator, covariance="identity", method=method)
 
 
-def _gaussian(target):
-    return lambda public, curator: pp.estimate_gaussian(public, curator, target=target)
+def _gaussian(target, method="learner"):
+    return lambda public, curator: pp.estimate_gaussian(public, curator, target=target, method=method)
 
 
 def _mixture(public, curator):
     return pp.estimate_mixture(public, curator, n_components=2)
 
 
+def _reference(table, method):
+    return ReferenceMeanCase(3, len(table.rows), method, 2)
+
+
 RUNS = {
-    "mean": (lambda table: MeanCase(3, len(table.rows)), _mean),
+    "mean": (lambda table: MeanCase(3, len(table.rows)), _mean("two-step")),
+    "clip-and-noise": (
+        lambda table: ReferenceMeanCase(3, len(table.rows), "clip-and-noise", 2),
+        _mean("clip-and-noise"),
+    ),
+    "coinpress": (lambda table: _reference(table, "coinpress"), _mean("coinpress")),
+    "algorithm-2": (lambda table: ReferenceGaussianCase(3, len(table.rows)), _gaussian("gaussian", "algorithm-2")),
     "gaussian": (lambda table: GaussianCase.of(table, "gaussian", {}), _gaussian("gaussian")),
     "moments": (lambda table: GaussianCase.of(table, "moments", {}), _gaussian("moments")),
     "auto": (lambda table: GaussianCase.of(table, "auto", {}), _gaussian("auto")),

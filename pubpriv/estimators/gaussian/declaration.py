@@ -25,10 +25,17 @@ def _driver(settings: GaussianSettings, public: PublicTable, curator: Curator, r
 
 def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.gaussian.forecast import GaussianCase
+    from pubpriv.estimators.gaussian.preconditioner import precondition
+    from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
     from pubpriv.estimators.gaussian.settings import chosen_target
     from pubpriv.estimators.planning import Size
 
-    target = chosen_target(settings.target, "learner", settings.scale)  # planned is the default method
+    target = chosen_target(settings.target, settings.method, settings.scale)
+    if settings.method == "algorithm-2":
+        if isinstance(public, Size):
+            return ReferenceGaussianCase(public.d, public.m)
+        precondition(public)
+        return ReferenceGaussianCase(len(public.columns), len(public.rows))
     if isinstance(public, Size):
         return GaussianCase.sized(public.d, public.m, target)
     return GaussianCase.of(public, target, dict(settings.scale))

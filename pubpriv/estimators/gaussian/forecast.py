@@ -20,7 +20,9 @@ from pubpriv.estimators.gaussian.plan import (
 )
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.shells import gaussian_end
-from pubpriv.estimators.planning import Forecast, Predicted
+from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -63,7 +65,8 @@ class GaussianCase:
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
-        return Forecast(plan, self._errors(n, plan))
+        errors = self._errors(n, plan)
+        return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
@@ -73,6 +76,10 @@ class GaussianCase:
         """Say what the errors assume, and which columns are degenerate."""
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Theorems B.5 and B.12, and what is known without public rows."""
+        return for_gaussian(self.d, terms)
 
     def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
         d, m = self.d, self.m

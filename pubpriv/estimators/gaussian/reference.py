@@ -44,7 +44,7 @@ _COVARIANCE_ROUNDS, _MEAN_ROUNDS = 8, 4
 _LAST = Fraction(3, 4)
 """Share of the last round of each part; the others share the rest. Each part has half of the budget."""
 
-_STANDING_OUT = 4.0
+STANDING_OUT = 4.0
 """Algorithm 2 converged if the smallest direction of its last round is so many times the noise there."""
 
 
@@ -101,22 +101,48 @@ class _Ball:
 
 @step(title="bounds from public rows")
 def bound(public: PublicTable, beta: float, gamma: float) -> _Bounds:
-    """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0.
-
-    L = d / (4 d + 4 sqrt(2 d log(6 / beta)) + 2 log(6 / beta)), U = 36 d^2 / beta^2.
-    """
+    """Algorithm 1 at failure probability beta / 2, on the first d + 1 public rows; Lemma B.11 where gamma > 0."""
     if not 0 < beta < 1:
         raise InvalidInput(f"beta must be above 0 and below 1, not {beta!r}")
     if not 0 <= gamma < 1:
         raise InvalidInput(f"gamma must be at least 0 and below 1, not {gamma!r}")
     d = len(public.columns)
+    low, spread, distance = promised(d, beta, gamma)
+    center, whitening, _ = precondition(PublicTable(public.columns, public.rows[: d + 1])).arrays
+    return _Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
+
+
+def promised(d: int, beta: float, gamma: float) -> tuple[float, float, float]:
+    """Give (L, K, R) of Algorithm 1 at failure probability beta / 2, of Lemma B.11 where gamma > 0.
+
+    L = d / (4 d + 4 sqrt(2 d log(6 / beta)) + 2 log(6 / beta)), U = 36 d^2 / beta^2, K = U / L.
+    """
     log = math.log(6 / beta)
     far = (1 - gamma) ** 4 / 4 if gamma else 1.0
     low = far * d / (4 * d + 4 * math.sqrt(2 * d * log) + 2 * log)
     spread = 36 * d * d / (beta * beta) / far / low
-    center, whitening, _ = precondition(PublicTable(public.columns, public.rows[: d + 1])).arrays
-    distance = math.sqrt(spread) * (math.sqrt(10 * gamma / (1 - gamma)) + math.sqrt(5 * log))
-    return _Bounds(Frame.of(center, whitening / math.sqrt(low)), spread, distance)
+    return low, spread, math.sqrt(spread) * (math.sqrt(10 * gamma / (1 - gamma)) + math.sqrt(5 * log))
+
+
+def moment_clip(d: int) -> float:
+    """Where a CoinPress round for the second moment clips, under a map where that is at most I."""
+    return tail_bound(d, 0.1)
+
+
+def slack(n: int, d: int) -> float:
+    """What CoinPress adds to eigenvalues of a second moment of n rows, lest sampling leave one too small."""
+    return math.sqrt(d / n) + d / (2 * n)
+
+
+def mean_clip(d: int, ball: float) -> float:
+    """Where a CoinPress round for the mean clips, about the centre of a ball of that radius."""
+    tail = tail_bound(d, 0.01)
+    return min(math.sqrt(ball**2 + 6 * ball + tail**2), ball + tail)
+
+
+def ball_radius(n: int, d: int, sd: float) -> float:
+    """Radius of the ball about the mean of n rows that was released with noise of that sd."""
+    return math.sqrt(1 / n + sd * sd) * tail_bound(d, 0.01)
 
 
 @step(title="CoinPress covariance", private=True)
@@ -126,14 +152,13 @@ def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment
     Privacy: one `LiftedGram` of the second moment alone, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, frame.dimension
-    radius = tail_bound(d, 0.1)
+    radius = moment_clip(d)
     answer = curator.release(LiftedGram.second_moment(Everything(), (frame,), (radius,), ask.price), ask.label)
     asked = answer.question.frames[0]
     values, vectors = np.linalg.eigh(answer.values["moment"][0] / n)
     kept = np.maximum(values, 0.0)
-    slack = math.sqrt(d / n) + d / (2 * n)
     center, matrix = asked.dense()
-    after = Frame.of(center, (vectors / np.sqrt(kept + slack)) @ vectors.T @ matrix)
+    after = Frame.of(center, (vectors / np.sqrt(kept + slack(n, d))) @ vectors.T @ matrix)
     moment = tuple(map(tuple, ((vectors * kept) @ vectors.T).tolist()))
     return _SecondMoment(asked, moment, after, float(answer.question.noise()["moment"].max()) / n, float(values[0]))
 
@@ -145,13 +170,12 @@ def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, ball.frame.dimension
-    tail = tail_bound(d, 0.01)
-    radius = min(math.sqrt(ball.radius**2 + 6 * ball.radius + tail**2), ball.radius + tail)
+    radius = mean_clip(d, ball.radius)
     answer = curator.release(ClippedSums.priced(Everything(), (ball.frame,), (radius,), ask.price), ask.label)
     center, matrix = answer.question.frames[0].dense()
     sd = float(answer.question.noise()["sum"].max()) / n
     moved = center + np.linalg.solve(matrix, answer.values["sum"] / n)
-    return _Ball(Frame.of(moved, matrix), math.sqrt(1 / n + sd * sd) * tail, sd)
+    return _Ball(Frame.of(moved, matrix), ball_radius(n, d, sd), sd)
 
 
 @public_value
@@ -163,7 +187,7 @@ class _ReferencePlan(Plan):
     mean: tuple[Ask, ...]
 
 
-def _reference_plan(purse: Purse, d: int) -> _ReferencePlan:
+def reference_plan(purse: Purse, d: int) -> _ReferencePlan:
     """Half for the second moment, half for the mean; three quarters of each for its last round."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
@@ -185,7 +209,7 @@ def _reference_plan(purse: Purse, d: int) -> _ReferencePlan:
 def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult:
     """Bounds from Algorithm 1, then CoinPress for the second moment and for the mean."""
     n, d = run.curator.n_rows, bounds.frame.dimension
-    plan = _reference_plan(purse, d)
+    plan = reference_plan(purse, d)
     run.curator.rehearse(plan.questions)
     frame = bounds.shrunk()
     for number, ask in enumerate(plan.covariance, start=1):
@@ -204,7 +228,7 @@ def algorithm_2(run: Execution, bounds: _Bounds, purse: Purse) -> GaussianResult
     covariance = spread @ inner @ spread.T
     fitted = Fitted.of(mean, covariance)
     edge = last.sd * math.sqrt(2 * d)
-    converged = last.least > _STANDING_OUT * edge
+    converged = last.least > STANDING_OUT * edge
     facts = {
         "K": bounds.spread,
         "R": bounds.distance,

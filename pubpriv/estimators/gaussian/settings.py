@@ -23,7 +23,7 @@ class GaussianSettings:
         help="gaussian: of the law, if it is Gaussian; moments: of the table itself; "
         "auto: moments, with a Gaussian's shape where it fits",
     )
-    method: str = setting("learner", choices=_METHODS, help="learner; or, to compare with, algorithm-2")
+    method: str = setting("learner", choices=_METHODS, planned=True, help="learner; or, to compare with, algorithm-2")
     scale: Mapping[str, float] = setting(
         default_factory=dict,
         planned=True,

@@ -26,9 +26,11 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    """Of the default method: with rows of public data at hand, for the covariance that a run would take."""
+    """With rows of public data at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean.driver import check_two_step
     from pubpriv.estimators.mean.plan import MeanCase
+    from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
 
     if isinstance(public, Size):
@@ -36,7 +38,12 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     else:
         _checked(settings, public)
         learnt, d, m = _learnt(_covariance(settings, public)), len(public.columns), len(public.rows)
-    return GAUSSIAN.case(_both(settings), public) if learnt else MeanCase(d, m)
+    if learnt:
+        check_two_step(settings.method)
+        return GAUSSIAN.case(_both(settings), public)
+    if settings.method != "two-step":
+        return ReferenceMeanCase(d, m, settings.method, settings.rounds)
+    return MeanCase(d, m)
 
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:

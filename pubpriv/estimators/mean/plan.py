@@ -24,7 +24,9 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean.lengths import lengths_question
-from pubpriv.estimators.planning import Forecast, Predicted
+from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
 
 _SHARES = np.geomspace(0.002, 0.5, 36)
@@ -92,7 +94,7 @@ class MeanPlan(Plan):
     @property
     def feasible(self) -> bool:
         """As `_feasible` says of a run before it is planned."""
-        return _worth(self.error, self.m)
+        return worth(self.error, self.m)
 
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
@@ -242,10 +244,11 @@ def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, flo
 
 def _feasible(n: int, d: int, m: int, rho: float) -> bool:
     """Tell whether a run is predicted to bring the error well below that of the m public rows alone."""
-    return _worth(_predicted_error(n, d, m, rho), m)
+    return worth(_predicted_error(n, d, m, rho), m)
 
 
-def _worth(error: float, m: int) -> bool:
+def worth(error: float, m: int) -> bool:
+    """Tell whether an error is well below that of m public rows alone."""
     return error <= _WORTH / math.sqrt(m)
 
 
@@ -256,7 +259,7 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
         InvalidInput: with the n or the budget that would do.
     """
     error, public = _predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
-    if _worth(error, m):
+    if worth(error, m):
         return
     rows, rho = _rows_for(_WORTH * public, d, m, purse.rho), _rho_for(_WORTH * public, n, d, m)
     ways = [f"{rows} private rows"] if rows else []
@@ -281,7 +284,7 @@ class MeanCase:
         weights, _ = combined(*plan.steps, n, 1 / self.m)
         own, noise = two_step_errors(plan, weights, (plan.steps[0].privacy, plan.steps[1].privacy))
         error = Predicted("mean", Predicted.own_sd, own, noise, 1 / math.sqrt(n), 1 / math.sqrt(self.m))
-        return Forecast(plan, (error,))
+        return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
@@ -290,3 +293,7 @@ class MeanCase:
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Say what the error assumes."""
         return ("rows are Gaussian with the covariance that is given, public ones are drawn from the same law",)
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Theorem B.2."""
+        return for_mean(self.d, terms)

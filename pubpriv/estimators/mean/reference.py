@@ -103,9 +103,25 @@ class Options:
         return {"rounds": self.rounds, "ball": ball}
 
 
-def _public_radius(d: int, m: int) -> float:
+def public_radius(d: int, m: int) -> float:
     """Radius of the ball around the mean of m public rows that holds mu but for probability `_TAIL`."""
     return tail_bound(d, _TAIL) / math.sqrt(m)
+
+
+def clip_radius(n: int, d: int, m: int) -> float:
+    """Where clip-and-noise clips n private rows around the mean of m public ones: beyond all of them, most likely."""
+    return tail_bound(d, _TAIL / 2) / math.sqrt(m) + tail_bound(d, _TAIL / (2 * n))
+
+
+def coinpress_clip(d: int, radius: float) -> float:
+    """Where a round of CoinPress clips, about the centre of a ball of this radius that holds the mean."""
+    tail = tail_bound(d, _TAIL)
+    return min(math.sqrt(radius * radius + 6 * radius + tail * tail), radius + tail)
+
+
+def coinpress_ball(n: int, d: int, noise: float) -> float:
+    """Radius of the ball about an answer of n rows with that noise in each coordinate."""
+    return math.sqrt(1 / n + noise**2) * tail_bound(d, _TAIL)
 
 
 def clip_and_noise(
@@ -113,8 +129,8 @@ def clip_and_noise(
 ) -> MeanResult:
     """Theorem 2.3 (B.2.1): one clipped mean around the public one, at lambda(d, beta / 2) + lambda(d, beta / 2n)."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = tail_bound(d, _TAIL / 2) / math.sqrt(len(rows.rows)) + tail_bound(d, _TAIL / (2 * n))
-    plan = _planned(purse, {"step-1": Fraction(1)}, d)
+    radius = clip_radius(n, d, len(rows.rows))
+    plan = reference_plan("clip-and-noise", purse, d)
     run.curator.rehearse(plan.questions)
     answer = run(clipped_mean, known, options.public, radius, plan.asks[0])
     center = np.array(answer.center) + known.colour(np.array(answer.move))
@@ -126,18 +142,18 @@ def clip_and_noise(
 def coinpress(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """CoinPress: a ball that holds mu, made smaller `rounds` times."""
     n, d = run.curator.n_rows, len(rows.columns)
-    radius = _public_radius(d, len(rows.rows)) if options.radius is None else options.radius
+    radius = public_radius(d, len(rows.rows)) if options.radius is None else options.radius
     center = options.public if options.center is None else options.center
-    plan = _planned(purse, _coinpress_shares(options.rounds), d)
+    plan = reference_plan("coinpress", purse, d, options.rounds)
     run.curator.rehearse(plan.questions)
-    gamma, radii = tail_bound(d, _TAIL), []
+    radii = []
     answers: list[ClippedMean] = []
     for number, ask in enumerate(plan.asks, start=1):
-        clip = min(math.sqrt(radius * radius + 6 * radius + gamma * gamma), radius + gamma)
+        clip = coinpress_clip(d, radius)
         answer = run.at(f"{number} of {options.rounds}", *answers[-1:])(clipped_mean, known, center, clip, ask)
         answers.append(answer)
         center = tuple((np.array(answer.center) + known.colour(np.array(answer.move))).tolist())
-        radius = math.sqrt(1 / n + answer.noise**2) * gamma
+        radius = coinpress_ball(n, d, answer.noise)
         radii.append(clip)
     # a ball that was given stands for the public rows, and nothing is known of how far they are from it
     whose = (options.public, len(rows.rows)) if options.center is None else None
@@ -167,7 +183,9 @@ def _far_from_public(
     return (warning,)
 
 
-def _planned(purse: Purse, shares: dict[str, Fraction], d: int) -> Plan:
+def reference_plan(method: str, purse: Purse, d: int, rounds: int = 2) -> Plan:
+    """Questions of clip-and-noise, or of CoinPress in that many rounds."""
+    shares = _coinpress_shares(rounds) if method == "coinpress" else {"step-1": Fraction(1)}
     blank = partial(sum_question, Frame((0.0,) * d), 1.0)
     return Plan(tuple(split_purse(purse, "mean", {name: (share, blank) for name, share in shares.items()}).values()))
 

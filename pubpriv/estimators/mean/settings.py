@@ -28,9 +28,9 @@ class MeanSettings:
         "contradict it, and then unknown",
     )
     method: str = setting(
-        "two-step", choices=methods, help="two-step; or, to compare with, clip-and-noise or coinpress"
+        "two-step", choices=methods, planned=True, help="two-step; or, to compare with, clip-and-noise or coinpress"
     )
-    rounds: int = setting(2, least=1, most=most_rounds, help="Rounds of coinpress")
+    rounds: int = setting(2, least=1, most=most_rounds, planned=True, help="Rounds of coinpress")
     force: bool = setting(
         False,
         planned=True,

@@ -17,7 +17,9 @@ from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
-from pubpriv.estimators.planning import Forecast, Predicted
+from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize, for_mixture
 from pubpriv.privacy.budgets import Budget, Purse
 
 
@@ -105,7 +107,7 @@ class MixtureCase:
             Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
             for of, unit, best, noise, public in rows
         )
-        return Forecast(plan, errors)
+        return Forecast(plan, errors, variation(errors[0].error * math.sqrt(d), errors[1].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""
@@ -145,6 +147,10 @@ class MixtureCase:
         if self.settings.known is not None or self.settings.min_weight is not None:
             notes += advice(self.m, k, self.settings.smallest_weight)
         return tuple(notes)
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Theorems C.23 to C.29, and what is known without public rows."""
+        return for_mixture(self.d, self.k, min(self.settings.smallest_weight, 1 / self.k), terms)
 
     def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
         settings, k = self.settings, self.k

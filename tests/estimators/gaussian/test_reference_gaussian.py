@@ -16,8 +16,8 @@ from pubpriv.estimators.gaussian.reference import (
     _Ball,
     _covariance_round,
     _mean_round,
-    _reference_plan,
     bound,
+    reference_plan,
 )
 from pubpriv.privacy.budgets import Purse
 
@@ -116,7 +116,7 @@ def test_mean_rounds_shrink_the_ball():
 def test_the_plan_adds_up(kind):
     """Half for the second moment, half for the mean, to the last unit."""
     purse = Purse(500_000_000_000, kind)
-    plan = _reference_plan(purse, 3)
+    plan = reference_plan(purse, 3)
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
     half = sum(ask.price for ask in plan.mean)
     assert float(half / purse.squared_distance(purse.units)) == pytest.approx(0.5, abs=1e-9)

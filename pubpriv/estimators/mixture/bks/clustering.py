@@ -16,13 +16,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.bks.constants import BETA, Constants
+from pubpriv.estimators.mixture.bks.constants import Constants
 from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.sample_sizes.terms import BETA
 from pubpriv.estimators.steps import Execution, step
 
 _LEAST_RADIUS = 2.0**-20

@@ -2,12 +2,6 @@
 
 from dataclasses import dataclass
 
-ALPHA = 0.1
-"""Total variation error that the theorems' sample sizes are stated for, and the floor alpha / (2 k) of weights."""
-
-BETA = 0.05
-"""Probability of failure in the theorems."""
-
 
 @dataclass(frozen=True)
 class Constants:

@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.bks.clustering import Clustering, easy_clustering, hard_clustering
-from pubpriv.estimators.mixture.bks.constants import ALPHA, Constants
+from pubpriv.estimators.mixture.bks.constants import Constants
 from pubpriv.estimators.mixture.bks.estimate import start_clusters
 from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
@@ -18,6 +18,7 @@ from pubpriv.estimators.mixture.plan import UNTRUSTED
 from pubpriv.estimators.mixture.public_model import public_model
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.sample_sizes.terms import ALPHA
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.released.law import Mixture

@@ -1,15 +1,16 @@
 """What theorems C.23, C.24, C.28 and C.29 ask of data before they promise anything.
 
-Where the paper gives no constant, or hides it in a big O, it is taken as 1, and polylogarithms as one logarithm:
-orders of magnitude, not thresholds. Those with printed constants: separation (proof of theorem C.20), condition 2,
-lemma C.7, and the noise of a private count (n w / 1280, proof of theorem C.20), here with the noise that the run adds.
+Rows are those of `sample_sizes.mixtures`. Printed constants: separation (proof of theorem C.20), condition 2, lemma
+C.7, and the noise of a private count (n w / 1280, proof of theorem C.20), here with the noise that the run adds. C.24
+is told without its bounds K and R, which the learner of this package does not need.
 """
 
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pubpriv.estimators.mixture.bks.constants import ALPHA, BETA
+from pubpriv.estimators.sample_sizes import mixtures
+from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP, Budget
 
 _SEPARATION = 103.0
@@ -89,28 +90,19 @@ def requirement(
         rho: mu^2 / 2 of the method's share.
         count_sd: noise sd of one count of Q_priv; 0 where none is asked.
     """
-    total, frequency = n + m, math.log(2 * k / BETA)
-    ball = math.log(k / BETA)
-    least = max(12 / weight * frequency, 405 * k**2 / (2 * ALPHA**2) * frequency)
+    total, size, accuracy = n + m, (d, k, weight), (ALPHA, BETA)
+    least = mixtures.frequencies(k, weight, *accuracy)
     least = max(least, 1280 / weight * count_sd * math.sqrt(2 * math.log(6 * k / BETA)))
-    sampling = d**2 * ball / (weight * ALPHA**2)
     if isinstance(budget, ApproximateDP):
         theorem = "C.23" if scarce else "C.28"
-        epsilon, delta = float(budget.epsilon), float(budget.delta)
-        lost = math.log(k / delta)
-        logarithm = max(1.0, math.log(d * k / (ALPHA * BETA * epsilon)))
-        private = (d**2 * lost + d * lost**1.5) * logarithm / (weight * ALPHA * epsilon)
-        pca = d**1.5 * k**2.5 * lost / epsilon
+        rows = mixtures.approx_mixture(scarce, *size, float(budget.epsilon), float(budget.delta), *accuracy)
     else:
         theorem = "C.24" if scarce else "C.29"
-        logarithm = max(1.0, math.log(d * k / (ALPHA * BETA * rho)))
-        private = (d**2 + d * scarce) * logarithm / (weight * ALPHA * math.sqrt(rho))
-        pca = d**1.5 * k**2.5 / math.sqrt(rho)
-    public = max(12 / weight * frequency, 0.0 if scarce else d * ball / weight)
+        rows = mixtures.zcdp_mixture(scarce, *size, rho, *accuracy)
     return _Requirement(
         theorem,
         _SEPARATION * math.sqrt(k * math.log(total * k / BETA)),
         math.ceil(8 * math.log(total * k / BETA) ** 2),
-        math.ceil(public),
-        math.ceil(max(least, sampling + private + pca * scarce)),
+        math.ceil(mixtures.public_rows(scarce, *size, BETA)),
+        math.ceil(max(least, rows)),
     )
