@@ -35,9 +35,15 @@ def _flag(option: str, text: str, *short: str) -> Any:
 def _fit(estimator: Estimator) -> Callable[..., None]:
     def fit(
         private: Annotated[str, typer.Option(help="Private Parquet table: a file, a folder or a glob.")],
-        public: Annotated[str, typer.Option(help="Public rows of the same kind, Parquet or CSV.")],
         budget: BudgetOption,
         dataset: Annotated[str, typer.Option(help="Name of the dataset in the ledger.")],
+        public: Annotated[
+            str | None,
+            typer.Option(
+                help="Public rows of the same kind, Parquet or CSV. Methods that work without take none.",
+                show_default=False,
+            ),
+        ] = None,
         out_: Annotated[
             Path | None,
             typer.Option(

@@ -52,7 +52,10 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         **given: Any,
     ) -> None:
         settings = settings_from(estimator, given)
-        opened = _public(public, columns, public_rows, dims, private)
+        if public is None and not estimator.needs_public(settings):
+            opened: PublicTable | Size = _no_public(public_rows, dims, columns)
+        else:
+            opened = _public(public, columns, public_rows, dims, private)
         by_column = by_column_options(estimator, given)
         if by_column and public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -85,6 +88,18 @@ def _public(
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(path, None, private)
     return PublicTable.open(path, None if columns is None else split_columns(columns))
+
+
+def _no_public(rows: int | None, dims: int | None, columns: str | None) -> "Size":
+    """Say how many columns there are: a method without public rows asks for no more."""
+    from pubpriv.data.columns import split_columns
+    from pubpriv.estimators.planning import Size
+
+    if rows is not None:
+        raise InvalidInput("the method works without public rows: leave out --public-rows")
+    if (dims is None) == (columns is None):
+        raise InvalidInput("say how many columns there are: give --dims D, or --columns A,B")
+    return Size(0, len(split_columns(columns)) if columns else dims or 0)
 
 
 def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:

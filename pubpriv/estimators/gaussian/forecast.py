@@ -1,14 +1,16 @@
 """What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import (
     predicted_errors,
 )
+from pubpriv.estimators.gaussian.no_public import no_public_plan
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
     TablePlan,
@@ -63,7 +65,7 @@ class GaussianCase:
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
-        return Forecast(plan, self._errors(n, plan))
+        return Forecast(plan, self.errors(n, plan))
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
@@ -74,7 +76,8 @@ class GaussianCase:
         law = "the error is that for Gaussian rows; tables with long tails have larger ones"
         return (law, *self.layout.notes())
 
-    def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+    def errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        """What is to be expected of a plan: covariance, mean, and one of each by column."""
         d, m = self.d, self.m
         if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
             errors = predicted_errors(plan, n, d)
@@ -105,6 +108,46 @@ class GaussianCase:
         noise = joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
+
+
+@dataclass(frozen=True)
+class NoPublicCase:
+    """`estimate_gaussian` without public rows, for d columns."""
+
+    d: int
+    m: int = 0
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """The search for the columns, then the learner on what is left."""
+        plan = no_public_plan(purse, n, self.d)
+        return Forecast(plan, tuple(replace(each, public_only=None) for each in self._learner(n, plan.learner)))
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """As the driver decides."""
+        try:
+            plan = no_public_plan(purse, n, self.d)
+        except InvalidInput:
+            return False
+        return feasible(n, self.d, plan.learner_purse(purse).rho)
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Say what the error assumes, what can be paid for nothing, and what public rows would buy."""
+        purse = Purse.of(budget)
+        plan, few = no_public_plan(purse, n, self.d), self.d + 1
+        share = 1 - plan.learner_purse(purse).rho / purse.rho
+        helped = predicted_errors(learner_plan(purse, n, self.d), n, self.d)["covariance"]
+        search = (
+            f"a search for the columns takes {share:.2%} of the budget; where it finds none, there is no answer, and"
+        )
+        instead = f"{few} public rows would make the search unnecessary: an error of {helped:.3g}, any budget that"
+        return (
+            "the error is that for Gaussian rows",
+            f"{search} the rest of the budget is not spent",
+            f"{instead} Gaussian noise takes, and rows of any law (the target moments)",
+        )
+
+    def _learner(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        return GaussianCase(_plain_layout(self.d), self.d + 1, "gaussian").errors(n, plan)
 
 
 def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:
