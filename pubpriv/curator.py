@@ -26,7 +26,7 @@ from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
@@ -276,8 +276,9 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, charged
-        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
+        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, but for what the
+        event tells (`event_of`), charged before rows are opened; the charge is never returned, and at most one answer
+        is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
         question = checked(question, len(self.columns))
@@ -307,7 +308,7 @@ class Curator(Confined):
         """Noisy integers of one question. Whatever fails in here fails with one text."""
         noisy: Totals | None = None
         try:
-            wanted = [(name, part.noise_scale, part.size) for name, part in question.parts.items()]
+            wanted = [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
             with drawn_beside(self._noise, label, wanted) as draw:
                 totals = scan(self._source, question, self._executor)
                 check_totals(question, totals, self.n_rows)
@@ -326,6 +327,8 @@ class Curator(Confined):
     def _check_room(self, question: Question) -> None:
         """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
+            if part.rows is not None and part.rows != self.n_rows:
+                raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
             if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
@@ -365,7 +368,7 @@ class Curator(Confined):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close a run that is done, or that was refused before it asked anything; one that broke stays open."""
-        if kind is None:
+        if kind is None or issubclass(kind, NoAnswer):
             self.close()
             return
         refused = issubclass(kind, InvalidInput | BudgetExceeded) and not issubclass(kind, SpecMismatch | RunClosed)

@@ -7,13 +7,14 @@
     │   ├── SpecMismatch         2   a release id, or a dataset, used with other settings
     │   └── RunClosed            2   a charge on a run that was closed
     ├── BudgetExceeded           3   the hold or the cap has no room
+    ├── NoAnswer             4   the rows gave none; what was asked is paid for
     ├── Unavailable              5   ledger or table out of reach; safe to retry
     ├── LedgerViolation          6   the ledger contradicts itself
     └── PrivateStepFailed        1   a defect: something failed after rows were opened
 
 Every message says what is wrong, where, and what to do. None depends on the values of private rows:
-errors raised before a charge know public configuration only, and whatever fails after one becomes
-`PrivateStepFailed`, whose text is always the same.
+errors raised before a charge know public configuration only, `NoAnswer` knows released answers, and whatever else
+fails after a charge becomes `PrivateStepFailed`, whose text is always the same.
 """
 
 from typing import Any
@@ -60,6 +61,15 @@ class BudgetExceeded(PubPrivError):
     ) -> None:
         super().__init__(message)
         self.spent, self.held, self.requested, self.remaining = spent, held, requested, remaining
+
+
+class NoAnswer(PubPrivError):
+    """What was asked is paid for, and the answers say that there is nothing to estimate from: a result, and no defect.
+
+    It follows from released answers alone. Asking again under the same release id gives the same, at no cost.
+    """
+
+    exit_code = 4
 
 
 class Unavailable(PubPrivError):

@@ -13,8 +13,9 @@ from typing import Any
 from pubpriv.data import questions  # noqa: F401 - registers what `from_json` may build
 from pubpriv.data.codec import from_json
 from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.stable import StableCells
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.events import GaussianEvent, ThresholdEvent
 from pubpriv.privacy.ledger import Ledger as EventLedger
 from pubpriv.privacy.ledger.views import Asked, ChargeView
 
@@ -27,10 +28,13 @@ _PLANTED = (
 )
 
 
-def event_of(question: Question) -> GaussianEvent:
-    """What a question costs, as data: its distance of neighbours, and its noise."""
+def event_of(question: Question) -> GaussianEvent | ThresholdEvent:
+    """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
     noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
-    return GaussianEvent(question.squared_distance, noise)
+    event = GaussianEvent(question.squared_distance, noise)
+    if isinstance(question, StableCells):
+        return ThresholdEvent(event, question.margin, question.alone)
+    return event
 
 
 def _sizes_of(question: Question) -> dict[str, int]:

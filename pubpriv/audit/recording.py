@@ -25,6 +25,7 @@ from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.estimator import Estimator, Trial
 from pubpriv.estimators.steps import plain
 from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.events import gaussian_part
 from pubpriv.privacy.units import UNIT
 
 
@@ -118,7 +119,8 @@ def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
             found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
             total += found
-            if found > entry.event.squared_distance:
+            charged = gaussian_part(entry.event)
+            if charged is None or found > charged.squared_distance:
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")
         furthest = max(furthest, total)
     if furthest > paid:
@@ -163,7 +165,8 @@ def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
     def drawn(rows: int, generator: np.random.Generator) -> np.ndarray:
         return np.asarray(means[np.arange(rows) % k] + generator.normal(size=(rows, d)))
 
-    public = PublicTable.open(drawn(trial.public_rows, np.random.default_rng(k)))
+    names = [f"x{i}" for i in range(d)]
+    public = PublicTable(tuple(names), drawn(trial.public_rows, np.random.default_rng(k)))
     settings = estimator.settings() if trial.settings is None else trial.settings
 
     def run(curator: Curator) -> Any:

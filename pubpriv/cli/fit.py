@@ -49,7 +49,8 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         public: Annotated[
             str | None,
             typer.Option(
-                help="Public rows of the same kind, Parquet or CSV. Default: those of the dataset's file.",
+                help="Public rows of the same kind, Parquet or CSV. Default: those of the dataset's file. Methods that "
+                "work without take none.",
                 show_default=False,
             ),
         ] = None,
@@ -97,17 +98,20 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         from pubpriv.ledger import new_release_id
 
         verbosity, flown = verbosity_of(quiet, verbose, log_json), _through_prefect(plain, prefect)
+        settings = settings_from(estimator, given)
         known = Known.of(dataset, private, public, columns, ledger)
+        if estimator.needs_public(settings):
+            public = _needed(known.public, "--public", "a ledger keeps no name of public files")
         job = Job(
             estimator,
             _needed(known.private, "--private", f"dataset {known.dataset} declares no table yet"),
-            _needed(known.public, "--public", "a ledger keeps no name of public files"),
+            public,
             known.columns,
             budget,
             str(known.dataset),
             ledger_url(known.ledger),
             new_release_id() if release_id is None else release_id,
-            settings_from(estimator, given),
+            settings,
             dask,
         )
         _execute(job, out_, flown, overwrite, verbosity)

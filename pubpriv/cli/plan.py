@@ -67,7 +67,12 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         known = Known.of(dataset, private, public, columns, ledger)
         if rows is not None and private is None:
             known = replace(known, private=None)  # so many rows are asked about, whatever the dataset has
-        opened = _public(known, public_rows, dims)
+        if not estimator.needs_public(settings):
+            known = replace(known, public=public)  # a method without public rows takes none from a dataset's file
+        if known.public is None and not estimator.needs_public(settings):
+            opened: PublicTable | Size = _no_public(public_rows, dims, known.columns)
+        else:
+            opened = _public(known, public_rows, dims)
         by_column = by_column_options(estimator, given)
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
@@ -97,6 +102,17 @@ def _public(known: Known, rows: int | None, dims: int | None) -> "PublicTable | 
         raise InvalidInput("--public FILE gives rows and columns: leave out --public-rows and --dims")
     check_public_file(known.public, known.ledger, known.private)
     return PublicTable.open(known.public, known.columns)
+
+
+def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | None) -> "Size":
+    """Say how many columns there are: a method without public rows asks for no more."""
+    from pubpriv.estimators.planning import Size
+
+    if rows is not None:
+        raise InvalidInput("the method works without public rows: leave out --public-rows")
+    if dims is None and columns is None:
+        raise InvalidInput("say how many columns there are: give --dims D, or --columns A,B")
+    return Size(0, dims or len(columns or ()))
 
 
 def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:

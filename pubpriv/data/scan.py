@@ -64,13 +64,19 @@ def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
 
 def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
     """The sum of pieces of the announced shapes; zeros where there are no records."""
-    total = {name: np.zeros(count, dtype=np.int64) for name, count in question.total_sizes.items()}
+    if None in question.total_sizes.values():
+        listed = list(pieces)
+        return {name: np.concatenate([_EMPTY, *(piece[name] for piece in listed)]) for name in question.total_sizes}
+    total = {name: np.zeros(count or 0, dtype=np.int64) for name, count in question.total_sizes.items()}
     for piece in pieces:
         for name, known in total.items():
             if piece[name].shape != known.shape:  # one number would be added to many
                 raise ValueError("totals of other shapes than the question announced")
             np.add(known, piece[name], out=known)
     return total
+
+
+_EMPTY = np.empty(0, dtype=np.int64)
 
 
 @cache

@@ -178,6 +178,12 @@ class PublicTable:
         self.sha256 = digest.hexdigest()
 
     @classmethod
+    def none(cls, columns: list[str] | tuple[str, ...]) -> "PublicTable":
+        """No rows of `columns`: what a method that works without public rows begins with."""
+        names = tuple(column.name for column in parse_columns(columns))
+        return cls(names, np.empty((0, len(names))))
+
+    @classmethod
     def open(cls, source: Any, columns: list[str] | tuple[str, ...] | None = None) -> "PublicTable":
         """Public rows from a Parquet or CSV file, a DataFrame, or an (m, d) array.
 

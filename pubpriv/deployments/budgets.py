@@ -81,7 +81,8 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
     """Say why the private table is not declared, and what to do; nothing if it is."""
     private = canonical(dataset.private)
-    check_public_file(dataset.public, url, dataset.private)
+    if dataset.public is not None:
+        check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)
     known = next((table for table in balance.tables if table["uri"] == private), None)
     if known is not None and set(columns) <= set(known["columns"]):
@@ -101,6 +102,8 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
     """List the columns of the file that runs read; none, and why, where only a table that is not here has them."""
     names = dataset.columns
+    if names is None and dataset.public is None:
+        return (), " (the file names no columns, and no public table that has them)"
     if names is None:
         try:
             names = PublicTable.open(dataset.public).columns

@@ -152,7 +152,7 @@ class Dataset(_Part):
         unit: what one record stands for.
         cap: budget of the dataset, for all releases together and for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
-        private, public: tables.
+        private, public: tables; without the second all releases have methods that work without public rows.
         columns: of both; default: the numeric columns of the public table.
         output: folder of released models and reports; PUBPRIV_OUTPUT of the runs.
         dask: scheduler whose workers read the private table; PUBPRIV_DASK of the runs, or none.
@@ -167,7 +167,7 @@ class Dataset(_Part):
     cap: str
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
-    public: str
+    public: str | None = None
     columns: tuple[str, ...] | None = None
     output: str | None = None
     dask: str | None = None
@@ -207,9 +207,11 @@ class Dataset(_Part):
 
     def _form(self, release: Series) -> Parameters:
         try:
-            return form_of(_estimator_named(release.estimator))(
+            estimator = _estimator_named(release.estimator)
+            without = release.settings.get("method") in estimator.without_public
+            return form_of(estimator)(
                 private=self.private,
-                public=self.public,
+                public=None if without else self.public,
                 columns=self.columns,
                 budget=release.allotment,
                 dataset=self.dataset,

@@ -57,7 +57,7 @@ class Trial:
         components: how many Gaussians there are.
         columns: of the table.
         apart: distance between the means of any two of them.
-        public_rows: how many; they are the same in each audit.
+        public_rows: how many; they are the same in each audit. 0: the method works without.
     """
 
     name: str = ""
@@ -85,6 +85,7 @@ class Estimator:
         checks: before anything is spent.
         makes: kind of the model files, see `pubpriv.released.kinds.KINDS`.
         trials: what an audit records: a run for each way that the driver may take.
+        without_public: methods, by name, that work without public rows.
     """
 
     name: str
@@ -98,3 +99,8 @@ class Estimator:
     checks: Checks
     makes: str
     trials: tuple[Trial, ...] = field(default=(Trial(),), hash=False)  # settings may hold mappings
+    without_public: tuple[str, ...] = ()
+
+    def needs_public(self, settings: Settings) -> bool:
+        """Tell whether a run with these settings takes public rows."""
+        return getattr(settings, "method", None) not in self.without_public

@@ -11,6 +11,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
@@ -41,7 +42,7 @@ class Job:
     Attributes:
         estimator: what is estimated.
         private: private Parquet table: file, folder or glob.
-        public: public table, Parquet or CSV.
+        public: public table, Parquet or CSV; None, where the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
         dataset: name in the ledger.
@@ -53,7 +54,7 @@ class Job:
 
     estimator: Estimator
     private: str
-    public: str
+    public: str | None
     columns: tuple[str, ...] | None
     budget: str
     dataset: str
@@ -67,7 +68,7 @@ class Job:
         cls,
         estimator: Estimator,
         private: str,
-        public: str,
+        public: str | None,
         columns: tuple[str, ...] | None,
         budget: str,
         dataset: str,
@@ -85,7 +86,7 @@ class Job:
         """Name what is read as public, with the files that settings name: none of it may be private."""
         values, declared = chosen(self.settings), settings_of(type(self.settings))
         named = (values[each.field] for each in declared if each.about.is_file(values[each.field]))
-        return self.public, *named
+        return *(() if self.public is None else (self.public,)), *named
 
     def inputs(self) -> tuple[str, ...]:
         """Files that a model must not overwrite."""
@@ -145,7 +146,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
-    return (f"{bound}; {job.public} is read, and shown, as public",)
+    return (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
 
 
 def run_job(
@@ -189,16 +190,29 @@ def _cluster(job: Job) -> Executor | None:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
-    public: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
-    if validation is not None:
-        public = runner(validation.public, Place(), public)
-    public = job.checked(public)
+    public = job.checked(_public(job, validation, runner))
     private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
     job.check_size(public, private.n_rows if begun is None else begun[1], budget)
     return public, private
+
+
+def _public(job: Job, validation: Validation | None, runner: Runner) -> PublicTable:
+    """The public rows of a job, validated, or a table of none.
+
+    Raises:
+        InvalidInput: there are none, and the method needs some, or nobody says which columns.
+    """
+    if job.public is None:
+        if job.estimator.needs_public(job.settings):
+            check_public(False, "", job.estimator.without_public)
+        if job.columns is None:
+            raise InvalidInput("without public rows somebody has to say which columns to use: --columns A,B")
+        return PublicTable.none(job.columns)
+    rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
+    return rows if validation is None else runner(validation.public, Place(), rows)
 
 
 def check_public_file(path: str, ledger: str | None, private: str | None = None) -> None:

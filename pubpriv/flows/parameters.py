@@ -36,7 +36,11 @@ class Parameters(BaseModel):
     private: str = Field(
         description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
     )
-    public: str = Field(description="Public table, Parquet or CSV, local or in an object store; no credentials in it")
+    public: str | None = Field(
+        default=None,
+        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. Methods that work "
+        "without public rows take none",
+    )
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
     ledger: str = Field(
@@ -78,9 +82,10 @@ class Parameters(BaseModel):
 
     @field_validator("private", "public")
     @classmethod
-    def _no_credentials(cls, uri: str) -> str:
+    def _no_credentials(cls, uri: str | None) -> str | None:
         """Prefect keeps parameters and shows them to whoever sees the run."""
-        refuse_credentials(uri)
+        if uri is not None:
+            refuse_credentials(uri)
         return uri
 
     @field_validator("period")

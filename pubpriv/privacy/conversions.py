@@ -112,6 +112,34 @@ def failure_factor(epsilon: Fraction) -> Fraction:
     return 2 * (1 + _exp_up(epsilon))
 
 
+def tail_factor(epsilon: Fraction) -> Fraction:
+    """Give 1 + e^epsilon, rounded up, which multiplies a total variation that is bounded in full."""
+    return 1 + _exp_up(epsilon)
+
+
+@lru_cache(maxsize=256)
+def normal_tail(distance: Fraction) -> Fraction:
+    """Find P(N(0, 1) > distance), rounded up to 30 digits after the point."""
+    mp = _mp()
+    return _up(mp, mp.ncdf(-_real(mp, distance)))
+
+
+def distance_of_tail(tail: Fraction) -> Fraction:
+    """Find a distance, to 1e-6 and not less, beyond which N(0, 1) has at most `tail`, by bisection.
+
+    Raises:
+        InvalidInput: no distance below 2^10 has so little beyond it at 30 digits.
+    """
+    step = 10**6
+    low, high = 0, step << 10
+    if normal_tail(Fraction(high, step)) > tail:
+        raise InvalidInput("the chance of failing that is left is too small to be counted")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if normal_tail(Fraction(middle, step)) <= tail else (middle, high)
+    return Fraction(high, step)
+
+
 @lru_cache(maxsize=256)
 def _exp_up(epsilon: Fraction) -> Fraction:
     """e^epsilon, not smaller: e^(1/64), rounded up, to the power of 64 epsilon, rounded up."""

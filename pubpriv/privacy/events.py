@@ -10,6 +10,7 @@ from math import isqrt
 from typing import Any
 
 from pubpriv.errors import InvalidInput
+from pubpriv.privacy.conversions import normal_tail
 from pubpriv.privacy.units import LARGEST, stored_fraction, stored_integer
 
 
@@ -71,12 +72,67 @@ class PureEvent:
         return {"event": "pure", "epsilon": str(self.epsilon)}
 
 
+@dataclass(frozen=True)
+class ThresholdEvent:
+    """Discrete Gaussians on the counts that are there at all, of which those above a threshold leave.
+
+    Which counts are there depends on rows: neighbours differ in `alone` counts that one of them has and the other has
+    not, at most, and the same the other way round. Add noise to the counts that either of the two has: that is the
+    `gaussian` part. What was really done differs from it only where a count that is not there would have left, and
+    that takes noise above `margin`.
+
+    Attributes:
+        gaussian: the mechanism on the counts that either neighbour has. Its noise is that of counts that differ: the
+            others have the same law on both sides, whatever their number.
+        margin: in steps of the integers; what leaves is `margin` + 1 or more above a count that is not there.
+        alone: counts that one of two neighbours has and the other has not, at most.
+
+    Raises:
+        InvalidInput: parts of another kind, or no positive integers.
+    """
+
+    gaussian: GaussianEvent
+    margin: int
+    alone: int
+
+    def __post_init__(self) -> None:
+        if type(self.gaussian) is not GaussianEvent or len(self.gaussian.noise) != 1:
+            raise InvalidInput("a threshold event needs a Gaussian one with one scale of noise")
+        if not all(type(number) is int and number > 0 for number in (self.margin, self.alone)):
+            raise InvalidInput("a threshold event needs a positive margin and a positive number of counts")
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as JSON: exact, with a tag."""
+        return {
+            "event": "threshold",
+            "gaussian": self.gaussian.to_json(),
+            "margin": str(self.margin),
+            "alone": self.alone,
+        }
+
+    def tail(self) -> Fraction:
+        """Bound on the total variation, on either of two neighbours, between what was done and the Gaussian part.
+
+        For the discrete Gaussian Z and t = `margin`, P(Z >= t + 1) <= P(N(0, sd^2) > t): a term e^(-k^2 / (2 sd^2)) of
+        the sum over k > t is at most the integral from k - 1 to k, and the sum over all integers, by which both are
+        divided, is at least sd sqrt(2 pi) (Poisson). A union over the counts that are alone.
+        """
+        return self.alone * normal_tail(Fraction(self.margin, self.gaussian.noise[0][0]))
+
+
 def _is_exact(value: object) -> bool:
     """Not a float: one would be stored as its decimal and priced as its binary, which are two amounts."""
     return isinstance(value, Fraction) or type(value) is int
 
 
-Event = GaussianEvent | PureEvent
+Event = GaussianEvent | PureEvent | ThresholdEvent
+
+
+def gaussian_part(event: Event) -> GaussianEvent | None:
+    """The Gaussian mechanism that an event is, or is but for its failures; None: there is none in it."""
+    if isinstance(event, ThresholdEvent):
+        return event.gaussian
+    return event if isinstance(event, GaussianEvent) else None
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
@@ -91,4 +147,8 @@ def event_from_json(data: dict[str, Any]) -> Event:
         return GaussianEvent(stored_fraction(data["squared_distance"]), noise)
     if data.get("event") == "pure":
         return PureEvent(stored_fraction(data["epsilon"]))
+    if data.get("event") == "threshold":
+        gaussian = event_from_json(data["gaussian"])
+        if isinstance(gaussian, GaussianEvent):
+            return ThresholdEvent(gaussian, stored_integer(data["margin"]), data["alone"])
     raise InvalidInput("the ledger holds an event that this version does not know: upgrade pubpriv")

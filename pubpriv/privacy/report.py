@@ -23,7 +23,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, ThresholdEvent, gaussian_part
 from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
 
@@ -77,7 +77,8 @@ def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) 
     Gaussians of fixed scales compose to one whose mu^2 is the sum, so they are handed over as one event. An
     epsilon-DP mechanism enters as randomised response, which dominates all of them (Kairouz, Oh, Viswanath
     2015). A discrete Gaussian is within total variation t of a post-processed continuous one: as in
-    `ApproximateDP`, 2 (1 + e^epsilon) sum t of delta is set aside for that.
+    `ApproximateDP`, 2 (1 + e^epsilon) sum t of delta is set aside for that, and (1 + e^epsilon) times what thresholds
+    may let through (`ThresholdEvent`).
 
     Raises:
         InvalidInput: delta is not between 0 and 1.
@@ -86,7 +87,7 @@ def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) 
     if share >= 1:
         raise InvalidInput(f"delta must be below 1, not {float(share):g}")
     events = [charge.event for charge in steps.charges] if isinstance(steps, RunView) else list(steps)
-    mu_squared = sum((event.squared_distance for event in events if isinstance(event, GaussianEvent)), Fraction(0))
+    mu_squared = sum((event.squared_distance for event in _gaussians(events)), Fraction(0))
     if not events:
         return _PldReport(0.0, float(share), 0)
     pure = sum((event.epsilon for event in events if isinstance(event, PureEvent)), Fraction(0))
@@ -97,20 +98,25 @@ def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) 
 
 def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> _PldReport:
     """The epsilon at delta less what discreteness takes of it; that grows with epsilon, so it is asked for again."""
-    variation = float(sum((e.total_variation() for e in events if isinstance(e, GaussianEvent)), Fraction(0)))
+    variation = float(sum((2 * event.total_variation() for event in _gaussians(events)), Fraction(0)))
+    variation += float(sum((event.tail() for event in events if isinstance(event, ThresholdEvent)), Fraction(0)))
     losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent)])
     failure, epsilon = 0.0, 0.0
     for _ in range(_ROUNDS):
         epsilon = float(losses.get_epsilon_for_delta(delta - failure))
         if epsilon == inf:
             return _PldReport(None, delta, len(events), note=f"delta {delta:g} is below what the discretisation tells")
-        needed = 2 * (1 + exp(epsilon)) * variation
+        needed = (1 + exp(epsilon)) * variation
         if needed <= failure:
             return _PldReport(epsilon, delta, len(events), failure=failure)
         failure = needed * _MARGIN
         if failure >= delta:
             break
     return _PldReport(None, delta, len(events), note=f"its noise is too coarse to be continuous up to delta {delta:g}")
+
+
+def _gaussians(events: list[Event]) -> list[GaussianEvent]:
+    return [part for part in map(gaussian_part, events) if part is not None]
 
 
 def _losses(mu_squared: Fraction, pure: list[Fraction]) -> Any:

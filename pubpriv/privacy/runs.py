@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.events import Event, PureEvent, ThresholdEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
 
@@ -72,13 +72,13 @@ class Run(Protocol):
     def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
         """See `Curator.begin`."""
 
-    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
+    def afford(self, plans: Sequence[Sequence[Event]]) -> None:
         """Refuse if the events of some plan do not fit the run together, before the first of them is charged."""
 
     def find(self, label: str) -> ChargeView | None:
         """The charge under a label, with its answer if there is one."""
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -137,9 +137,12 @@ class RecordedRun:
         allotment = self.allotment
         share = _share(budget, allotment)
         given = self._run.start(method, configuration, public_sha256, share, self._table)
-        return Purse(given.main, allotment.kind)
+        hold, registered = self._run.bill().state.hold, self._ledger.balance(self._run.dataset).budget
+        part = hold.delta * given.main // allotment.cap.main
+        tails = min(allotment.tails_within(given.delta), registered.tails_within(part))
+        return Purse(given.main, allotment.kind, tails)
 
-    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
+    def afford(self, plans: Sequence[Sequence[Event]]) -> None:
         """Refuse what does not fit, in the run's currency and in the ledger's."""
         run = self._run.bill()
         _afford(plans, run.allotment, run.state.allotment)
@@ -149,7 +152,7 @@ class RecordedRun:
         """Look up a charge; nothing is paid."""
         return self._run.find(label)
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume; the charge is on disk when this returns."""
         return self._run.charge(label, question, event)
 
@@ -201,7 +204,7 @@ class RecordedRun:
 class _SimulatedCharge:
     question: Any
     cost: Amount
-    event: GaussianEvent
+    event: Event
     answer: dict[str, list[int]] | None = None
 
 
@@ -237,11 +240,11 @@ class SimulatedRun:
         if not self._run.closed and share.main < 1:
             raise BudgetExceeded(f"nothing is left of the simulated budget for {method}")
         self._apply("started", method, {"method": method, "share": share.to_json()})
-        purse = Purse(share.main, self._budget.kind)
+        purse = Purse(share.main, self._budget.kind, self._budget.tails_within(share.delta))
         self._methods[method] = (configuration, public_sha256, purse)
         return purse
 
-    def afford(self, plans: Sequence[Sequence[GaussianEvent]]) -> None:
+    def afford(self, plans: Sequence[Sequence[Event]]) -> None:
         """Refuse what does not fit, as a ledger would."""
         _afford(plans, self._budget, self._budget.cap)
 
@@ -250,7 +253,7 @@ class SimulatedRun:
         line = self._lines.get(label)
         return ChargeView(line.question, line.answer, "simulated", line.event) if line else None
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, refuse or resume, as a ledger would."""
         standing = self.find(label)
         if standing is not None:
@@ -332,7 +335,7 @@ def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
     return budget.cap
 
 
-def _afford(plans: Sequence[Sequence[GaussianEvent]], budget: Budget, room: Amount) -> None:
+def _afford(plans: Sequence[Sequence[Event]], budget: Budget, room: Amount) -> None:
     prices = {event: budget.price(event) for event in set(chain.from_iterable(plans))}
     for plan in plans:
         _fits(sum((prices[event] for event in plan), Amount(0)), budget, room)
@@ -360,5 +363,6 @@ def _line(charge: Charge, allotment: Budget) -> _Line:
 def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
     if isinstance(event, PureEvent):
         return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
-    scales = tuple(sd for sd, _ in event.noise)
-    return _Line(label, question, float(event.squared_distance) ** 0.5, scales, allotment.amount_text(cost))
+    noisy = event.gaussian if isinstance(event, ThresholdEvent) else event
+    scales = tuple(sd for sd, _ in noisy.noise)
+    return _Line(label, question, float(noisy.squared_distance) ** 0.5, scales, allotment.amount_text(cost))

@@ -28,8 +28,10 @@ _DAY = len("2026-11-21")
 """So much of `created` is the date."""
 
 
-def public_rows_of(estimate: Estimate, source: str) -> PublicTable | None:
-    """Open the public rows that a release was made with, if they are still in `source`; else None."""
+def public_rows_of(estimate: Estimate, source: str | None) -> PublicTable | None:
+    """Open the public rows that a release was made with, if there were any and they are still in `source`; else None."""
+    if source is None:
+        return None
     try:
         public = PublicTable.open(source, estimate.columns)
     except PubPrivError:

@@ -82,7 +82,9 @@ def histograms_of(public: "PublicTable") -> tuple[Histogram, ...]:
 
 
 def public_part(public: "PublicTable") -> dict[str, Any]:
-    """Make the `public` part of a model file: the outline of the public rows, no row itself."""
+    """Make the `public` part of a model file: the outline of the public rows, no row itself; empty without rows."""
+    if not len(public.rows):
+        return {}
     return {"histograms": [asdict(histogram) for histogram in histograms_of(public)]}
 
 

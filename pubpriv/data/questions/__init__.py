@@ -10,6 +10,7 @@
 | `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
+| `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
 
 w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
 """
@@ -20,8 +21,19 @@ from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions.stable import StableCells
 
-QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
+QUESTIONS = (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    JointCounts,
+    LiftedGram,
+    Moments,
+    StableCells,
+)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -35,4 +47,5 @@ __all__ = [
     "Moments",
     "Part",
     "Question",
+    "StableCells",
 ]

@@ -64,12 +64,21 @@ class Part:
         factor: public integer that multiplies the exact totals.
         noise_scale: sd of the discrete Gaussian on the multiplied integers.
         bound: largest magnitude one record adds to one coordinate, before the factor.
+        drawn: coordinates that noise is drawn for, where not all of them leave; None: those that leave.
+        rows: of the only tables that the question may be asked of; None: of any.
     """
 
     size: int
     factor: int
     noise_scale: int
     bound: int
+    drawn: int | None = None
+    rows: int | None = None
+
+    @property
+    def draws(self) -> int:
+        """Coordinates that noise is drawn for: public, as all of a part is."""
+        return self.size if self.drawn is None else self.drawn
 
 
 class Question(Protocol):
@@ -83,8 +92,11 @@ class Question(Protocol):
         """The question can be asked of records of so many columns; InvalidInput if not."""
 
     @property
-    def total_sizes(self) -> Mapping[str, int]:
-        """How many exact totals there are, by the names that `totals` uses."""
+    def total_sizes(self) -> Mapping[str, int | None]:
+        """How many exact totals there are, by the names that `totals` uses; None: as many as there are cells.
+
+        Pieces of such totals are not added but put one after the other, all of one length.
+        """
 
     def exact(self, totals: Totals) -> Totals:
         """The integers that noise may be added to, by part, before they are multiplied."""
@@ -110,7 +122,7 @@ class Additive:
     """Answers by adding noise to every coordinate of the multiplied totals."""
 
     @property
-    def total_sizes(self: Question) -> Mapping[str, int]:
+    def total_sizes(self: Question) -> Mapping[str, int | None]:
         """Totals are the parts."""
         return {name: part.size for name, part in self.parts.items()}
 
@@ -149,7 +161,9 @@ def check_totals(question: Question, totals: Totals, rows: int) -> None:
         ValueError: a defect; nothing may be answered.
     """
     sizes = {name: part.shape for name, part in totals.items() if part.dtype == np.int64}
-    if sizes != {name: (count,) for name, count in question.total_sizes.items()} or len(sizes) != len(totals):
+    some = next((totals[name].shape for name, count in question.total_sizes.items() if count is None), (0,))
+    announced = {name: some if count is None else (count,) for name, count in question.total_sizes.items()}
+    if sizes != announced or len(some) != 1 or len(sizes) != len(totals):
         raise ValueError("totals of other shapes than the question announced")
     for name, values in question.exact(totals).items():
         most = rows * question.parts[name].bound

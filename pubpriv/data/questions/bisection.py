@@ -98,7 +98,7 @@ class Bisection:
             return space(self.lower, self.upper, (1 << self.steps) + 1)
 
     @property
-    def total_sizes(self) -> Mapping[str, int]:
+    def total_sizes(self) -> Mapping[str, int | None]:
         """One cell for each threshold."""
         return {"histogram": (1 << self.steps) + 1}
 

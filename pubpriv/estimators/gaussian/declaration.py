@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.gaussian.settings import GaussianSettings
+from pubpriv.estimators.public_rows import NO_PUBLIC, check_public
 from pubpriv.estimators.settings import chosen
 
 if TYPE_CHECKING:
@@ -24,13 +25,16 @@ def _driver(settings: GaussianSettings, public: PublicTable, curator: Curator, r
 
 
 def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.gaussian.forecast import GaussianCase
+    from pubpriv.estimators.gaussian.forecast import GaussianCase, NoPublicCase
     from pubpriv.estimators.gaussian.preconditioner import precondition
     from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
     from pubpriv.estimators.gaussian.settings import chosen_target
     from pubpriv.estimators.planning import Size
 
     target = chosen_target(settings.target, settings.method, settings.scale)
+    if settings.method == NO_PUBLIC:
+        check_public(not isinstance(public, Size), settings.method, (NO_PUBLIC,))
+        return NoPublicCase(public.d if isinstance(public, Size) else len(public.columns))
     if settings.method == "algorithm-2":
         if isinstance(public, Size):
             return ReferenceGaussianCase(public.d, public.m)
@@ -47,7 +51,11 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.preconditioner import precondition
     from pubpriv.estimators.gaussian.settings import chosen_target
 
-    if chosen_target(settings.target, settings.method, settings.scale) == "gaussian":
+    target = chosen_target(settings.target, settings.method, settings.scale)
+    check_public(bool(len(public.rows)), settings.method, (NO_PUBLIC,))
+    if settings.method == NO_PUBLIC:
+        return public
+    if target == "gaussian":
         precondition(public)
     else:
         examine(public, settings.scale)
@@ -56,11 +64,15 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
 
 def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run below the line of feasibility, unless it is forced."""
+    from pubpriv.estimators.gaussian.no_public import no_public_plan
     from pubpriv.estimators.gaussian.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
-    if settings.method == "learner" and not settings.force:
-        check_feasible(n_private, len(public.columns), Purse.of(budget), budget)
+    purse, d = Purse.of(budget), len(public.columns)
+    if settings.method == NO_PUBLIC:
+        purse = no_public_plan(purse, n_private, d).learner_purse(purse)
+    if settings.method != "algorithm-2" and not settings.force:
+        check_feasible(n_private, d, purse, budget)
 
 
 GAUSSIAN = Estimator(
@@ -76,10 +88,12 @@ GAUSSIAN = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     makes="gaussian",
+    without_public=(NO_PUBLIC,),
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),
         Trial("moments", GaussianSettings(target="moments")),
+        Trial(NO_PUBLIC, GaussianSettings(method=NO_PUBLIC), "approx:4,1e-6", public_rows=0),
         Trial("algorithm-2", GaussianSettings(target="gaussian", method="algorithm-2")),
     ),
 )

@@ -25,6 +25,7 @@ from pubpriv.estimators.gaussian.learner import (
     pool,
     walk,
 )
+from pubpriv.estimators.gaussian.no_public import no_public
 from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, learner_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.reference import (
@@ -34,6 +35,7 @@ from pubpriv.estimators.gaussian.reference import (
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
+from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import BudgetLike, Purse
 from pubpriv.released.departure import departure, of_rows
@@ -59,13 +61,15 @@ def estimate_gaussian(
     """Mean and covariance of the private rows.
 
     Args:
-        public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        public: at least d + 1 public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
+            rows, with the method `no-public`.
         curator: the run; see `Curator`.
         target: `gaussian`, the mean and covariance of the Gaussian that the rows are drawn from; `moments`, those of
             the table itself, whatever its law; `auto`, the same moments, but a Gaussian's shape stands in for what
             clipping loses while a released histogram of lengths agrees with one.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
-        method: `learner`, or `algorithm-2` for the paper's own algorithm with CoinPress inside.
+        method: `learner`; `no-public`, which takes a Gaussian, an approx budget and no public rows; or `algorithm-2`
+            for the paper's own algorithm with CoinPress inside.
         scale: of columns whose spread the public rows do not show, or show wrongly: about one standard deviation, by
             column. Others that look so get theirs from a private quantile. Not with `gaussian`.
         force: run below the line of feasibility as well, where the result is likely to be noise.
@@ -78,6 +82,7 @@ def estimate_gaussian(
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        NoAnswer: without public rows, where the rows do not show where they lie.
         PrivateStepFailed: after a charge; run the same release id again.
 
     A record with a missing or infinite value contributes nothing. The learner sees how many there are, if they are
@@ -88,7 +93,7 @@ def estimate_gaussian(
     """
     target = chosen_target(target, method, scale)
     curator.check_public(public)
-    rows = PublicTable.open(public, list(curator.columns))
+    rows = public_rows(public, curator.columns, method)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         given = examine(rows, scale).given  # refuses what cannot be, before the run begins
@@ -97,6 +102,10 @@ def estimate_gaussian(
         layout = run(examine, rows, tuple(given.items()))
         outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, "moments")
+    if method == NO_PUBLIC:
+        purse = curator.begin("gaussian", configuration, rows, budget)
+        outcome = no_public(Execution(curator, "gaussian", runner), purse, force)
+        return _estimate(outcome, curator, rows, method, target)
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
         bound(rows, beta, gamma)
@@ -154,7 +163,7 @@ def _estimate(
         diagnostics={
             "target": target,
             **outcome.facts,
-            **departure(law, of_rows(rows.rows), len(rows.rows)),
+            **(departure(law, of_rows(rows.rows), len(rows.rows)) if len(rows.rows) else {}),
             "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, sure)),
             "warnings": outcome.warnings,
         },

@@ -1,14 +1,16 @@
 """What `estimate_gaussian` would ask, and how far its answers would be off; see `planning`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import (
     predicted_errors,
 )
+from pubpriv.estimators.gaussian.no_public import no_public_plan
 from pubpriv.estimators.gaussian.plan import (
     LearnerPlan,
     TablePlan,
@@ -65,7 +67,7 @@ class GaussianCase:
             plan: LearnerPlan = learner_plan(purse, n, self.d)
         else:
             plan = table_plan(purse, n, self.layout, self.target)
-        errors = self._errors(n, plan)
+        errors = self.errors(n, plan)
         return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
@@ -81,7 +83,8 @@ class GaussianCase:
         """Theorems B.5 and B.12, and what is known without public rows."""
         return for_gaussian(self.d, terms)
 
-    def _errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+    def errors(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        """What is to be expected of a plan: covariance, mean, and one of each by column."""
         d, m = self.d, self.m
         if not isinstance(plan, TablePlan) or plan.may_be_gaussian:
             errors = predicted_errors(plan, n, d)
@@ -112,6 +115,50 @@ class GaussianCase:
         noise = joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
+
+
+@dataclass(frozen=True)
+class NoPublicCase:
+    """`estimate_gaussian` without public rows, for d columns."""
+
+    d: int
+    m: int = 0
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """The search for the columns, then the learner on what is left."""
+        plan = no_public_plan(purse, n, self.d)
+        return Forecast(plan, tuple(replace(each, public_only=None) for each in self._learner(n, plan.learner)))
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """As the driver decides."""
+        try:
+            plan = no_public_plan(purse, n, self.d)
+        except InvalidInput:
+            return False
+        return feasible(n, self.d, plan.learner_purse(purse).rho)
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Say what the error assumes, what can be paid for nothing, and what public rows would buy."""
+        purse = Purse.of(budget)
+        plan, few = no_public_plan(purse, n, self.d), self.d + 1
+        share = 1 - plan.learner_purse(purse).rho / purse.rho
+        helped = predicted_errors(learner_plan(purse, n, self.d), n, self.d)["covariance"]
+        search = (
+            f"a search for the columns takes {share:.2%} of the budget; where it finds none, there is no answer, and"
+        )
+        instead = f"{few} public rows would make the search unnecessary: an error of {helped:.3g}, any budget that"
+        return (
+            "the error is that for Gaussian rows",
+            f"{search} the rest of the budget is not spent",
+            f"{instead} Gaussian noise takes, and rows of any law (the target moments)",
+        )
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Lemma A.24 (1) and what needs no public rows either."""
+        return tuple(each for each in for_gaussian(self.d, terms) if each.public_rows is None)
+
+    def _learner(self, n: int, plan: LearnerPlan) -> tuple[Predicted, ...]:
+        return GaussianCase(_plain_layout(self.d), self.d + 1, "gaussian").errors(n, plan)
 
 
 def _plain_layout(d: int, columns: tuple[str, ...] = ()) -> Layout:

@@ -95,8 +95,9 @@ def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any
     Args:
         measured: the final release.
         fitted: the estimate made of it.
-        m: public rows.
+        m: public rows; without any their weights are zero.
     """
+    m = max(m, 2)
     covariance = np.array(fitted.covariance)
     d, n = len(covariance), measured.records
     place, law = mean_constants(d, measured.radius), moment_constants(d, measured.radius)

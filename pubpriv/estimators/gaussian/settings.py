@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import setting
 
 _TARGETS = ("auto", "gaussian", "moments")
-_METHODS = ("learner", "algorithm-2")
+_METHODS = ("learner", "algorithm-2", NO_PUBLIC)
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,13 @@ class GaussianSettings:
         help="gaussian: of the law, if it is Gaussian; moments: of the table itself; "
         "auto: moments, with a Gaussian's shape where it fits",
     )
-    method: str = setting("learner", choices=_METHODS, planned=True, help="learner; or, to compare with, algorithm-2")
+    method: str = setting(
+        "learner",
+        choices=_METHODS,
+        planned=True,
+        help="learner; no-public, for where there are no public rows (approx budgets only); or, to compare with, "
+        "algorithm-2",
+    )
     scale: Mapping[str, float] = setting(
         default_factory=dict,
         planned=True,
@@ -39,16 +46,16 @@ def _check_choice(name: str, given: object, accepted: tuple[str, ...]) -> None:
 
 
 def chosen_target(target: str, method: str, scale: Mapping[str, float] | None) -> str:
-    """The target that a method works for; `algorithm-2` knows Gaussians only.
+    """The target that a method works for; but for the learner they know Gaussians only.
 
     Raises:
         InvalidInput: unknown names, or a combination that does not exist.
     """
     _check_choice("target", target, _TARGETS)
     _check_choice("method", method, _METHODS)
-    if method == "algorithm-2" and target == "moments":
-        raise InvalidInput("algorithm-2 estimates a Gaussian: use the target gaussian, or the method learner")
-    if method == "algorithm-2" or target == "gaussian":
+    if method != "learner" and target == "moments":
+        raise InvalidInput(f"{method} estimates a Gaussian: use the target gaussian, or the method learner")
+    if method != "learner" or target == "gaussian":
         if scale:
             raise InvalidInput("a scale is for columns that are no Gaussian's: use the target moments or auto")
         return "gaussian"

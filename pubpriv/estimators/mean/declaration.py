@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pubpriv.estimators.estimator import Checks, Estimator
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.mean.settings import MeanSettings
+from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import chosen
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runner: Runner) -> MeanEstimate:
     from pubpriv.estimators.mean.driver import estimate_mean
 
-    given = chosen(settings) | {"covariance": _covariance(settings, public)}
+    given = chosen(settings)
+    if settings.method != NO_PUBLIC:
+        given |= {"covariance": _covariance(settings, public)}
     return estimate_mean(public, curator, **given, runner=runner)
 
 
@@ -33,6 +36,8 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
 
+    if settings.method == NO_PUBLIC:
+        return GAUSSIAN.case(_both(settings), public)
     if isinstance(public, Size):
         learnt, d, m = settings.covariance == "unknown", public.d, public.m
     else:
@@ -48,8 +53,11 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
 
 def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_two_step, checked_mean
+    from pubpriv.estimators.mean.driver import check_learnt, check_two_step, checked_mean
 
+    if settings.method == NO_PUBLIC:
+        check_learnt(settings.covariance)
+        return GAUSSIAN.checks.public(_both(settings), public)
     covariance = _covariance(settings, public)
     if _learnt(covariance):
         check_two_step(settings.method)
@@ -64,7 +72,7 @@ def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, bud
     from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
-    if _learnt(_covariance(settings, public)):
+    if settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
     elif settings.method == "two-step" and not settings.force:
         m, d = public.rows.shape
@@ -86,7 +94,8 @@ def _learnt(covariance: Any) -> bool:
 
 def _both(settings: MeanSettings) -> GaussianSettings:
     """Those of the run that learns the covariance too."""
-    return GaussianSettings(force=settings.force)
+    method = NO_PUBLIC if settings.method == NO_PUBLIC else "learner"
+    return GaussianSettings(method=method, force=settings.force)
 
 
 MEAN = Estimator(
@@ -104,4 +113,5 @@ MEAN = Estimator(
     case=_case,
     checks=Checks(_checked, _check_size),
     makes="mean",
+    without_public=(NO_PUBLIC,),
 )

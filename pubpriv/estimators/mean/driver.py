@@ -20,6 +20,7 @@ from pubpriv.estimators.mean.plan import check_feasible
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.two_step import two_step
+from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import provenance_of, told_method
@@ -42,13 +43,15 @@ def estimate_mean(
     """The mean of private rows.
 
     Args:
-        public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        public: one public row or more of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no
+            rows, with the method `no-public`.
         curator: the run; see `Curator`.
         covariance: the known (d, d) covariance in the data's own units, or `"identity"`; `"unknown"`, which takes
             d + 1 public rows and is the mean of `estimate_gaussian`; or `"auto"`: the identity unless the public rows
             contradict it, and then `"unknown"`.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
-        method: `two-step`; or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
+        method: `two-step`; `no-public`, which learns the covariance too and takes an approx budget and no public rows;
+            or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
         rounds: of `coinpress`.
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
             the mean; None: the ball around the public mean, by Claim 2.1.
@@ -63,6 +66,7 @@ def estimate_mean(
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read; the first also for a covariance that the
             public rows contradict.
+        NoAnswer: without public rows, where the rows do not show where they lie.
         PrivateStepFailed: after a charge; run the same release id again.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
@@ -71,7 +75,10 @@ def estimate_mean(
     their share of the rows.
     """
     curator.check_public(public)
-    table = PublicTable.open(public, list(curator.columns))
+    table = public_rows(public, curator.columns, method)
+    if method == NO_PUBLIC:
+        check_learnt(covariance)
+        return _with_unknown_covariance(None, curator, budget, force, runner, method)
     covariance = resolved(covariance, table)
     if isinstance(covariance, str) and covariance == "unknown":
         check_two_step(method)
@@ -134,13 +141,25 @@ def check_two_step(method: str) -> None:
         raise InvalidInput(f"method {method} needs a known covariance")
 
 
+def check_learnt(covariance: Any) -> None:
+    """Refuse a covariance that is known where there are no public rows.
+
+    Raises:
+        InvalidInput: it is given; the words `auto` and `unknown` are not.
+    """
+    if not (isinstance(covariance, str) and covariance in ("auto", "unknown")):
+        raise InvalidInput(
+            "the method no-public learns the covariance of the rows: leave out the covariance, or give a public row"
+        )
+
+
 def _with_unknown_covariance(
-    public: Any, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner
+    public: Any, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str = "learner"
 ) -> MeanEstimate:
     """Learn both, and tell the mean."""
     from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
-    both = estimate_gaussian(public, curator, budget=budget, force=force, runner=runner)
+    both = estimate_gaussian(public, curator, budget=budget, method=method, force=force, runner=runner)
     return MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.estimators.settings import setting
 
 
@@ -12,7 +13,7 @@ class MeanSettings:
 
     Attributes:
         words: what a covariance may be besides a file.
-        methods: the default, and those to compare with.
+        methods: with public rows: the default, and those to compare with.
         most_rounds: of coinpress.
     """
 
@@ -28,7 +29,11 @@ class MeanSettings:
         "contradict it, and then unknown",
     )
     method: str = setting(
-        "two-step", choices=methods, planned=True, help="two-step; or, to compare with, clip-and-noise or coinpress"
+        "two-step",
+        choices=(*methods, NO_PUBLIC),
+        planned=True,
+        help="two-step; no-public, for where there are no public rows (approx budgets only); or, to compare with, "
+        "clip-and-noise or coinpress",
     )
     rounds: int = setting(2, least=1, most=most_rounds, planned=True, help="Rounds of coinpress")
     force: bool = setting(

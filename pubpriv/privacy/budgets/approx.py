@@ -9,8 +9,14 @@ from typing import Any, ClassVar
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.amounts import Amount
 from pubpriv.privacy.budgets.budget import Budget
-from pubpriv.privacy.conversions import epsilon_gaussian, failure_factor, mu_squared_units, pure_as_mu_squared
-from pubpriv.privacy.events import Event, GaussianEvent
+from pubpriv.privacy.conversions import (
+    epsilon_gaussian,
+    failure_factor,
+    mu_squared_units,
+    pure_as_mu_squared,
+    tail_factor,
+)
+from pubpriv.privacy.events import Event, GaussianEvent, ThresholdEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, Number, ceil_units, exact, floor_units
 
 _SMALLEST_SD = 1 << 20
@@ -43,6 +49,11 @@ class ApproximateDP(Budget):
     delta_GDP(epsilon) + T <= e^epsilon Q(S) + delta_GDP(epsilon) + (1 + e^epsilon) T, where
     delta_GDP(epsilon) <= delta - failure_delta by the choice of mu*. The ledger charges 2 (1 + e^epsilon) t_i as
     failure terms and keeps their sum within failure_delta; the factor two covers that t_i is a leading order.
+
+    (iii) A `ThresholdEvent` is within total variation p_i of its Gaussian part, on either table, and so within
+    p_i + t_i of a twin that is mu_i-GDP: noise on counts that both tables have in common is the same law on both, so
+    only that on the counts that differ is made continuous. Which these are is fixed by the two tables and by what was
+    before. As p_i is bounded in full, (1 + e^epsilon) p_i is charged, without a second factor of two.
 
     An epsilon-DP step is charged as mu-GDP at mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)), the least whose
     trade-off function lies below the step's. rho-zCDP implies no mu: nothing is converted from there but Gaussians. A
@@ -124,6 +135,15 @@ class ApproximateDP(Budget):
         failure = failure_factor(Fraction(self.epsilon)) * event.total_variation()
         return super().price_gaussian(event) + Amount(0, ceil_units(failure, DELTA_UNIT))
 
+    def price_threshold(self, event: ThresholdEvent) -> Amount:
+        """The price of its Gaussian part, and what its threshold may take of delta; part (iii) of the proof."""
+        failure = tail_factor(Fraction(self.epsilon)) * event.tail()
+        return self.price_gaussian(event.gaussian) + Amount(0, ceil_units(failure, DELTA_UNIT))
+
+    def tails_within(self, reserve: int) -> Fraction:
+        """What (1 + e^epsilon) goes into the reserve."""
+        return Fraction(reserve, DELTA_UNIT) / tail_factor(Fraction(self.epsilon))
+
     def pure_cost(self, epsilon: Fraction) -> Fraction:
         """(2 Phi^-1(e^epsilon / (1 + e^epsilon)))^2."""
         return pure_as_mu_squared(epsilon)
@@ -138,9 +158,9 @@ class ApproximateDP(Budget):
     def cap_since(self, registered: Budget) -> Amount:
         """The cap of a raised budget, its failure reserve in the terms of the budget first registered.
 
-        Failure terms are 2 (1 + e^epsilon) times total variations, with the epsilon of the guarantee. Charges
-        keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the ratio
-        of the factors instead, so charges made before the change are counted at the new epsilon too.
+        Failure terms are 1 + e^epsilon, or twice that, times total variations, with the epsilon of the guarantee.
+        Charges keep the factor of the first epsilon for ever; when epsilon changes, the reserve is divided by the
+        ratio of the factors instead, so charges made before the change are counted at the new epsilon too.
         """
         cap = self.cap
         if not isinstance(registered, ApproximateDP):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.amounts import Amount
-from pubpriv.privacy.events import Event, GaussianEvent
+from pubpriv.privacy.events import Event, GaussianEvent, ThresholdEvent
 from pubpriv.privacy.units import UNIT, ceil_units, exact, floor_units, to_text
 
 REPORT_DELTA = Fraction(1, 10**6)
@@ -98,7 +98,24 @@ class Budget(ABC):
         Raises:
             InvalidInput: the event has no price here.
         """
+        if isinstance(event, ThresholdEvent):
+            return self.price_threshold(event)
         return self.price_gaussian(event) if isinstance(event, GaussianEvent) else self.price_pure(event.epsilon)
+
+    def price_threshold(self, event: ThresholdEvent) -> Amount:  # noqa: ARG002 - a kind that has a delta prices it
+        """The price of counts that leave above a threshold: it fails at times, and here nothing may fail.
+
+        Raises:
+            InvalidInput: it has none here.
+        """
+        raise InvalidInput(
+            f"cells that nobody named beforehand leave above a threshold, which fails now and then, and {self.kind} DP "
+            "has no delta to pay for that: use an approx budget for the ledger and for the run, or give public rows"
+        )
+
+    def tails_within(self, reserve: int) -> Fraction:  # noqa: ARG002
+        """The sum of `ThresholdEvent.tail` that `reserve`, in units of delta, pays for; 0 where they have no price."""
+        return Fraction(0)
 
     def price_gaussian(self, event: GaussianEvent) -> Amount:
         """The price of Gaussian noise: rho = mu^2 / 2, rounded up to a unit, times `gaussian_units`.
