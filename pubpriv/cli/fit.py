@@ -13,7 +13,7 @@ from pubpriv.cli.derived import settings_from, with_settings
 from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
 from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
-from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, ledger_url
+from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, RowsPerPersonOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -67,6 +67,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
                 show_default=False,
             ),
         ] = None,
+        rows_per_person: RowsPerPersonOption = "1",
         overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
         quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
         verbose: Annotated[
@@ -94,6 +95,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             new_release_id() if release_id is None else release_id,
             settings_from(estimator, given),
             dask,
+            rows_per_person,
         )
         _execute(job, out_, flown, overwrite, verbosity)
 

@@ -11,7 +11,7 @@ import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.derived import by_column_options, settings_from, with_settings
-from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption
+from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption, PersonsOption, RowsPerPersonOption
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -33,6 +33,8 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             str | None,
             typer.Option(help="Count the rows of this private table instead; none is read.", show_default=False),
         ] = None,
+        persons: PersonsOption = None,
+        rows_per_person: RowsPerPersonOption = "1",
         public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
         columns: ColumnsOption = None,
         public_rows: Annotated[
@@ -57,7 +59,18 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if by_column and public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
-        _show(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
+        if rows_per_person != "1":
+            raise InvalidInput(
+                "a plan is for --rows-per-person 1: how many rows count otherwise is known once a run has asked"
+            )
+        from pubpriv.estimators.planning import PersonCase
+
+        if persons is None:
+            _show(estimator.name, case, _rows(rows, private, opened, columns), budget, error, as_json)
+            return
+        if rows is not None or private is not None:
+            raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
+        _show(estimator.name, PersonCase(case), persons, budget, error, as_json)
 
     return plan
 
@@ -98,18 +111,19 @@ def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", c
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
-    return PrivateTable.open(private, public.columns, columns is None).n_rows
+    return int(PrivateTable.open(private, public.columns, columns is None).n_rows or 0)
 
 
 def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
-    from pubpriv.estimators.planning import make_plan
+    from pubpriv.estimators.planning import PersonCase, make_plan
     from pubpriv.privacy.budgets import parse_budget
 
     plan = make_plan(case, rows, parse_budget(budget), error)
     if as_json:
         out(json.dumps({"plan": name, **plan.to_json()}))
         return
-    out(f"estimate: {name} of {plan.n:,} private rows, {plan.d} columns, with {plan.m:,} public rows")
+    what = "persons, each counted once" if isinstance(case, PersonCase) else "private rows"
+    out(f"estimate: {name} of {plan.n:,} {what}, {plan.d} columns, with {plan.m:,} public rows")
     out(f"privacy: {plan.guarantee['text']}")
     steps = [[step.label, step.question, f"{step.share:.3%}", step.price] for step in plan.steps]
     table("questions", ["", "asks for", "share", "price"], steps)

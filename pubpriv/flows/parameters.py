@@ -71,6 +71,13 @@ class Parameters(BaseModel):
         description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",
     )
 
+    rows_per_person: str = Field(
+        default="1",
+        pattern=r"^([1-9][0-9]{0,3}|auto)$",
+        description="Where the unit of the dataset is a person: rows of each that count in full, or auto; "
+        "1: each person counts once",
+    )
+
     @field_validator("ledger")
     @classmethod
     def _no_password(cls, url: str) -> str:

@@ -9,6 +9,8 @@
 | `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
+| `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
+| `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
 
 w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
 """
@@ -18,9 +20,20 @@ from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.score import BoundedScore
 
-QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments)
+QUESTIONS = (
+    Bisection,
+    BoundedScore,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    PerPerson,
+    PersonSizes,
+)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -32,5 +45,7 @@ __all__ = [
     "LiftedGram",
     "Moments",
     "Part",
+    "PerPerson",
+    "PersonSizes",
     "Question",
 ]

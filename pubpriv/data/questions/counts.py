@@ -8,7 +8,8 @@ import numpy as np
 
 from pubpriv.data.checks import kind
 from pubpriv.data.codec import public_value
-from pubpriv.data.frames import GRID, Frame, grid_scale, quantise
+from pubpriv.data.frames import GRID, Frame, grid_scale
+from pubpriv.data.images import Images, counts_of
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     PARTITIONS,
@@ -66,7 +67,7 @@ class Counts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
-        return {"count": _counts_of(self.partition.assign(view), self.partition.n_regions)}
+        return {"count": counts_of(self.partition.assign(view), self.partition.n_regions, view.weights)}
 
     def values(self, noisy: Totals) -> Values:
         """Counts, (n_regions,)."""
@@ -126,8 +127,8 @@ class ClippedSums(Additive):
         labels = self.partition.assign(view)
         sums = []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, _ = quantise(*view.picked(frame, labels == region), radius)
-            sums.append(q.sum(axis=1))
+            wanted = labels == region
+            sums.append(Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted)).sum())
         return {"sum": np.concatenate(sums).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:
@@ -142,8 +143,3 @@ class ClippedSums(Additive):
     def _steps(self) -> np.ndarray:
         steps = [SUM_FACTOR * grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
         return np.repeat(steps, [f.dimension for f in self.frames])
-
-
-def _counts_of(labels: np.ndarray, regions: int) -> np.ndarray:
-    """Records per region, int64 (regions,); label -1 is nobody's."""
-    return np.bincount(labels[labels >= 0], minlength=regions).astype(np.int64)
