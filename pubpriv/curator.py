@@ -6,7 +6,6 @@ out. Read it with `privacy.ledger` (what is paid), `data.questions` (what is ask
 """
 
 import secrets
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
-from pubpriv.data.memory import remembering
+from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
@@ -29,8 +28,10 @@ from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
+from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
 from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
+from pubpriv.unit import Size, as_begun, check_unit, made_again, unit_of
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,8 @@ class Curator(Confined):
         release_id: name of the run; a new one is made if none is given. The same id again resumes the run and
             replays what was answered, at no cost.
         executor: where blocks are scanned; default: threads.
+        rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
+            shared in; 1: each person counts once; `auto`: chosen by released sizes.
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
@@ -109,15 +112,19 @@ class Curator(Confined):
         budget: BudgetLike,
         release_id: str | None = None,
         executor: Executor | None = None,
+        rows_per_person: int | str = 1,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
-        private = _made_again(private)
+        terms = ledger.person(dataset)
+        private = made_again(private, terms, dataset)
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
-        private = _as_begun(private, run.begun(), release_id)
-        run.open(budget_of(budget))
+        private = as_begun(private, run.begun(), release_id)
+        allotment = budget_of(budget)
+        most = check_unit(terms, allotment, rows_per_person, executor)
+        run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
-        self._assemble(private, kept, OperatingSystemNoise(), executor)
+        self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
             ledger.reference, dataset, release_id, private, scheduler
@@ -131,6 +138,8 @@ class Curator(Confined):
         seed: int,
         columns: list[str] | tuple[str, ...] | None = None,
         executor: Executor | None = None,
+        persons: Any = None,
+        rows_per_person: int | str = 1,
     ) -> "Curator":
         """The same questions over rows in memory with seeded noise: NOT private, and it says so.
 
@@ -140,6 +149,8 @@ class Curator(Confined):
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
             columns: names, or `log1p(name)` or `log(name)` to map a column; default x0, x1, ...
             executor: where blocks are scanned; default: threads.
+            persons: (n,) integers, whose row it is; None: the unit is a row.
+            rows_per_person: see `Curator`.
         """
         try:
             table = np.asarray(rows, dtype=np.float64)
@@ -150,10 +161,11 @@ class Curator(Confined):
         names = [f"x{i}" for i in range(table.shape[1])] if columns is None else columns
         if len(names) != table.shape[1]:
             raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
-        curator = cls.__new__(cls)
-        curator._assemble(
-            ArrayTable(table, parse_columns(list(names))), SimulatedRun(budget), SimulatedNoise(seed), executor
-        )
+        keys = None if persons is None else keys_in_memory(persons, len(table))
+        terms = None if persons is None else PersonTerms(("person",))
+        most = check_unit(terms, budget, rows_per_person, executor)
+        curator, held = cls.__new__(cls), ArrayTable(table, parse_columns(list(names)), persons=keys)
+        curator._assemble(held, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)
         curator._handle = SimulationHandle(secrets.token_hex(8))
         _SIMULATIONS[curator._handle.token] = curator
         return curator
@@ -168,30 +180,45 @@ class Curator(Confined):
         """
         from pubpriv.privacy.ledger import Ledger
 
-        table = _made_again(handle.table)
         ledger = Ledger.open(handle.ledger, create=False)
         try:
+            terms = ledger.person(handle.dataset)
+            table = made_again(handle.table, terms, handle.dataset)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
-            table = _as_begun(table, run.begun(), handle.release_id)
+            table = as_begun(table, run.begun(), handle.release_id)
         except BaseException:
             ledger.close()
             raise
         curator = cls.__new__(cls)
         kept = RecordedRun(ledger, run, owned=True, table=table)
-        curator._assemble(table, kept, OperatingSystemNoise(), executor)
+        curator._assemble(table, kept, OperatingSystemNoise(), executor, terms, None)
         curator._handle = replace(handle, table=table)
         return curator
 
-    def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None) -> None:
+    def _assemble(
+        self,
+        table: Any,
+        run: Run,
+        noise: NoiseSource,
+        executor: Executor | None,
+        terms: PersonTerms | None = None,
+        most: int | str | None = None,
+    ) -> None:
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
-        self._source = remembering(table) if executor is None else table
+        self._unit = unit_of(table, run, terms, most)
+        self._source = self._unit.source(remembered=executor is None)
+
+    @property
+    def size(self) -> Size:
+        """How many rows questions count: n where that is public, else as this run released it."""
+        return self._unit.size
 
     @property
     def n_rows(self) -> int:
-        """n, which is public."""
-        return int(self._table.n_rows)
+        """`size.rows`: what drivers plan with and divide by."""
+        return self.size.rows
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -231,6 +258,8 @@ class Curator(Confined):
             public: the public rows, or the hash (hex digits) of rows that came from no file.
             budget: what the method may spend, in the kind of the run; None: all that is left.
 
+        Where the unit is a person, the run first asks how many persons and rows there are, for 3% of its allotment.
+
         Returns:
             The share, to be split over steps. Beginning again returns the same share.
 
@@ -244,7 +273,8 @@ class Curator(Confined):
         sha256 = public if isinstance(public, str) else public.sha256
         if not sha256 or set(sha256) - set(hexdigits):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
-        return self._run.begin(method, canonical(configuration), sha256, budget)
+        self._unit.open(self.release)
+        return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, budget))
 
     def rehearse(self, *plans: Sequence[Question]) -> None:
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
@@ -260,7 +290,7 @@ class Curator(Confined):
         events = {}
         for question in chain.from_iterable(plans):
             if id(question) not in events:
-                known = checked(question, len(self.columns))
+                known = checked(self._unit.asked(question), len(self.columns))
                 self._check_room(known)
                 events[id(question)] = event_of(known)
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
@@ -281,7 +311,7 @@ class Curator(Confined):
         is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = checked(question, len(self.columns))
+        question = checked(self._unit.asked(question), len(self.columns))
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)
@@ -295,14 +325,14 @@ class Curator(Confined):
         if answer is None:
             if asked != question:
                 # planted, or stored by another version: it is checked as what is asked now was
-                self._try(checked(asked, len(self.columns)))
+                self._try(checked(self._unit.asked(asked), len(self.columns)))
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves
             answer = answer_to(asked, self._run.publish(label, stands.attempt, noisy), label)
         # 8 return, rescaled
         integers = {name: np.array(values, dtype=np.int64) for name, values in answer.items()}
-        return Answer(label, asked, asked.values(integers))
+        return Answer(label, self._unit.answered(asked), asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. Whatever fails in here fails with one text."""
@@ -310,8 +340,8 @@ class Curator(Confined):
         try:
             wanted = [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
             with drawn_beside(self._noise, label, wanted) as draw:
-                totals = scan(self._source, question, self._executor)
-                check_totals(question, totals, self.n_rows)
+                totals = scan(self._source(question), question, self._executor)
+                check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
@@ -331,7 +361,7 @@ class Curator(Confined):
                 raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
+            if self._unit.bounds * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
@@ -355,12 +385,12 @@ class Curator(Confined):
 
     def close(self, reason: str = "finished") -> None:
         """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
-        self._source = self._table
+        self._source = self._unit.source(remembered=False)
         self._run.close(reason)
 
     def leave(self) -> None:
         """Let go of the ledger without closing the run; for tasks that entered by a handle."""
-        self._source = self._table
+        self._source = self._unit.source(remembered=False)
         self._run.leave()
 
     def __enter__(self) -> Self:
@@ -377,32 +407,3 @@ class Curator(Confined):
 
     def __repr__(self) -> str:
         return f"Curator({self._run.describe()})"
-
-
-def _made_again(table: Any) -> PrivateTable:
-    """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is."""
-    if not isinstance(table, PrivateTable):
-        raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
-    return PrivateTable(table.uri, table.columns, table.n_rows)
-
-
-def _as_begun(table: PrivateTable, begun: tuple[str, int] | None, release_id: str) -> PrivateTable:
-    """The table as the run began with it: nothing is reckoned anew from another number of rows.
-
-    Raises:
-        SpecMismatch: the run began with another table.
-    """
-    if begun is None:
-        return table
-    uri, n_rows = begun
-    if uri != table.uri:
-        raise SpecMismatch(
-            f"release id {release_id!r} began with the table {uri}, not with {table.uri}: use another release id"
-        )
-    if n_rows != table.n_rows:
-        warnings.warn(
-            f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
-            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for this table",
-            stacklevel=3,
-        )
-    return replace(table, n_rows=n_rows)

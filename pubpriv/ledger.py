@@ -13,6 +13,7 @@ from typing import Any
 from pubpriv.data import questions  # noqa: F401 - registers what `from_json` may build
 from pubpriv.data.codec import from_json
 from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.per_person import in_person_unit
 from pubpriv.data.questions.stable import StableCells
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.events import GaussianEvent, ThresholdEvent
@@ -114,7 +115,7 @@ class Ledger(EventLedger):
         except _UNREADABLE:
             return None
         try:
-            return Asked(event_of(built), _sizes_of(built))
+            return Asked(event_of(built), _sizes_of(built), in_person_unit(built))
         except _UNREADABLE as error:
             why = str(error) or type(error).__name__
         raise ValueError(f"the question has no price: {why}")

@@ -27,6 +27,22 @@ def _set(
         bool, typer.Option("--raise", help="Raise the cap of a dataset that is registered; give a --reason.")
     ] = False,
     reason: Annotated[str | None, typer.Option(help="Why the cap is raised; kept in the ledger.")] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN[,COLUMN]",
+            help="Protect all rows of a person together: the columns that say whose row it is. Holds for ever.",
+            show_default=False,
+        ),
+    ] = None,
+    persons: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many persons there are, if that may be known; kept in the ledger. Leave it out otherwise.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Register a dataset with a cap that all its releases share, for ever.
 
@@ -36,15 +52,21 @@ def _set(
     from pubpriv.data.tables import PrivateTable
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.ledger.terms import person_columns_of
 
     cap = parse_budget(budget)
     url = ledger_url(ledger)
     if (private is None) != (columns is None):
         raise InvalidInput("declare a table with both --private and --columns, or with neither")
-    declared = PrivateTable.open(private, split_columns(columns)) if private and columns else None
+    ids = () if person is None else tuple(split_columns(person))
     with Ledger.open(url) as books:
-        books.register(dataset, budget=cap, table=declared, unit=unit, raise_=raise_, reason=reason)
-    note(f"dataset {dataset} has a budget of {cap.describe()}" + (f" and the table {declared.uri}" if declared else ""))
+        if not ids and dataset in books.datasets():
+            ids = person_columns_of(books.person(dataset))
+        declared = PrivateTable.open(private, split_columns(columns), person=ids) if private and columns else None
+        books.register(dataset, cap, declared, unit, raise_, reason, ids, persons)
+    whose = f", for all rows of {', '.join(ids)} together" if ids else ""
+    table = f" and the table {declared.uri}" if declared else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{table}")
 
 
 @app.command("show")
@@ -66,7 +88,7 @@ def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = 
 
 def _show_balance(outlook: Any) -> None:
     """Show cap, spent, held and remaining in the ledger's unit and as an epsilon."""
-    from pubpriv.privacy.wording import declared, for_people
+    from pubpriv.privacy.wording import declared, for_people, neighbours
 
     balance, figures, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
     columns = ["", balance.budget.currency]
@@ -78,6 +100,8 @@ def _show_balance(outlook: Any) -> None:
         rows.append(row)
     table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
     out(f"unit: {declared(balance.unit)}")
+    if balance.person is not None:
+        out(neighbours(balance.person.columns))
     out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
 
 
@@ -223,7 +247,12 @@ def _report(
         out(json.dumps(statement, indent=1))
         return
     for line in guarantee_lines(
-        dataset, statement["unit"], statement["cap"]["text"], release_id, statement["allotment"]["text"]
+        dataset,
+        statement["unit"],
+        statement["cap"]["text"],
+        release_id,
+        statement["allotment"]["text"],
+        statement.get("person", ()),
     ):
         out(line)
     rows = [

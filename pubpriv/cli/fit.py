@@ -14,7 +14,7 @@ from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
 from pubpriv.cli.known import Known
 from pubpriv.cli.logs import Verbosity, following, log_event, verbosity_of
-from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, ledger_url
+from pubpriv.cli.options import BudgetOption, ColumnsOption, LedgerOption, RowsPerPersonOption, ledger_url
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -83,6 +83,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
                 show_default=False,
             ),
         ] = None,
+        rows_per_person: RowsPerPersonOption = "1",
         overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
         quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
         verbose: Annotated[
@@ -113,6 +114,7 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             new_release_id() if release_id is None else release_id,
             settings,
             dask,
+            rows_per_person,
         )
         _execute(job, out_, flown, overwrite, verbosity)
 

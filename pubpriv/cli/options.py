@@ -21,6 +21,16 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(help='Use these columns, for example age,cost,"log1p(visits)".', show_default=False),
 ]
+RowsPerPersonOption = Annotated[
+    str,
+    typer.Option(
+        metavar="1|L|auto",
+        help="Where the unit is a person: how many rows of each count in full. 1: each person counts once.",
+    ),
+]
+PersonsOption = Annotated[
+    int | None, typer.Option(min=2, help="Number of persons, where the unit is a person.", show_default=False)
+]
 
 
 def ledger_url(option: str | None) -> str:

@@ -13,7 +13,14 @@ import typer
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.derived import by_column_options, settings_from, with_settings
 from pubpriv.cli.known import Known
-from pubpriv.cli.options import BudgetOption, ColumnsOption, JsonOption, LedgerOption
+from pubpriv.cli.options import (
+    BudgetOption,
+    ColumnsOption,
+    JsonOption,
+    LedgerOption,
+    PersonsOption,
+    RowsPerPersonOption,
+)
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -38,6 +45,8 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             str | None,
             typer.Option(help="Count the rows of this private table instead; none is read.", show_default=False),
         ] = None,
+        persons: PersonsOption = None,
+        rows_per_person: RowsPerPersonOption = "1",
         public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
         columns: ColumnsOption = None,
         dataset: Annotated[
@@ -77,7 +86,18 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
-        _show(estimator.name, case, _rows(rows, known, opened), budget, error, as_json)
+        if rows_per_person != "1":
+            raise InvalidInput(
+                "a plan is for --rows-per-person 1: how many rows count otherwise is known once a run has asked"
+            )
+        from pubpriv.estimators.planning import PersonCase
+
+        if persons is None:
+            _show(estimator.name, case, _rows(rows, known, opened), budget, error, as_json)
+            return
+        if rows is not None or known.private is not None:
+            raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
+        _show(estimator.name, PersonCase(case), persons, budget, error, as_json)
 
     return plan
 
@@ -126,11 +146,11 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
-    return PrivateTable.open(known.private, public.columns, known.columns is None).n_rows
+    return int(PrivateTable.open(known.private, public.columns, known.columns is None).n_rows or 0)
 
 
 def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
-    from pubpriv.estimators.planning import make_plan
+    from pubpriv.estimators.planning import PersonCase, make_plan
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.wording import for_people
 
@@ -138,7 +158,8 @@ def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     if as_json:
         out(json.dumps({"plan": name, **plan.to_json()}))
         return
-    out(f"estimate: {name} of {plan.n:,} private rows, {plan.d} columns, with {plan.m:,} public rows")
+    what = "persons, each counted once" if isinstance(case, PersonCase) else "private rows"
+    out(f"estimate: {name} of {plan.n:,} {what}, {plan.d} columns, with {plan.m:,} public rows")
     out(f"privacy: {plan.guarantee['text']}")
     steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]
     table("questions", ["", "asks for", "share", "price"], steps)

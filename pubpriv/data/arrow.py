@@ -16,7 +16,13 @@ def numbers_of(array: Any) -> np.ndarray:
     if values is None:  # nothing but nulls, or nothing at all
         return np.full(len(array), np.nan)
     numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
+    return numbers if validity is None else np.where(validity_of(array), numbers, np.nan)
+
+
+def validity_of(array: Any) -> np.ndarray:
+    """Which values of an Arrow array are there: bool (length,)."""
+    validity = array.buffers()[0]
     if validity is None:
-        return numbers
-    known = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")[own]
-    return np.where(known, numbers, np.nan)
+        return np.ones(len(array), dtype=bool)
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+    return bits[array.offset : array.offset + len(array)].astype(bool)

@@ -153,7 +153,7 @@ def grid_scale(dimension: int, radius: float) -> float:
     return (GRID - math.sqrt(dimension) / 2 - 1.0) / radius
 
 
-def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, int]:
+def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Integer vectors (as float64) of the columns of z, clipped to `radius`; zero for those that do not count.
 
     Args:
@@ -162,7 +162,7 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
         radius: public clip radius, in the units of z.
 
     Returns:
-        q (ell, count) of integers with |q| <= GRID in every column, and how many columns count.
+        q (ell, count) of integers with |q| <= GRID in every column, and which columns count (count,).
 
     Every operation on z is a single rounding of one cell, so a column's result does not depend on the others.
 
@@ -177,7 +177,6 @@ def quantise(z: np.ndarray, norms: np.ndarray, radius: float) -> tuple[np.ndarra
         z[:, beyond] *= radius / np.sqrt(norms[beyond])
     q = np.rint(z, out=z)
     keep = (np.einsum("ij,ij->j", q, q) <= float(GRID * GRID)) & np.isfinite(norms)
-    counted = int(np.count_nonzero(keep))
-    if counted < len(keep):
+    if not keep.all():
         np.copyto(q, 0.0, where=~keep)
-    return q, counted
+    return q, keep

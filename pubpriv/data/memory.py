@@ -1,7 +1,7 @@
 """Blocks of a small table, decoded once: most of a scan of a Parquet table is reading it, and a run scans it often.
 
 They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
-what holds them is not pickled, shown or iterated, and a table of more than `_MOST_BYTES` is read again every time. A
+what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
 run then asks all its questions of the rows that it read first.
 """
 
@@ -15,17 +15,23 @@ from pubpriv.data.confined import Confined
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.tables import PrivateTable
 
-_MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 26
 """Of decoded cells, as rows times columns say beforehand; which tables are kept is public."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Kept(Confined):
+class Kept(Confined):
     """A chunk that remembers its blocks."""
 
     chunk: Any
     memory: dict[int, list[np.ndarray]]
     number: int
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Of its rows; None: each counts once."""
+        weights: np.ndarray | None = self.chunk.weights
+        return weights
 
     @property
     def n_blocks(self) -> int:
@@ -54,7 +60,7 @@ class _Remembered(Confined):
         self._chunks: list[Chunk] = []
         self._memory: dict[int, list[np.ndarray]] = {}
 
-    def chunks(self) -> list[_Kept]:
+    def chunks(self) -> list[Kept]:
         """The table's chunks, after its check of the row count.
 
         A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
@@ -63,10 +69,10 @@ class _Remembered(Confined):
         chunks = self._table.chunks()
         if chunks != self._chunks or len(self._memory) < len(chunks):
             self._chunks, self._memory = chunks, {}
-        return [_Kept(chunk, self._memory, number) for number, chunk in enumerate(chunks)]
+        return [Kept(chunk, self._memory, number) for number, chunk in enumerate(chunks)]
 
 
 def remembering(table: Any) -> Any:
     """`table`, with its blocks remembered if it is a Parquet table and small."""
-    small = isinstance(table, PrivateTable) and table.n_rows * len(table.columns) * 8 <= _MOST_BYTES
+    small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
     return _Remembered(table) if small else table

@@ -13,6 +13,7 @@ import numpy as np
 
 from pubpriv.data.arrow import numbers_of
 from pubpriv.data.columns import Column, map_columns
+from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import list_files, locate
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.places import is_url
@@ -34,28 +35,38 @@ _CONNECTIONS = 16
 """Footers that are fetched side by side from an object store."""
 
 
+def longest_block(dimension: int) -> int:
+    """Records of `dimension` columns that a block holds at most; whole times 64, which suits matrix products."""
+    most = 4096
+    while most * dimension > _CELLS and most > 256:
+        most //= 2
+    return most
+
+
 def block_length(dimension: int, rows: int) -> int:
     """Records in each block of `rows` rows of `dimension` columns: public, as the layout of a file is.
 
     No more than fit the cache, and no more than it takes for the number of blocks that this makes, since what a block
-    has beyond its rows is reckoned with too; whole times 64, which suits matrix products.
+    has beyond its rows is reckoned with too.
     """
-    most = 4096
-    while most * dimension > _CELLS and most > 256:
-        most //= 2
     rows = max(rows, 1)
-    blocks = -(-rows // most)
+    blocks = -(-rows // longest_block(dimension))
     return -(-rows // (64 * blocks)) * 64
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of work: one row group of one file. Knows how to yield its blocks anywhere."""
+    """A unit of work: one row group of one file. Knows how to yield its blocks anywhere.
+
+    Attributes:
+        person: id columns that say whose row it is; none where the unit is a row.
+    """
 
     path: str
     row_group: int
     columns: tuple[Column, ...]
     rows: int
+    person: tuple[str, ...] = ()
 
     @property
     def n_blocks(self) -> int:
@@ -64,45 +75,87 @@ class Chunk:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
+        return _reblocked(self._batches(self._sources), self.columns, block_length(len(self.columns), self.rows))
+
+    def keys(self) -> Iterator[np.ndarray]:
+        """Keys of the persons of its rows, batch by batch; only the id columns are read."""
+        for batch in self._batches(list(self.person)):
+            yield self._keys(batch)
+
+    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+        """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
+
+        def batches() -> Iterator[Any]:
+            for batch in self._batches(sorted({*self._sources, *self.person})):
+                seen(self._keys(batch).tobytes())
+                yield batch
+
+        return _reblocked(batches(), self.columns, length)
+
+    @property
+    def _sources(self) -> list[str]:
+        return sorted({column.source for column in self.columns})
+
+    def _keys(self, batch: Any) -> np.ndarray:
+        return keys_of([batch.column(batch.schema.get_field_index(name)) for name in self.person])
+
+    def _batches(self, sources: list[str]) -> Iterator[Any]:
+        """Record batches of the columns `sources`, in order.
+
+        Raises:
+            InvalidInput: the file has another number of rows by now.
+        """
         import pyarrow.parquet
 
         filesystem, path = locate(self.path)
-        sources = sorted({column.source for column in self.columns})
         with filesystem.open_input_file(path) as handle:
             # read as it is decoded: Arrow would else fetch a whole row group first, however long that is
             file = pyarrow.parquet.ParquetFile(handle, memory_map=False, pre_buffer=False, buffer_size=_READ)
             if file.metadata.row_group(self.row_group).num_rows != self.rows:
                 raise InvalidInput("the private table was replaced while it was read")
-            batches = file.iter_batches(BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
-            yield from _reblocked(batches, self.columns, block_length(len(self.columns), self.rows))
+            yield from file.iter_batches(BATCH, row_groups=[self.row_group], columns=sources, use_threads=False)
 
 
 @dataclass(frozen=True)
 class _Footer:
-    """What is looked at before a scan: a file, the names of its columns, and the rows of each row group."""
+    """What is looked at before a scan: a file, the names of its columns, the rows of each row group, kinds of ids."""
 
     path: str
     names: tuple[str, ...]
     groups: tuple[int, ...]
+    id_kinds: tuple[str, ...]
 
 
-def footers(where: str, columns: tuple[Column, ...]) -> list[_Footer]:
+def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = ()) -> list[_Footer]:
     """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
 
     Those of a distant store are fetched side by side, for each takes some round trips.
 
+    Args:
+        where: the table.
+        columns: of numbers.
+        person: id columns.
+
     Raises:
-        InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric.
+        InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric; id columns
+            that are neither integers nor text, or not the same in all files.
         Unavailable: the storage does not answer.
     """
     paths = _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a Parquet table")
     if not is_url(where) or len(paths) == 1:
-        return [_footer(path, where, columns) for path in paths]
-    with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
-        return list(threads.map(lambda path: _footer(path, where, columns), paths))
+        found = [_footer(path, where, columns, person) for path in paths]
+    else:
+        with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
+            found = list(threads.map(lambda path: _footer(path, where, columns, person), paths))
+    if len({footer.id_kinds for footer in found}) > 1:
+        raise InvalidInput(
+            f"the id columns {', '.join(person)} are integers in some files of the private table {where} and text in "
+            "others, so one person would be two: write them alike"
+        )
+    return found
 
 
-def _footer(path: str, where: str, columns: tuple[Column, ...]) -> _Footer:
+def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...]) -> _Footer:
     import pyarrow.parquet
 
     def read() -> tuple[Any, tuple[int, ...]]:
@@ -114,7 +167,8 @@ def _footer(path: str, where: str, columns: tuple[Column, ...]) -> _Footer:
 
     schema, groups = _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
     _check_schema(schema, columns, where)
-    return _Footer(path, tuple(schema.names), groups)
+    kinds = tuple(id_kind(name, schema.field(_place(schema, name, where)).type, where) for name in person)
+    return _Footer(path, tuple(schema.names), groups, kinds)
 
 
 def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
@@ -150,13 +204,18 @@ def _check_schema(schema: Any, columns: tuple[Column, ...], where: str) -> None:
     from pyarrow import types
 
     for name in dict.fromkeys(column.source for column in columns):
-        found = schema.get_all_field_indices(name)
-        if len(found) != 1:
-            problem = "is missing from" if not found else "appears more than once in"
-            raise InvalidInput(f"column {name!r} {problem} the private table {where}")
-        kind = schema.field(found[0]).type
+        kind = schema.field(_place(schema, name, where)).type
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
             raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+
+
+def _place(schema: Any, name: str, where: str) -> int:
+    """Index of the one column of that name."""
+    found = schema.get_all_field_indices(name)
+    if len(found) != 1:
+        problem = "is missing from" if not found else "appears more than once in"
+        raise InvalidInput(f"column {name!r} {problem} the private table {where}")
+    return int(found[0])
 
 
 def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterator[np.ndarray]:

@@ -35,19 +35,43 @@ class _Workspace(Confined):
 
 
 class View(Confined):
-    """One block of records and what was computed of it, so that assignment and statistic share a map."""
+    """One block of records and what was computed of it, so that assignment and statistic share a map.
 
-    def __init__(self, block: np.ndarray, workspace: _Workspace | None = None) -> None:
+    Attributes:
+        block: (d, length).
+        weights: (length,) how often each record counts, integers as floats; None: each counts once.
+    """
+
+    def __init__(
+        self, block: np.ndarray, workspace: _Workspace | None = None, weights: np.ndarray | None = None
+    ) -> None:
         self.block = block
+        self.weights = weights
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._used = 0
 
     @classmethod
-    def of_each(cls, blocks: Iterable[np.ndarray]) -> Iterator["View"]:
-        """View one block after another; they share their arrays, so a view is done with when the next one comes."""
-        workspace = _Workspace()
-        return (cls(block, workspace) for block in blocks)
+    def of_each(cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None) -> Iterator["View"]:
+        """View one block after another; they share their arrays, so a view is done with when the next one comes.
+
+        Args:
+            blocks: of one length, the last one padded.
+            weights: of their records in order, without the padding, which weighs nothing.
+        """
+        workspace, start = _Workspace(), 0
+        for block in blocks:
+            own = None
+            if weights is not None:
+                own = np.zeros(block.shape[1])
+                of_rows = weights[start : start + len(own)]
+                own[: len(of_rows)] = of_rows
+                start += len(own)
+            yield cls(block, workspace, own)
+
+    def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
+        """Weights of the `wanted` records."""
+        return None if self.weights is None else self.weights[wanted]
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once."""

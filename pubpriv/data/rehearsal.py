@@ -13,7 +13,7 @@ import numpy as np
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import QUESTIONS
+from pubpriv.data.questions import QUESTIONS, PerPerson
 from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
@@ -65,8 +65,9 @@ def rehearse(question: Question, columns: int) -> None:
 
 def _rehearse(question: Question, columns: int) -> None:
     block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
+    weights = np.full(block.shape[1], float(question.grain)) if isinstance(question, PerPerson) else None
     with np.errstate(all="ignore"):  # as in a scan
-        totals = question.totals(View(block))
+        totals = question.totals(View(block, weights=weights))
     check_totals(question, totals, block.shape[1])
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         noisy = question.answer(totals, _silent)

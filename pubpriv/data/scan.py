@@ -8,7 +8,7 @@ for any number of threads, any order of blocks, and any distribution of the row 
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache, partial
 from os import cpu_count
 from typing import Any
@@ -17,11 +17,13 @@ import numpy as np
 
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
+from pubpriv.data.questions.per_person import PerPerson, in_person_unit
 from pubpriv.data.regions import View
+from pubpriv.data.wide import nothing_of
 
 
 def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
-    """Sum `question` over all records of `table`, to int64 totals.
+    """Sum `question` over all records of `table`, to int64 totals; zeros where there are none.
 
     This is private data, summed but not yet noised: only the curator may call it, between a charge and its
     noise (benchmarks and tests call it on tables of their own).
@@ -32,14 +34,19 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
     """
     chunks = table.chunks()
-    with _single_threaded_blas(), Count.watched(lambda: [chunk.n_blocks for chunk in chunks]) as count:
+    # the number of blocks is private where the unit is a person
+    private = in_person_unit(question)
+    watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
+    total = nothing_of(question)
+    with _single_threaded_blas(), watched as count:
         if executor is not None:
-            return _sum(question, _counted(executor.map(partial(_scan_chunk, question), chunks), count))
+            return total.join(_counted(executor.map(partial(_scan_chunk, question), chunks), count)).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
-            return _sum(question, threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks))))
+            each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
+            return total.join(each).clamped(question)
 
 
-def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Totals:
+def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | None = None) -> Sums:
     """Totals of one chunk; runs in a thread or on another machine.
 
     Args:
@@ -51,32 +58,19 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
     # odd cells must leave no warning behind: a warning would depend on values
     with _single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
-        return _sum(question, map(question.totals, View.of_each(blocks)))
+        total = nothing_of(question)
+        weights = chunk.weights if isinstance(question, PerPerson) else None
+        for view in View.of_each(blocks, weights):
+            total.add(question.totals(view))
+    return total
 
 
-def _counted(pieces: Iterable[Totals], count: Count | None) -> Iterator[Totals]:
+def _counted(pieces: Iterable[Sums], count: Count | None) -> Iterator[Sums]:
     """Totals that come from elsewhere, one chunk after another."""
     for number, piece in enumerate(pieces):
         if count is not None:
             count.whole(number)
         yield piece
-
-
-def _sum(question: Question, pieces: Iterable[Totals]) -> Totals:
-    """The sum of pieces of the announced shapes; zeros where there are no records."""
-    if None in question.total_sizes.values():
-        listed = list(pieces)
-        return {name: np.concatenate([_EMPTY, *(piece[name] for piece in listed)]) for name in question.total_sizes}
-    total = {name: np.zeros(count or 0, dtype=np.int64) for name, count in question.total_sizes.items()}
-    for piece in pieces:
-        for name, known in total.items():
-            if piece[name].shape != known.shape:  # one number would be added to many
-                raise ValueError("totals of other shapes than the question announced")
-            np.add(known, piece[name], out=known)
-    return total
-
-
-_EMPTY = np.empty(0, dtype=np.int64)
 
 
 @cache

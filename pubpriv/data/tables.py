@@ -7,8 +7,8 @@ What is looked at in a private file is said in `data.parquet`, which opens it.
 
 import hashlib
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,18 @@ class PrivateTable:
     Attributes:
         uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
         columns: declared columns, in order.
-        n_rows: the number of records, which is public.
+        n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
+        person: id columns that say whose row it is; none where the unit is a row.
 
     Raises:
-        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows.
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns
+            among those of the estimate.
     """
 
     uri: str
     columns: tuple[Column, ...]
-    n_rows: int
+    n_rows: int | None
+    person: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
@@ -45,36 +48,50 @@ class PrivateTable:
             raise InvalidInput("a private table has a tuple of columns: open it with PrivateTable.open")
         if parse_columns(self.column_names) != self.columns:
             raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
-        if type(self.n_rows) is not int or self.n_rows < 1:
+        object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
+        if self.person:
+            if self.n_rows is not None:
+                raise InvalidInput("the number of rows is private where the unit is a person")
+        elif type(self.n_rows) is not int or self.n_rows < 1:
             raise InvalidInput("a private table has a positive number of rows: open it with PrivateTable.open")
 
     @classmethod
     def open(
-        cls, uri: str | os.PathLike[str], columns: list[str] | tuple[str, ...], exact: bool = False
+        cls,
+        uri: str | os.PathLike[str],
+        columns: list[str] | tuple[str, ...],
+        exact: bool = False,
+        person: str | Sequence[str] = (),
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
             uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
             columns: names, or `log1p(name)` or `log(name)`.
-            exact: the table may have no other columns.
+            exact: the table may have no other columns, but for ids.
+            person: id column or columns, if the unit is a person: integers or text. A row without an id is not
+                counted.
 
         Raises:
             InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
-                numeric (integers, floats and decimals are; nulls are always allowed).
+                numeric (integers, floats and decimals are; nulls are always allowed). Where the unit is a person, a
+                table without rows is as good as any.
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
         where = canonical(os.fspath(uri))
+        ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
         rows = 0
-        for footer in footers(where, declared):
-            if exact and set(footer.names) != {column.source for column in declared}:
+        for footer in footers(where, declared, ids):
+            if exact and set(footer.names) - {*ids} != {column.source for column in declared}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
             rows += sum(footer.groups)
+        if ids:
+            return cls(where, declared, None, ids)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
         return cls(where, declared, rows)
@@ -97,15 +114,15 @@ class PrivateTable:
         """
         found = [
             (footer.path, group, rows)
-            for footer in footers(self.uri, self.columns)
+            for footer in footers(self.uri, self.columns, self.person)
             for group, rows in enumerate(footer.groups)
         ]
-        if sum(rows for _, _, rows in found) != self.n_rows:
+        if not self.person and sum(rows for _, _, rows in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(path, group, self.columns, rows) for path, group, rows in found]
+        return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +133,8 @@ class ArrayTable:
     columns: tuple[Column, ...]
     start: int = 0
     stop: int | None = None
+    persons: np.ndarray | None = None
+    """(n,) keys of whose row it is, where the unit is a person."""
 
     @property
     def n_rows(self) -> int:
@@ -130,7 +149,7 @@ class ArrayTable:
     def chunks(self) -> "list[ArrayTable]":
         """Slices of whole batches."""
         return [
-            ArrayTable(self.rows, self.columns, start, min(start + BATCH, len(self.rows)))
+            replace(self, start=start, stop=min(start + BATCH, len(self.rows)))
             for start in range(0, len(self.rows), BATCH)
         ]
 
@@ -146,8 +165,20 @@ class ArrayTable:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of this slice, the last padded with NaN; each overwrites the one before."""
+        return self._blocks(block_length(self.rows.shape[1], len(self._own)))
+
+    def keys(self) -> Iterator[np.ndarray]:
+        """Keys of the persons of its rows."""
+        yield np.asarray(self.persons)[self.start : self.stop]
+
+    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+        """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
+        for keys in self.keys():
+            seen(keys.tobytes())
+        return self._blocks(length)
+
+    def _blocks(self, length: int) -> Iterator[np.ndarray]:
         own = self._own
-        length = block_length(own.shape[1], len(own))
         block = np.empty((own.shape[1], length))
         for start in range(0, len(own), length):
             rows = own[start : start + length]
@@ -206,6 +237,28 @@ class PublicTable:
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
         return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
+
+
+def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
+    """Id columns, checked, or none.
+
+    Args:
+        person: their names.
+        columns: what an estimate reads.
+
+    Raises:
+        InvalidInput: they are no names, or one twice, or among those of the estimate.
+    """
+    names = tuple(person)
+    if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
+        raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
+    both = sorted({*names} & {*columns})
+    if both:
+        raise InvalidInput(
+            f"column {', '.join(both)} tells whose row it is, so it is no column of an estimate: leave it out of "
+            "--columns"
+        )
+    return names
 
 
 def source_of(public: Any) -> str | None:

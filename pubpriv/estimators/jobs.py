@@ -17,9 +17,11 @@ from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, s
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
+from pubpriv.unit import check_unit
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Job:
         release_id: name of the run.
         settings: of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
+        rows_per_person: see `Curator`.
     """
 
     estimator: Estimator
@@ -62,6 +65,7 @@ class Job:
     release_id: str
     settings: Settings
     dask: str | None = None
+    rows_per_person: str = "1"
 
     @classmethod
     def of(
@@ -76,11 +80,13 @@ class Job:
         release_id: str,
         *,
         dask: str | None = None,
+        rows_per_person: str = "1",
         **settings: Any,
     ) -> "Job":
         """With settings by name; those that are not given are at their defaults."""
         made = estimator.settings(**settings)
-        return cls(estimator, private, public, columns, budget, dataset, ledger, release_id, made, dask)
+        table = private, public, columns
+        return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person)
 
     def public_files(self) -> tuple[str, ...]:
         """Name what is read as public, with the files that settings name: none of it may be private."""
@@ -173,34 +179,47 @@ def run_job(
     with Ledger.open(job.ledger, create=False) as ledger:
         _admitted(job, ledger)
         public, private = _ingested(job, validation, runner, budget, ledger)
-        with Curator(private, ledger, job.dataset, budget, job.release_id, executor) as curator:
+        run = job.release_id, executor, job.rows_per_person
+        with Curator(private, ledger, job.dataset, budget, *run) as curator:
             return job.estimate(public, curator, runner)
 
 
 def _cluster(job: Job) -> Executor | None:
     """The cluster that was asked for, found and looked at before anything is paid."""
-    address = job.dask or os.environ.get(cluster.Cluster.variable)
-    if not address:
+    address = _cluster_address(job)
+    if address is None:
         return None
     found = cluster.Cluster(address)
     found.check()
     return found
 
 
+def _cluster_address(job: Job) -> str | None:
+    """Of the scheduler that was asked for."""
+    return job.dask or os.environ.get(cluster.Cluster.variable) or None
+
+
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
-    public = job.checked(_public(job, validation, runner))
-    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None)
+    terms = ledger.person(job.dataset)
+    check_unit(terms, budget, job.rows_per_person, _cluster_address(job))
+    ids = person_columns_of(terms)
+    public = job.checked(_public(job, validation, runner, ids))
+    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None, ids)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
-    job.check_size(public, private.n_rows if begun is None else begun[1], budget)
+    rows = private.n_rows if begun is None else begun[1]
+    if terms is not None and job.rows_per_person == "1":
+        rows = terms.persons
+    if rows is not None:  # else the driver checks what it released
+        job.check_size(public, rows, budget)
     return public, private
 
 
-def _public(job: Job, validation: Validation | None, runner: Runner) -> PublicTable:
-    """The public rows of a job, validated, or a table of none.
+def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
+    """The public rows of a job, validated and without the columns of ids, or a table of none.
 
     Raises:
         InvalidInput: there are none, and the method needs some, or nobody says which columns.
@@ -212,6 +231,8 @@ def _public(job: Job, validation: Validation | None, runner: Runner) -> PublicTa
             raise InvalidInput("without public rows somebody has to say which columns to use: --columns A,B")
         return PublicTable.none(job.columns)
     rows: PublicTable = runner(_ingest_public, Place(), job.public, stores.content_hash(job.public), job.columns)
+    if job.columns is None and {*ids} & {*rows.columns}:
+        rows = rows.select([name for name in rows.columns if name not in ids])
     return rows if validation is None else runner(validation.public, Place(), rows)
 
 
@@ -254,6 +275,6 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
 
 
 @opening_step(title="ingest private table")
-def _ingest_private(uri: str, columns: tuple[str, ...], exact: bool) -> PrivateTable:
+def _ingest_private(uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...]) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact)
+    return PrivateTable.open(uri, columns, exact, person)

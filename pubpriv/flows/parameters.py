@@ -38,8 +38,8 @@ class Parameters(BaseModel):
     )
     public: str | None = Field(
         default=None,
-        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. Methods that work "
-        "without public rows take none",
+        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. Methods that "
+        "work without public rows take none",
     )
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
@@ -73,6 +73,13 @@ class Parameters(BaseModel):
     dask: str | None = Field(
         default=None,
         description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",
+    )
+
+    rows_per_person: str = Field(
+        default="1",
+        pattern=r"^([1-9][0-9]{0,3}|auto)$",
+        description="Where the unit of the dataset is a person: rows of each that count in full, or auto; "
+        "1: each person counts once",
     )
 
     @field_validator("ledger")

@@ -152,6 +152,7 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
         "dataset": balance.dataset,
         "release_id": run.release_id,
         "unit": balance.unit,
+        **(balance.person.to_json() if balance.person else {}),
         "cap": balance.budget.guarantee(),
         "allotment": run.allotment.guarantee([charge.event for charge in run.charges]),
         "closed": run.state.closed,

@@ -9,13 +9,17 @@ from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event, PureEvent, ThresholdEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
-from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
+from pubpriv.privacy.ledger.terms import person_columns_of
+from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, kind_of
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
 _NEIGHBOURING = "replace one record; the number of records is public"
+_NEIGHBOURING_PERSONS = (
+    "replace, add or remove one person with all rows of that person; the numbers of persons and of rows are private"
+)
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,14 @@ class Statement:
     spent: str
     charges: tuple[_Line, ...]
     chain_head: str | None = None
+    person: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The `privacy` part of a model file."""
+        """The `privacy` part of a model file; `person` names the id columns where the unit is a person."""
         return {
             "unit": self.unit,
-            "neighbouring": _NEIGHBOURING,
+            **({"person": list(self.person)} if self.person else {}),
+            "neighbouring": _NEIGHBOURING_PERSONS if self.person else _NEIGHBOURING,
             "kind": self.kind,
             "guarantee": self.guarantee,
             "spent": self.spent,
@@ -184,6 +190,7 @@ class RecordedRun:
             spent=run.allotment.amount_text(run.state.spent),
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file
+            person=person_columns_of(balance.person),
         )
 
     def close(self, reason: str) -> None:
@@ -298,7 +305,7 @@ class SimulatedRun:
     def statement(self) -> Statement:
         """Make a statement which says that nothing here is private."""
         lines = tuple(
-            _line_of(label, line.question["type"], line.event, line.cost, self._budget)
+            _line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
             for label, line in self._lines.items()
         )
         guarantee = {"kind": self._budget.kind, "text": "none (simulation)"}

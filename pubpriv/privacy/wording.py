@@ -12,6 +12,9 @@ from pubpriv.privacy.budgets import KINDS
 
 _DECIMAL = re.compile(r"(?<![\w.-])\d+\.\d{3,}(?![\w.])")
 _NEIGHBOURS = "neighbours differ in one record, the number of records is public"
+_NEIGHBOURS_OF_PERSONS = (
+    "neighbours differ in all rows of one {ids}, however many; the numbers of persons and of rows are private"
+)
 
 
 def for_people(amounts: str) -> str:
@@ -27,7 +30,14 @@ def declared(unit: str) -> str:
     return f"{unit}, as declared by the owner, not checked"
 
 
-def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, allotment: str) -> list[str]:
+def neighbours(person: Sequence[str]) -> str:
+    """What tables may differ in that cannot be told apart; `person`: id columns, if the unit is a person."""
+    return _NEIGHBOURS_OF_PERSONS.format(ids=" and ".join(person)) if person else _NEIGHBOURS
+
+
+def guarantee_lines(
+    dataset: str, unit: str, cap: str | None, release_id: str, allotment: str, person: Sequence[str] = ()
+) -> list[str]:
     """The promise, most general first: of the dataset, of all its runs together, of one run.
 
     Args:
@@ -36,8 +46,9 @@ def guarantee_lines(dataset: str, unit: str, cap: str | None, release_id: str, a
         cap: the guarantee of the dataset's cap; None where no ledger was asked.
         release_id: of the run.
         allotment: the run's own guarantee.
+        person: id columns, if the unit is a person.
     """
-    lines = [f"dataset {dataset}, unit: {declared(unit)}; {_NEIGHBOURS}"]
+    lines = [f"dataset {dataset}, unit: {declared(unit)}; {neighbours(person)}"]
     lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 
@@ -73,6 +84,7 @@ def plain_words(
     guarantee: Mapping[str, Any],
     charges: Sequence[Mapping[str, Any]],
     cap: Mapping[str, Any] | None = None,
+    person: Sequence[str] = (),
 ) -> list[str]:
     """What the guarantee means, for somebody who has never heard of differential privacy; empty for a simulation.
 
@@ -85,20 +97,25 @@ def plain_words(
         guarantee: of the run.
         charges: of the run.
         cap: the guarantee of the dataset's cap, where other runs are shown beside this one.
+        person: id columns, if the unit is a person.
     """
     guess = _best_guess(guarantee, charges)
     if guess is None:
         return []
+    ids = " and ".join(person)
+    what = f"everything of one person: all rows of one {ids}, however many" if person else "a whole record"
     protected = (
-        f"What is protected is a whole record: {declared(unit)}. Random noise of a known size was added to every "
+        f"What is protected is {what}: {declared(unit)}. Random noise of a known size was added to every "
         "number that was computed from the private rows, before it left the table."
     )
     whole = None if cap is None else _best_guess(cap)
+    one = "person" if person else "record"
     limits = (
-        "That holds whatever else they know, and for every record alike. It does not hide what is true of the table as "
-        "a whole, nor how many records there are."
+        f"That holds whatever else they know, and for every {one} alike. It does not hide what is true of the table as "
+        f"a whole, nor {'about how many persons' if person else 'how many records'} there are."
     )
-    return [protected, *_attacked(_rounded_up(guess), None if whole is None else _rounded_up(whole)), limits]
+    by_this, by_all = _rounded_up(guess), None if whole is None else _rounded_up(whole)
+    return [protected, *(text.replace("record", one) for text in _attacked(by_this, by_all)), limits]
 
 
 def _attacked(by_this: str, by_all: str | None) -> list[str]:

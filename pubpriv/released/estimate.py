@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.privacy.runs import Statement
     from pubpriv.released.law import Mixture
+    from pubpriv.unit import Size
 
-_FACTS = ("dataset", "release_id", "n_private", "n_public", "public_sha256", "created")
+_FACTS = ("dataset", "release_id", "n_public", "public_sha256", "created")
 _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
 """What the provenance and the privacy statement of a whole model hold, at least."""
 
@@ -38,7 +39,8 @@ class Estimate:
         standard_errors: by name of the number: {"sampling": ..., "privacy": ...} and, where it is told,
             "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
-        provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created.
+        provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. Where the
+            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private.
         diagnostics: public facts of the run.
         public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
         target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
@@ -90,6 +92,20 @@ class Estimate:
         facts = self.provenance
         return "a simulation" if self.is_simulation else f"{facts['dataset']}, release {facts['release_id']}"
 
+    @property
+    def counted(self) -> str:
+        """How many records or persons it is of: `12,000`, or `about 5,290` where the number is private."""
+        persons = self.provenance.get("persons")
+        return f"{self.provenance['n_private']:,}" if persons is None else f"about {persons['estimate']:,}"
+
+    @property
+    def counted_as(self) -> str:
+        """What was counted: `records`, or `persons`, with how their rows count."""
+        most = self.provenance.get("rows_per_person")
+        if most is None:
+            return "records"
+        return "persons, each counted once" if most == 1 else f"persons, {most} rows of each counted in full"
+
     def check_public(self, public: "PublicTable | None") -> None:
         """Check that public rows are those that the release was made with.
 
@@ -134,7 +150,8 @@ class Estimate:
             yield f"its target should be {' or '.join(self.targets) or 'none'}"
         if histograms_in(self.public, len(self.columns)) is None:
             yield "its histograms of the public rows are not those of its columns"
-        yield from (f"its provenance has no {name}" for name in _FACTS if name not in self.provenance)
+        of_whom = ("persons", "counted_rows", "rows_per_person") if "persons" in self.provenance else ("n_private",)
+        yield from (f"its provenance has no {name}" for name in (*_FACTS, *of_whom) if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
             yield "its privacy statement is not whole"
@@ -213,7 +230,7 @@ class Estimate:
         write_atomically(Path(path), json.dumps(self.to_json(), indent=1) + "\n")
 
 
-def provenance_of(statement: "Statement", n_private: int, public: "PublicTable") -> dict[str, Any]:
+def provenance_of(statement: "Statement", size: "Size", public: "PublicTable") -> dict[str, Any]:
     """Where an estimate comes from: the `provenance` part of a model file; public facts only.
 
     `created` is a date (UTC): how long a run took may depend on rows, so no time of day is kept.
@@ -223,7 +240,7 @@ def provenance_of(statement: "Statement", n_private: int, public: "PublicTable")
     return {
         "dataset": statement.dataset,
         "release_id": statement.release_id,
-        "n_private": n_private,
+        **size.provenance(),
         "n_public": len(public.rows),
         "public_sha256": public.sha256,
         "chain_head": statement.chain_head,

@@ -32,8 +32,9 @@ from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
 _E = TypeVar("_E", bound=Estimate)
 
 _WHAT_IS_PUBLIC = (
-    "Public are the number of rows, the declared columns, the public table, the settings and every answer "
-    "listed under `charges`; whatever was computed from these costs nothing more."
+    "Public are the number of rows (where the unit is a person only what was released of it), the declared columns, "
+    "the public table, the settings and every answer listed under `charges`; whatever was computed from these costs "
+    "nothing more."
 )
 
 _CHARGE = ("label", "question", "cost")
@@ -130,12 +131,13 @@ def _publish_statement(statement: Mapping[str, Any], dataset: str | None, releas
     parts = "\n".join(f"- {part}: {_text_of(value)}" for part, value in statement["guarantee"].items())
     guarantee = statement["guarantee"].get("text", parts)
     unit = declared(statement["unit"]) if dataset else statement["unit"]
+    one = "person" if statement.get("person") else "record"
     page = create_markdown_artifact(
         key=artifact_key(name, "privacy"),
         description=f"Privacy statement of {name}, release {release_id or 'none'}",
         markdown=(
             f"## Privacy of {name}\n\n"
-            f"One record is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
+            f"One {one} is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
             f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
         ),

@@ -11,6 +11,8 @@
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
 | `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
+| `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
+| `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
 
 w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
 """
@@ -20,6 +22,7 @@ from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.questions.stable import StableCells
 
@@ -32,6 +35,8 @@ QUESTIONS = (
     JointCounts,
     LiftedGram,
     Moments,
+    PerPerson,
+    PersonSizes,
     StableCells,
 )
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
@@ -46,6 +51,8 @@ __all__ = [
     "LiftedGram",
     "Moments",
     "Part",
+    "PerPerson",
+    "PersonSizes",
     "Question",
     "StableCells",
 ]

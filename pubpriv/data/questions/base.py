@@ -108,8 +108,14 @@ class Question(Protocol):
     def totals(self, view: View) -> Totals:
         """Exact totals over one block."""
 
-    def answer(self, totals: Totals, draw: Draw) -> Totals:
-        """Noisy integers: the only thing that may leave, once it is published."""
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
+        """Noisy integers: the only thing that may leave, once it is published.
+
+        Args:
+            totals: exact.
+            draw: of the noise.
+            parts: with other factors and noise than the question's own, where another question asks this one.
+        """
 
     def values(self, noisy: Totals) -> Values:
         """Noisy multiplied integers as floats in the question's units; pure post-processing."""
@@ -130,11 +136,11 @@ class Additive:
         """The totals themselves."""
         return totals
 
-    def answer(self: Question, totals: Totals, draw: Draw) -> Totals:
+    def answer(self: Question, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
         """factor * total + noise, part by part."""
         return {
             name: _noisy(totals[name], part.factor, draw(name, part.noise_scale, part.size))
-            for name, part in self.parts.items()
+            for name, part in (parts or self.parts).items()
         }
 
 
@@ -152,10 +158,15 @@ def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
     return np.asarray(exact + np.clip(noise, -LIMIT - exact, LIMIT - exact))
 
 
-def check_totals(question: Question, totals: Totals, rows: int) -> None:
+def check_totals(question: Question, totals: Totals, rows: int | None) -> None:
     """Totals are as many int64 as the question announced, and none is larger than so many rows can make it.
 
     A part that is shorter would share noise between coordinates.
+
+    Args:
+        question: what was summed.
+        totals: exact.
+        rows: of the table; None where that is private, and nothing may be checked against it.
 
     Raises:
         ValueError: a defect; nothing may be answered.
@@ -165,6 +176,8 @@ def check_totals(question: Question, totals: Totals, rows: int) -> None:
     announced = {name: some if count is None else (count,) for name, count in question.total_sizes.items()}
     if sizes != announced or len(some) != 1 or len(sizes) != len(totals):
         raise ValueError("totals of other shapes than the question announced")
+    if rows is None:
+        return
     for name, values in question.exact(totals).items():
         most = rows * question.parts[name].bound
         if values.size and not -most <= int(values.min()) <= int(values.max()) <= most:

@@ -10,6 +10,7 @@ import numpy as np
 from pubpriv.data.checks import flag, integer, kind, number
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.data.images import counts_of
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     LIMIT,
@@ -110,20 +111,22 @@ class Bisection:
         """{"histogram": records whose number first fits at each threshold, (2^steps + 1,)}."""
         z, norms = view.mapped(self.frame)
         number = z[0] if self.signed else np.sqrt(norms)
-        fits = np.searchsorted(self.thresholds, number[np.isfinite(number)], side="left")
+        finite = np.isfinite(number)
+        fits = np.searchsorted(self.thresholds, number[finite], side="left")
         cells = (1 << self.steps) + 1
-        return {"histogram": np.bincount(fits, minlength=cells + 1)[:cells].astype(np.int64)}
+        return {"histogram": counts_of(fits, cells + 1, view.weights_of(finite))[:cells]}
 
-    def answer(self, totals: Totals, draw: Draw) -> Totals:
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
         """The noisy counts of the thresholds that were asked, in order: (steps,)."""
+        part = (parts or self.parts)["count"]
         below = self.exact(totals)["count"].tolist()
-        noise = draw("count", self.noise_scale, self.steps)
+        noise = draw("count", part.noise_scale, self.steps)
         if noise.shape != (self.steps,):
             raise ValueError("noise of another shape than the steps")
         counts: list[int] = []
         for z in noise.tolist():
             middle, _ = self._bracket(counts)
-            counts.append(_clamped(below[middle] * COUNT_FACTOR + z))
+            counts.append(_clamped(below[middle] * part.factor + z))
         return {"count": np.array(counts, dtype=np.int64)}
 
     def values(self, noisy: Totals) -> Values:

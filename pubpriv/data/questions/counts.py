@@ -9,7 +9,8 @@ import numpy as np
 from pubpriv.data.checks import kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.frames import GRID, Frame, grid_scale, quantise
+from pubpriv.data.frames import GRID, Frame, grid_scale
+from pubpriv.data.images import Images, counts_of
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     PARTITIONS,
@@ -67,7 +68,7 @@ class Counts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
-        return {"count": _counts_of(self.partition.assign(view), self.partition.n_regions)}
+        return {"count": counts_of(self.partition.assign(view), self.partition.n_regions, view.weights)}
 
     def values(self, noisy: Totals) -> Values:
         """Counts, (n_regions,)."""
@@ -123,7 +124,7 @@ class JointCounts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": concatenated counts}."""
-        counts = [_counts_of(partition.assign(view), partition.n_regions) for partition in self.partitions]
+        counts = [counts_of(partition.assign(view), partition.n_regions, view.weights) for partition in self.partitions]
         return {"count": np.concatenate(counts)}
 
     def values(self, noisy: Totals) -> Values:
@@ -188,8 +189,8 @@ class ClippedSums(Additive):
         labels = self.partition.assign(view)
         sums = []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, _ = quantise(*view.picked(frame, labels == region), radius)
-            sums.append(q.sum(axis=1))
+            wanted = labels == region
+            sums.append(Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted)).sum())
         return {"sum": np.concatenate(sums).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:
@@ -220,8 +221,3 @@ def _with_shared_cells(partitions: tuple[Partition, ...]) -> tuple[Partition, ..
         else partition
         for partition in partitions
     )
-
-
-def _counts_of(labels: np.ndarray, regions: int) -> np.ndarray:
-    """Records per region, int64 (regions,); label -1 is nobody's."""
-    return np.bincount(labels[labels >= 0], minlength=regions).astype(np.int64)

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.data.frames import GRID, Frame, grid_scale, quantise, squared_norms
+from pubpriv.data.frames import GRID, Frame, grid_scale, squared_norms
+from pubpriv.data.images import Images
 from pubpriv.data.questions.base import (
     SUM_FACTOR,
     Additive,
@@ -83,10 +84,10 @@ class FourthMoments(Additive):
         labels = self.partition.assign(view)
         sums = []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            z, _ = view.picked(frame, labels == region)
+            wanted = labels == region
+            z, _ = view.picked(frame, wanted)
             fourth = np.square(np.square(z, out=z), out=z)
-            q, _ = quantise(fourth, squared_norms(fourth), radius**4)
-            sums.append(q.sum(axis=1))
+            sums.append(Images.of(fourth, squared_norms(fourth), radius**4, view.weights_of(wanted)).sum())
         return {"fourth": np.concatenate(sums).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:

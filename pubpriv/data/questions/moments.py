@@ -16,7 +16,8 @@ import numpy as np
 
 from pubpriv.data.checks import integer, kind
 from pubpriv.data.codec import public_value
-from pubpriv.data.frames import GRID, Frame, grid_scale, quantise, squared_norms
+from pubpriv.data.frames import GRID, Frame, grid_scale
+from pubpriv.data.images import Images
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     SUM_FACTOR,
@@ -105,10 +106,11 @@ class Moments(Additive):
         labels = self.partition.assign(view)
         count, sums, square = [], [], []
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, counted = quantise(*view.picked(frame, labels == region), radius)
-            count.append(counted)
-            sums.append(q.sum(axis=1))
-            square.append(squared_norms(q).sum())
+            wanted = labels == region
+            images = Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted))
+            count.append(images.count())
+            sums.append(images.sum())
+            square.append(images.square())
         return {
             "count": np.array(count, dtype=np.int64),
             "sum": np.concatenate(sums).astype(np.int64),
@@ -232,10 +234,11 @@ class LiftedGram(Additive):
         labels = self.partition.assign(view)
         pieces: dict[str, list[np.ndarray]] = {"count": [], "sum": [], "diagonal": [], "upper": []}
         for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            q, counted = quantise(*view.picked(frame, labels == region), radius)
-            gram = q @ q.T
-            pieces["count"].append(np.array([counted]))
-            pieces["sum"].append(q @ np.ones(q.shape[1]))
+            wanted = labels == region
+            images = Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted))
+            gram = images.gram()
+            pieces["count"].append(np.array([images.count()]))
+            pieces["sum"].append(images.sum())
             pieces["diagonal"].append(gram.diagonal())
             pieces["upper"].append(gram.ravel()[_flat(len(gram))])
         return {name: np.concatenate(pieces[name]).astype(np.int64) for name in self.parts}

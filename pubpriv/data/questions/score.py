@@ -71,7 +71,8 @@ class BoundedScore(Additive):
         difference = self.first.log_density(view) - self.second.log_density(view)
         scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (BoundedScore.grid / self.bound))
         keep = np.abs(scaled) <= BoundedScore.grid
-        return {"score": np.array([np.where(keep, scaled, 0.0).sum()]).astype(np.int64)}
+        kept = np.where(keep, scaled, 0.0)
+        return {"score": np.array([kept.sum() if view.weights is None else kept @ view.weights]).astype(np.int64)}
 
     def values(self, noisy: Totals) -> Values:
         """The sum of clipped differences, in nats, (1,)."""

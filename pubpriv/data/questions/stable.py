@@ -147,9 +147,9 @@ class StableCells:
         heavy = counts > self.least
         return _named(np.stack([direction[first], cell[first], counts])[:, heavy])
 
-    def answer(self, totals: Totals, draw: Draw) -> Totals:
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
         """{"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 says that no cell is above."""
-        part, heavy = self.parts["fullest"], self._heavy(totals)
+        part, heavy = (parts or self.parts)["fullest"], self._heavy(totals)
         noise = draw("fullest", part.noise_scale, part.draws)
         if noise.shape != (part.draws,) or len(heavy["count"]) > part.draws:
             raise ValueError("noise for another number of cells")

@@ -157,7 +157,7 @@ def _estimate(
         converged=outcome.converged,
         standard_errors=settled.errors(),
         privacy=statement.to_json(),
-        provenance=provenance_of(statement, curator.n_rows, rows),
+        provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
         target=target,
         diagnostics={

@@ -101,9 +101,9 @@ def estimate_mean(
         columns=curator.columns,
         method=told_method(method, statement),
         converged=not found.warnings,
-        standard_errors=_told_errors(found, known.deviations()),
+        standard_errors=_told_errors(found, known.deviations(), curator.size.widening),
         privacy=statement.to_json(),
-        provenance=provenance_of(statement, curator.n_rows, rows),
+        provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
         diagnostics={
             "covariance": "identity" if known.whitening is None else "known",
@@ -198,9 +198,9 @@ def _notes(rows: PublicTable) -> list[str]:
     return [f"{rows.dropped} public rows with a missing or infinite value were left out"]
 
 
-def _told_errors(found: MeanResult, deviations: np.ndarray) -> Mapping[str, Mapping[str, list[float]]]:
+def _told_errors(found: MeanResult, deviations: np.ndarray, widening: float) -> Mapping[str, Mapping[str, list[float]]]:
     """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d], ...}}."""
-    parts = {"sampling": found.sampling, "privacy": found.privacy}
+    parts = {"sampling": found.sampling * widening, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping
     return {"mean": {name: (sd * deviations).tolist() for name, sd in parts.items()}}

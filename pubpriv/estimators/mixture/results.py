@@ -57,7 +57,7 @@ def released(
         converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
-        provenance=provenance_of(statement, curator.n_rows, rows),
+        provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
         diagnostics=diagnostics,
     )

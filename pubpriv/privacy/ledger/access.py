@@ -36,6 +36,7 @@ class Access:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._budgets: dict[str, Budget] = {}
+        self._units: dict[str, bool] = {}
         self._lacking: Mapping[str, str] = MappingProxyType({})
         self._anchors: Mapping[str, bundle.End] = MappingProxyType({})
         self.unguarded: str | None = None
@@ -91,6 +92,13 @@ class Access:
             with self.reading(dataset) as book:
                 self._budgets[dataset] = book.registered
         return self._budgets[dataset]
+
+    def protects_persons(self, dataset: str) -> bool:
+        """Whether all rows of a person are protected together, which never changes."""
+        if dataset not in self._units:
+            with self.reading(dataset) as book:
+                self._units[dataset] = book.person is not None
+        return self._units[dataset]
 
     @contextmanager
     def reading(self, dataset: str) -> Iterator[Book]:

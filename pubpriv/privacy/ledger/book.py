@@ -31,6 +31,7 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.replay import check_answer
+from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
 _table = schema.records
@@ -144,6 +145,11 @@ class Book:
         """What one record stands for."""
         return str(self.terms["unit"])
 
+    @property
+    def person(self) -> PersonTerms | None:
+        """Whose rows are protected together; None: each row by itself."""
+        return PersonTerms.of(self.terms)
+
     def tables(self) -> list[dict[str, Any]]:
         """Read declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
         found = [record.facts() for record in self.all("declared")]
@@ -153,7 +159,8 @@ class Book:
         """Read what is spent, held and left."""
         terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
         budget = budget_from_json(terms["budget"])
-        return Balance(self.dataset, str(terms["unit"]), budget, state, self.open_runs(), tables, self.head.digest())
+        unit, person = str(terms["unit"]), PersonTerms.of(terms)
+        return Balance(self.dataset, unit, budget, state, self.open_runs(), tables, self.head.digest(), person)
 
     def opened(self, release_id: str) -> Record:
         """The record that opened a run."""
@@ -331,7 +338,7 @@ class Book:
         """Record a higher cap, or refuse."""
         terms = self.terms
         known = budget_from_json(terms["budget"])
-        if unit not in (terms["unit"], "one record"):
+        if unit not in (terms["unit"], ONE_RECORD):
             raise SpecMismatch(
                 f"dataset {self.dataset!r} is registered with unit {terms['unit']!r}, not {unit!r}: "
                 "a unit never changes"
@@ -346,17 +353,19 @@ class Book:
                 f"to change it to {budget.describe()} "
                 "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
             )
-        body = {"budget": budget.to_json(), "unit": terms["unit"], "reason": reason}
+        person = PersonTerms.of(terms)
+        kept = {"unit": terms["unit"], **(person.to_json() if person else {})}
+        body = {"budget": budget.to_json(), "reason": reason, **kept}
         with self.explaining(budget):
             self.append("raised", body | {"cap": budget.cap_since(self.registered)})
 
-    def begun(self, release_id: str) -> tuple[str, int] | None:
-        """The table that a run's first method began with, by name and number of rows.
+    def begun(self, release_id: str) -> tuple[str, int | None] | None:
+        """The table that a run's first method began with, by name and number of rows, if that is public.
 
         None where no method began, or where an earlier version began it, which did not write that down.
         """
         facts = (record.facts() for record in self.all("started", release_id=release_id))
-        return next(((str(fact["table"]), int(fact["n_rows"])) for fact in facts if "table" in fact), None)
+        return next(((str(fact["table"]), fact.get("n_rows")) for fact in facts if "table" in fact), None)
 
     @contextmanager
     def explaining(self, asked: Budget, release_id: str = "") -> Iterator[None]:

@@ -5,10 +5,11 @@ One table has one budget, so no two datasets share one, and no private file is r
 
 import sqlalchemy as sa
 
-from pubpriv.errors import SpecMismatch
+from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import TableIdentity
 
 
@@ -20,6 +21,12 @@ def declare(book: Book, table: TableIdentity) -> None:
     """
     uri = canonical(table.uri)
     refuse_foreign(book, uri)
+    ids = sorted({*person_columns_of(book.person)} & {*table.source_columns})
+    if ids:
+        raise InvalidInput(
+            f"column {', '.join(ids)} tells whose row it is in dataset {book.dataset!r}, so it is no column of an "
+            "estimate: leave it out of --columns"
+        )
     known = _columns_of(book, uri)
     columns = sorted({*table.source_columns, *(known or ())})
     if columns != known:

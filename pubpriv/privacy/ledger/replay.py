@@ -25,6 +25,7 @@ from pubpriv.privacy.ledger.records import (
     facts_of,
     state_text,
 )
+from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import Asked
 
 _OF_THE_DATASET = ("registered", "declared", "raised")
@@ -130,6 +131,7 @@ class _Replay:
         self._unknown: dict[str, int] = {}
         self._registered: Budget | None = None
         self._unit = ""
+        self._person: PersonTerms | None = None
         self._state = DatasetState()
         self._runs: dict[str, tuple[Budget, RunState]] = {}
         self._charged: dict[str, str] = {}
@@ -185,13 +187,14 @@ class _Replay:
         if not (is_name(self._dataset) and isinstance(body["unit"], str)):
             return "registers a dataset without a name or a unit"
         self._registered, self._unit = budget_from_json(body["budget"]), body["unit"]
+        self._person = PersonTerms.of(body)
         return _differs("cap", body, self._registered.cap)
 
     def _raise(self, _: Record, body: dict[str, Any]) -> str | None:
         budget = budget_from_json(body["budget"])
         if budget.kind != self._registered_budget().kind:
             return "changes the kind of the budget"
-        if body["unit"] != self._unit:
+        if body["unit"] != self._unit or PersonTerms.of(body) != self._person:
             return "changes the unit of the dataset"
         return _differs("cap", body, budget.cap_since(self._registered_budget()))
 
@@ -225,6 +228,8 @@ class _Replay:
             self._unknown[str(kind)] = self._unknown.get(str(kind), 0) + 1
         elif asked.event != event:
             return "was not charged as its question costs: its event is not the question's"
+        elif asked.per_person != (self._person is not None):
+            return "asks a question that does not protect the dataset's privacy unit"
         else:
             self._recomputed += 1
         self._waiting[key] = asked or event

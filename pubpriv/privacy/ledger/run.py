@@ -16,7 +16,7 @@ from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Work
 from pubpriv.privacy.ledger.records import Record, charge_key, share_of
 from pubpriv.privacy.ledger.replay import check_answer
-from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable
+from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable, kind_of
 
 _LEASE = timedelta(minutes=10)
 """How long an attempt at a charged question is expected to take; shown to readers, enforced by no clock."""
@@ -58,8 +58,11 @@ class LedgerRun:
         with self._access.reading(self.dataset) as book:
             return book.run(self.release_id, self._known)
 
-    def begun(self) -> tuple[str, int] | None:
-        """Name and number of rows of the table that it began with, if it began and they were written down."""
+    def begun(self) -> tuple[str, int | None] | None:
+        """Name of the table that it began with, and its number of rows if that is public; None: it did not begin.
+
+        Or an earlier version began it, which did not write them down.
+        """
         with self._access.reading(self.dataset) as book:
             return book.begun(self.release_id)
 
@@ -156,7 +159,8 @@ class LedgerRun:
                 "public_sha256": public_sha256,
                 "asked": share,
                 "share": given,
-                **({} if table is None else {"table": table.uri, "n_rows": table.n_rows}),
+                **({} if table is None else {"table": table.uri}),
+                **({} if table is None or table.n_rows is None else {"n_rows": table.n_rows}),
             }
             if share is None and not run.closed and given.main < 1:
                 raise BudgetExceeded(
@@ -181,6 +185,8 @@ class LedgerRun:
         asked = self._asked(question)
         if asked is not None and asked.event != event:
             raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
+        if asked is not None and asked.per_person != self._access.protects_persons(self.dataset):
+            raise InvalidInput(f"the question under {label!r} does not protect the privacy unit of {self.dataset!r}")
         key = charge_key(self.dataset, self.release_id, label)
         attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + _LEASE).isoformat()}
         allotment, registered = self.allotment, self._access.registered(self.dataset)
@@ -244,9 +250,10 @@ class LedgerRun:
 
     def _remember(self, record: Record, label: str, question: Any, event: Event, prices: Mapping[str, Amount]) -> None:
         """Keep the line of the bill that a charge made here will be; what is no question is left to be read."""
-        kind = question.get("type") if isinstance(question, Mapping) else None
-        if isinstance(kind, str):
-            line = Charge(label, kind, **prices, event=event, at=record.at, user=record.user, answered=False)
+        if isinstance(question, Mapping) and isinstance(question.get("type"), str):
+            line = Charge(
+                label, kind_of(question), **prices, event=event, at=record.at, user=record.user, answered=False
+            )
             self._known[record.digest()] = line
 
 
@@ -258,11 +265,13 @@ def _priced(event: Event, allotment: Budget, registered: Budget) -> "dict[str, A
         return refusal
 
 
-def _check_same(begun: tuple[str, int] | None, table: SizedTable, release_id: str) -> None:
+def _check_same(begun: tuple[str, int | None] | None, table: SizedTable, release_id: str) -> None:
     if begun is not None and begun != (table.uri, table.n_rows):
+        was, now = (
+            f"{uri}" if rows is None else f"{uri} of {rows} rows" for uri, rows in (begun, (table.uri, table.n_rows))
+        )
         raise SpecMismatch(
-            f"release id {release_id!r} began with the table {begun[0]} of {begun[1]} rows, not with {table.uri} of "
-            f"{table.n_rows}: use another release id"
+            f"release id {release_id!r} began with the table {was}, not with {now}: use another release id"
         )
 
 

@@ -17,6 +17,7 @@ from pubpriv.privacy.ledger.outlook import Outlook
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
+from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
 from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
 
 _WITNESS = "PUBPRIV_LEDGER_WITNESS"
@@ -119,9 +120,11 @@ class Ledger:
         dataset: str,
         budget: BudgetLike,
         table: TableIdentity | None = None,
-        unit: str = "one record",
+        unit: str = ONE_RECORD,
         raise_: bool = False,
         reason: str | None = None,
+        person: str | Sequence[str] = (),
+        persons: int | None = None,
     ) -> None:
         """Give `dataset` a budget that all its snapshots share; again with the same budget: nothing happens.
 
@@ -132,10 +135,16 @@ class Ledger:
             unit: what one record stands for, in words (`one patient`).
             raise_: a higher cap is meant; needs `reason`.
             reason: recorded with a raised cap.
+            person: id column or columns, where all rows of a person are protected together; said once, it holds for
+                ever. None: each row by itself, or as it is registered.
+            persons: how many persons there are, if that may be public: nothing checks it. A table's own count is
+                private, and stays so if it is not given here.
 
         Raises:
-            SpecMismatch: another budget or unit without `raise_`, or a table of another dataset.
-            InvalidInput: a bad name, another kind of budget, a raise without a reason.
+            SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a dataset of rows that
+                is to become one of persons, or back.
+            InvalidInput: a bad name, another kind of budget, a raise without a reason; id columns among those of the
+                table.
             BudgetExceeded: the cap would fall below what is spent and held.
         """
         check_name(dataset, "dataset")
@@ -143,13 +152,20 @@ class Ledger:
         if reason:
             check_text(reason, "reason")
         budget = budget_of(budget)
+        names = (person,) if isinstance(person, str) else tuple(person)
+        if persons is not None and not names:
+            raise InvalidInput("--persons says how many persons there are: name their id columns too, with --person")
+        whose = PersonTerms(names, persons) if names else None
         with self._access.locked(dataset, create=True, tables=table is not None) as book:
             if book.state is None:
                 body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
+                if whose is not None:
+                    body |= {"unit": ONE_PERSON if unit == ONE_RECORD else unit, **whose.to_json()}
                 book.append("registered", body)
             else:
                 terms = book.terms
-                if budget.to_json() != terms["budget"] or unit not in (terms["unit"], "one record"):
+                check_same_unit(dataset, PersonTerms.of(terms), whose)
+                if budget.to_json() != terms["budget"] or unit not in (terms["unit"], ONE_RECORD):
                     book.raise_cap(budget, unit, raise_, reason)
             if table is not None:
                 declare(book, table)
@@ -184,6 +200,11 @@ class Ledger:
         with self._access.reading(dataset) as book:
             check_declared(book, table, self.url, first)
             return bool(book.tables())
+
+    def person(self, dataset: str) -> PersonTerms | None:
+        """Whose rows are protected together, as it is registered; None: each row by itself."""
+        with self._access.reading(dataset) as book:
+            return book.person
 
     def refuse_private(self, *public: str) -> None:
         """Refuse public files that could be those of a private table, whichever dataset it was declared for.

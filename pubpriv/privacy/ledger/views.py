@@ -11,6 +11,7 @@ from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger.records import FAILURES, DatasetState, Record, RunState, states_of
+from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
 
 
@@ -35,19 +36,25 @@ class NamedTable:
 
 
 class SizedTable(TableIdentity, Protocol):
-    """A private table with its number of rows, which is public."""
+    """A private table with its number of rows, where that is public."""
 
     @property
-    def n_rows(self) -> int:
-        """How many."""
+    def n_rows(self) -> int | None:
+        """How many; None where that is private."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have."""
+    """What a stored question comes to: the event it must have been charged as, and the sizes its answer must have.
+
+    Attributes:
+        event, sizes: of the question.
+        per_person: it protects all rows of a person together.
+    """
 
     event: Event
     sizes: Mapping[str, int]
+    per_person: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,7 @@ class Balance:
         open_runs: what each open run still holds.
         tables: declared tables, uri and columns.
         chain_head: hash of the newest record.
+        person: whose rows are protected together; None: each row by itself.
     """
 
     dataset: str
@@ -184,6 +192,7 @@ class Balance:
     open_runs: dict[str, Amount]
     tables: tuple[dict[str, Any], ...]
     chain_head: str
+    person: PersonTerms | None = None
 
     @property
     def cap(self) -> Amount:
@@ -211,6 +220,7 @@ class Balance:
         return {
             "dataset": self.dataset,
             "unit": self.unit,
+            **(self.person.to_json() if self.person else {}),
             "kind": self.budget.kind,
             **{name: amount.main / UNIT for name, amount in amounts.items()},
             **{f"delta_{name}": amount.delta / DELTA_UNIT for name, amount in amounts.items()},
@@ -224,10 +234,16 @@ class Balance:
         }
 
 
+def kind_of(question: Mapping[str, Any]) -> str:
+    """The kind of a stored question; of one that another question asks of each person, with that said."""
+    kind = str(question["type"])
+    return f"{question['inner']['type']} per person" if kind == "PerPerson" else kind
+
+
 def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:
     return Charge(
         label=facts["label"],
-        question=str(facts["question"]["type"]),
+        question=kind_of(facts["question"]),
         price_run=Amount.from_json(facts["price_run"]),
         price_ledger=Amount.from_json(facts["price_ledger"]),
         event=event_from_json(facts["event"]),

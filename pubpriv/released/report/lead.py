@@ -25,8 +25,8 @@ def lead(estimate: Estimate) -> str:
 def _records(estimate: Estimate) -> str:
     facts = estimate.provenance
     if estimate.is_simulation:
-        return f"The {facts['n_private']:,} simulated records"
-    return f"The {facts['n_private']:,} records of {facts['dataset']}"
+        return f"The {estimate.counted} simulated {estimate.counted_as}"
+    return f"The {estimate.counted} {estimate.counted_as} of {facts['dataset']}"
 
 
 def _columns(estimate: Estimate) -> str:

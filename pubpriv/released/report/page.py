@@ -146,10 +146,12 @@ def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
         return {"text": stated["guarantee"]["text"]}
     cap = None if history is None else history.guarantee
     text = None if cap is None else cap["text"]
-    lines = guarantee_lines(where["dataset"], stated["unit"], text, where["release_id"], stated["guarantee"]["text"])
+    person = stated.get("person", ())
+    promised = text, where["release_id"], stated["guarantee"]["text"], person
+    lines = guarantee_lines(where["dataset"], stated["unit"], *promised)
     return {
         "guarantees": [f"{line[0].upper()}{line[1:]}" for line in lines[1:]],
-        "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap),
+        "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap, person),
         "reviewer": lines[0],
     }
 
@@ -270,21 +272,29 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
     }
 
 
+def _fact(value: Any) -> str:
+    """A fact of the provenance; of a released number, its noise too."""
+    if isinstance(value, dict):
+        return f"about {value['estimate']:,} (noise of sd {value['sd']:.3g})"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def _origin(estimate: Estimate) -> dict[str, Any]:
     names = {
         "dataset": "dataset",
         "release_id": "release",
         "n_private": "private records",
+        "persons": "persons (released)",
+        "counted_rows": "rows that count (released)",
+        "rows_per_person": "rows of a person that count in full",
+        "target": "weighing",
         "n_public": "public rows",
         "public_sha256": "SHA-256 of the public rows",
         "chain_head": "ledger's chain at the release",
         "version": "made by pubpriv",
         "created": "made on",
     }
-    rows = [
-        (names.get(name, name), f"{value:,}" if isinstance(value, int) else str(value))
-        for name, value in estimate.provenance.items()
-    ]
+    rows = [(names.get(name, name), _fact(value)) for name, value in estimate.provenance.items()]
     rows[2:2] = [("estimated", estimate.estimand), ("method", estimate.method)]
     checked = (
         "The numbers of a simulation stand in no ledger."

@@ -30,7 +30,7 @@ def opening(estimate: Estimate) -> str:
     """The first sentence: what, from what, when."""
     facts = estimate.provenance
     made = str(facts.get("created", "")).replace("T", " ").replace("+00:00", " UTC")
-    rows = f"{facts['n_private']:,} {'simulated' if estimate.is_simulation else 'private'} records"
+    rows = f"{estimate.counted} {'simulated' if estimate.is_simulation else 'private'} {estimate.counted_as}"
     names = ", ".join(estimate.columns[:12]) + (
         f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12)
     )

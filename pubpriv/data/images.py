@@ -1,0 +1,59 @@
+"""Integer vectors of picked records with their weights: the sums that questions ask, written once.
+
+A record counts once, or as often as its weight says (`data.questions.per_person`). Images and weights are integers
+held in floats. A block has at most 2^12 records, an image at most the length R = 2^16, and a weight is at most 2^6: no
+sum of a block exceeds 2^12 * 2^6 * 2^32 = 2^50, so all of them are exact in any order.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pubpriv.data.frames import quantise, squared_norms
+
+MOST_WEIGHT = 1 << 6
+"""Of one record."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Images:
+    """Integer vectors of some records of a block.
+
+    Attributes:
+        q: (ell, count), zero in the columns that do not count.
+        keep: (count,) which columns count.
+        weights: (count,) integers, or None: each counts once.
+    """
+
+    q: np.ndarray
+    keep: np.ndarray
+    weights: np.ndarray | None
+
+    @classmethod
+    def of(cls, z: np.ndarray, norms: np.ndarray, radius: float, weights: np.ndarray | None) -> "Images":
+        """Images of the columns of z (ell, count), which is overwritten; see `frames.quantise`."""
+        return cls(*quantise(z, norms, radius), weights)
+
+    def count(self) -> float:
+        """Sum of the weights of those that count."""
+        return float(np.count_nonzero(self.keep) if self.weights is None else self.keep @ self.weights)
+
+    def sum(self) -> np.ndarray:
+        """Sum of q, (ell,)."""
+        return np.asarray(self.q @ (np.ones(self.q.shape[1]) if self.weights is None else self.weights))
+
+    def square(self) -> float:
+        """Sum of |q|^2."""
+        norms = squared_norms(self.q)
+        return float(norms.sum() if self.weights is None else norms @ self.weights)
+
+    def gram(self) -> np.ndarray:
+        """Sum of q q', (ell, ell)."""
+        return np.asarray((self.q if self.weights is None else self.q * self.weights) @ self.q.T)
+
+
+def counts_of(labels: np.ndarray, regions: int, weights: np.ndarray | None) -> np.ndarray:
+    """Sum of weights by region, int64 (regions,); label -1 is nobody's."""
+    inside = labels >= 0
+    weights = None if weights is None else weights[inside]
+    return np.bincount(labels[inside], weights, minlength=regions).astype(np.int64)

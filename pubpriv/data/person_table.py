@@ -1,0 +1,134 @@
+"""A private table whose unit is a person, for one curator's scans: which rows weigh how much, and that it stays so.
+
+Before its first scan only the id columns are read, in full (pass 0): from them come the weights, a byte a row, in the
+memory of this process alone. Each scan reads the ids again beside the rows and compares a digest of them: weights that
+were reckoned for other rows would break what is promised.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.columns import parse_columns
+from pubpriv.data.confined import Confined
+from pubpriv.data.memory import MOST_BYTES, Kept
+from pubpriv.data.parquet import longest_block
+from pubpriv.data.persons import sizes_of, weights_of
+from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.data.tables import ArrayTable
+
+
+class _Replaced(Exception):
+    """The ids are not those that weights were reckoned from; nobody outside the door sees this."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _WeightedChunk(Confined):
+    """A chunk with the weights of its rows.
+
+    Attributes:
+        chunk: of the table.
+        weights: uint8 (rows,).
+        digest: of the keys that they were reckoned from.
+    """
+
+    chunk: Any
+    weights: np.ndarray
+    digest: bytes
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Blocks (d, length), of a length that depends on d alone; each overwrites the one before.
+
+        Raises:
+            _Replaced: after the last one, if the ids are others by now.
+        """
+        found = hashlib.sha256()
+        yield from self.chunk.keyed_blocks(longest_block(len(self.chunk.columns)), found.update)
+        if found.digest() != self.digest:
+            raise _Replaced
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Pass(Confined):
+    """What pass 0 found: chunks, with the keys of their rows."""
+
+    chunks: list[Any]
+    keys: list[np.ndarray]
+
+    @classmethod
+    def over(cls, table: Any) -> "_Pass":
+        """Read the id columns."""
+        chunks = table.chunks()
+        nothing = np.empty(0, dtype=np.uint64)
+        return cls(chunks, [np.concatenate([nothing, *chunk.keys()]) for chunk in chunks])
+
+    @property
+    def all_keys(self) -> np.ndarray:
+        """Of the whole table."""
+        return np.concatenate([np.empty(0, dtype=np.uint64), *self.keys])
+
+    @property
+    def digests(self) -> list[bytes]:
+        """Of each chunk's keys."""
+        return [hashlib.sha256(keys.tobytes()).digest() for keys in self.keys]
+
+
+class PersonTable(Confined):
+    """What scans read where the unit is a person.
+
+    Args:
+        table: a `PrivateTable` or an `ArrayTable` that says whose rows are whose.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._digests: list[bytes] | None = None
+        self._weighted: dict[tuple[int, int], list[Any]] = {}
+        self._memory: dict[int, list[np.ndarray]] = {}
+
+    def asked(self, question: Question) -> Any:
+        """The table that a question is asked of: weighted rows, or one record for each person.
+
+        Raises:
+            _Replaced: the ids are not what they were at the first question.
+        """
+        if isinstance(question, PerPerson):
+            return _Chunks(self._chunks(question.most, question.grain))
+        found = self._read()
+        sizes = sizes_of(found.all_keys).astype(np.float64)
+        return ArrayTable(sizes[:, None], parse_columns(["rows"]))
+
+    def _chunks(self, most: int, grain: int) -> list[Any]:
+        if (most, grain) not in self._weighted:
+            found = self._read()
+            weights = weights_of(found.all_keys, most, grain)
+            own = np.split(weights, np.cumsum([len(keys) for keys in found.keys])[:-1]) if found.chunks else []
+            chunks = [_WeightedChunk(*each) for each in zip(found.chunks, own, found.digests, strict=True)]
+            if len(weights) * len(self._table.columns) * 8 <= MOST_BYTES:
+                self._weighted[most, grain] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
+            else:
+                self._weighted[most, grain] = chunks
+        return self._weighted[most, grain]
+
+    def _read(self) -> _Pass:
+        """Do pass 0; where it was done before, the ids must be the same, as rows may be remembered from then."""
+        found = _Pass.over(self._table)
+        if self._digests is not None and found.digests != self._digests:
+            raise _Replaced
+        self._digests = found.digests
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Chunks(Confined):
+    """Weighted chunks, as `scan` takes a table."""
+
+    each: list[Any]
+
+    def chunks(self) -> list[Any]:
+        """The chunks."""
+        return self.each

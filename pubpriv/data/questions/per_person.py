@@ -1,0 +1,203 @@
+"""Questions of tables in which a person may have many rows: the rows of one person count as so many records together.
+
+A row's weight is a public function of its place among the rows of its own person and of their number (`data.persons`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pubpriv.data.checks import integer, kind
+from pubpriv.data.codec import public_value
+from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.questions.base import (
+    COUNT_FACTOR,
+    Additive,
+    Draw,
+    Part,
+    Question,
+    Totals,
+    Values,
+    check_noise,
+    noise_for,
+    squared_weight,
+)
+from pubpriv.data.questions.bisection import Bisection
+from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions.fourth import FourthMoments
+from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.regions import View
+from pubpriv.errors import InvalidInput
+
+WEIGHED = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
+"""Questions whose totals are sums over records, as the theorem of `PerPerson` takes them."""
+
+MOST_ROWS = 1 << 10
+"""So many rows of a person may count in full, at most."""
+
+SIZES = (1, 2, 4, 8, 16, 32)
+"""Upper ends of the bins of `PersonSizes`; the last bin is open."""
+
+
+@public_value
+@dataclass(frozen=True)
+class PerPerson:
+    """Another question, of which each person's rows answer as at most `most` records.
+
+    Row r has an integer weight a_r in [0, G], G = `grain`, and the weights of one person's rows add up to A = G L at
+    most, L = `most`. The exact totals are T = sum_r a_r phi(x_r), where phi(x) is what the inner question adds for one
+    record; they are what it would answer, times G.
+
+    Sensitivity (one person's rows replaced by any others, or by none): let Phi be the set of all phi(x) with 0, and S
+    the inner question's squared distance, the largest sum_k (u_k - v_k)^2 w_k^2 over u, v in Phi. A person adds
+    sum a_r phi(x_r) with a_r >= 0 and sum a_r <= A, which is A u for a u in the convex hull of Phi, as 0 is in Phi.
+    Rows of others do not move: their weights depend on their own person's rows alone. So the totals change by
+    A (u - v) with u, v in the hull. |u - v| is convex in u and in v, so it is largest where both are in Phi itself:
+    a set and its convex hull have one diameter. Hence the squared distance is at most A^2 S. It does not matter in
+    which regions a person's rows lie. In units of the inner noise, below, that is L^2 S.
+
+    S has to cover a record that appears or goes, that is |u|^2 for u in Phi and v = 0: every proof of the closed list
+    does, since an odd record adds 0. `Bisection` is adaptive: each of its steps is a count at a threshold that is fixed
+    by the answers before it, so the theorem holds step by step, and its steps compose as they do for one record.
+
+    Noise: a factor F of the inner question that G divides becomes F / G, with the same sd on the integers, and T F / G
+    is in the inner question's own units; a factor that G does not divide stays, and the sd is multiplied by G, as the
+    totals are. Either way (factor A / sd) is L times what it is in the inner question.
+
+    Attributes:
+        inner: the question, priced for one record.
+        most: L.
+        grain: G, a power of two.
+
+    Raises:
+        InvalidInput: a question that is no sum over records, or L or G beyond their bounds.
+    """
+
+    inner: Bisection | BoundedScore | ClippedSums | Counts | FourthMoments | JointCounts | LiftedGram | Moments
+    most: int
+    grain: int
+
+    def __post_init__(self) -> None:
+        kind("the question of each person", self.inner, *WEIGHED)
+        integer("the rows of a person that count", self.most, 1)
+        integer("the grain of weights", self.grain, 1)
+        if self.most > MOST_ROWS:
+            raise InvalidInput(f"at most {MOST_ROWS} rows of a person count in full")
+        if self.grain > MOST_WEIGHT or self.grain & (self.grain - 1):
+            raise InvalidInput(f"the grain of weights is a power of two, at most {MOST_WEIGHT}")
+
+    def check(self, columns: int) -> None:
+        """The inner question fits the columns."""
+        self.inner.check(columns)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Those of the inner question, in grains; a bound is what one person adds at most."""
+        return {name: self._in_grains(part) for name, part in self.inner.parts.items()}
+
+    def _in_grains(self, part: Part) -> Part:
+        bound = part.bound * self.grain * self.most
+        if part.factor % self.grain == 0:
+            return replace(part, factor=part.factor // self.grain, bound=bound)
+        return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
+
+    @property
+    def total_sizes(self) -> Mapping[str, int | None]:
+        """As many as the inner question has."""
+        return self.inner.total_sizes
+
+    def exact(self, totals: Totals) -> Totals:
+        """The inner question's, in grains."""
+        return self.inner.exact(totals)
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """L^2 times that of the inner question."""
+        return self.most**2 * self.inner.squared_distance
+
+    def totals(self, view: View) -> Totals:
+        """Exact totals over one block of weighted records.
+
+        Raises:
+            ValueError: a defect; records without weights would count in full, however many a person has.
+        """
+        if view.weights is None:
+            raise ValueError("records without weights")
+        return self.inner.totals(view)
+
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
+        """Answer as the inner question does, in grains."""
+        return self.inner.answer(totals, draw, parts or self.parts)
+
+    def values(self, noisy: Totals) -> Values:
+        """Answers in the inner question's own units."""
+        parts = self.inner.parts
+        return self.inner.values(
+            {
+                name: integers if parts[name].factor % self.grain == 0 else integers / self.grain
+                for name, integers in noisy.items()
+            }
+        )
+
+    def noise(self) -> Values:
+        """Standard deviations in the inner question's own units, which are its own."""
+        return self.inner.noise()
+
+
+@public_value
+@dataclass(frozen=True)
+class PersonSizes(Additive):
+    """How many persons there are, and how many have 1, 2, 3 to 4, 5 to 8, 9 to 16, 17 to 32, and more rows.
+
+    It is asked of a table of persons, with one record for each and the number of its rows in the first column.
+
+    Sensitivity (one person replaced, added or removed): a person adds (1, e_b), one to the total and one to a bin, and
+    nobody adds 0. Two persons differ by e_b - e_b', squared length 2; a person and nobody by (1, e_b), squared length
+    2. So 2: the total is free.
+    """
+
+    noise_scale: int
+
+    def __post_init__(self) -> None:
+        check_noise("PersonSizes", self.noise_scale)
+
+    def check(self, columns: int) -> None:
+        """Any table will do: its columns are not looked at."""
+
+    @classmethod
+    def priced(cls, squared_distance: Fraction) -> "PersonSizes":
+        """The question whose price mu^2 is at most `squared_distance`."""
+        return cls(noise_for(squared_distance / 2, COUNT_FACTOR))
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """All persons, then each bin."""
+        return {"persons": Part(len(SIZES) + 2, COUNT_FACTOR, self.noise_scale, 1)}
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """2 w^2."""
+        return 2 * squared_weight(self.parts["persons"])
+
+    def totals(self, view: View) -> Totals:
+        """{"persons": (bins + 1,)} of a block of persons."""
+        rows = view.block[0]
+        bins = np.searchsorted(np.array(SIZES, dtype=np.float64), rows[np.isfinite(rows)], side="left")
+        counts = np.bincount(bins, minlength=len(SIZES) + 1)
+        return {"persons": np.concatenate([[counts.sum()], counts]).astype(np.int64)}
+
+    def values(self, noisy: Totals) -> Values:
+        """Persons in all and by bin, (bins + 1,)."""
+        return {"persons": noisy["persons"] / COUNT_FACTOR}
+
+    def noise(self) -> Values:
+        """One sd for all counts."""
+        return {"persons": np.array([self.noise_scale / COUNT_FACTOR])}
+
+
+def in_person_unit(question: Question) -> bool:
+    """Tell whether a question protects all rows of a person together."""
+    return type(question) in (PerPerson, PersonSizes)

@@ -1,0 +1,110 @@
+"""Sums of int64 totals without overflow, whatever number of records there is.
+
+A total over a block fits 52 bits; over a table it may not fit 64. Where the number of records is private nothing may be
+checked against it, so totals are summed in two halves of 32 bits, and clamped once, at the end.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.questions.base import LIMIT, Question, Totals
+
+_LOW = (1 << 32) - 1
+
+_EMPTY = np.empty(0, dtype=np.int64)
+
+
+def nothing_of(question: Question) -> "Sums":
+    """Totals of no record at all, to be added to."""
+    listed = None in question.total_sizes.values()
+    return ListedTotals([]) if listed else WideTotals.zeros(question)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WideTotals:
+    """Totals as high * 2^32 + low, int64 arrays by part: exact for up to 2^31 pieces of any int64.
+
+    Attributes:
+        high, low: halves.
+    """
+
+    high: Totals
+    low: Totals
+
+    @classmethod
+    def zeros(cls, question: Question) -> "WideTotals":
+        """Of the shapes that the question announces."""
+        sizes = question.total_sizes.items()
+        return cls(*({name: np.zeros(count or 0, dtype=np.int64) for name, count in sizes} for _ in range(2)))
+
+    def add(self, piece: Totals) -> None:
+        """Add the totals of one block.
+
+        Raises:
+            ValueError: totals of other shapes than the question announced; one number would be added to many.
+        """
+        for name, low in self.low.items():
+            if piece[name].shape != low.shape:
+                raise ValueError("totals of other shapes than the question announced")
+            np.add(low, piece[name] & _LOW, out=low)
+            np.add(self.high[name], piece[name] >> 32, out=self.high[name])
+
+    def join(self, others: Iterable[Any]) -> "WideTotals":
+        """Add sums that come from elsewhere, and give this one back."""
+        for other in others:
+            for name in self.low:
+                self._add_halves(name, other.high[name], other.low[name])
+        return self
+
+    def _add_halves(self, name: str, high: np.ndarray, low: np.ndarray) -> None:
+        if not high.shape == low.shape == self.low[name].shape:
+            raise ValueError("totals of other shapes than the question announced")
+        np.add(self.high[name], high + (low >> 32), out=self.high[name])
+        np.add(self.low[name], low & _LOW, out=self.low[name])
+
+    def clamped(self, question: Question) -> Totals:
+        """Each total, or the nearer end of the range that noise can be added to (`base.LIMIT`).
+
+        Clamping a coordinate moves no two totals further apart, so it comes before noise at no cost. Where the number
+        of records is public no total reaches the ends: the door proved it before the charge.
+        """
+        parts = question.parts
+        room = {name: (LIMIT - 1) // parts[name].factor if name in parts else LIMIT for name in self.low}
+        return {name: self._clamped(name, most) for name, most in room.items()}
+
+    def _clamped(self, name: str, most: int) -> np.ndarray:
+        end = LIMIT >> 32
+        high = self.high[name] + (self.low[name] >> 32)
+        total = (np.clip(high, -end, end - 1) << 32) + (self.low[name] & _LOW)
+        total[high >= end], total[high < -end] = LIMIT, -LIMIT
+        return np.asarray(np.clip(total, -most, most))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListedTotals:
+    """Totals of a question with as many of them as there are cells: pieces are put one after the other.
+
+    Attributes:
+        pieces: of blocks, in the order of the table.
+    """
+
+    pieces: list[Totals]
+
+    def add(self, piece: Totals) -> None:
+        """Add the totals of one block."""
+        self.pieces.append(piece)
+
+    def join(self, others: Iterable[Any]) -> "ListedTotals":
+        """Add what comes from elsewhere, and give this one back."""
+        for other in others:
+            self.pieces.extend(other.pieces)
+        return self
+
+    def clamped(self, question: Question) -> Totals:
+        """One array for each name; each number is one of cells or of counts of a block, and far from any end."""
+        return {
+            name: np.concatenate([_EMPTY, *(piece[name] for piece in self.pieces)]) for name in question.total_sizes
+        }

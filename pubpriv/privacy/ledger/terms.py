@@ -1,0 +1,79 @@
+"""Terms on which a dataset is registered beside its budget: whose privacy is protected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.privacy.ledger.names import check_text
+
+ONE_RECORD, ONE_PERSON = "one record", "one person"
+"""Units of datasets that were registered without words of their own."""
+
+
+@dataclass(frozen=True)
+class PersonTerms:
+    """All rows of a person are protected together.
+
+    Attributes:
+        columns: id columns of the dataset's tables; their values together name a person.
+        persons: how many persons there are, as the owner declared it: public from then on; None: not declared.
+
+    Raises:
+        InvalidInput: no columns, or no positive number.
+    """
+
+    columns: tuple[str, ...]
+    persons: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, tuple) or not self.columns or len({*self.columns}) < len(self.columns):
+            raise InvalidInput("a person is told by one or more columns, each named once: --person patient_id")
+        for name in self.columns:
+            check_text(name, "name of an id column")
+        if self.persons is not None and (type(self.persons) is not int or self.persons < 1):
+            raise InvalidInput("the number of persons is a positive whole number: --persons 5000")
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "PersonTerms | None":
+        """Read the terms off the record that registers a dataset or raises its cap; None: its unit is a row."""
+        return cls(tuple(body["person"]), body["persons"]) if "person" in body else None
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record holds."""
+        return {"person": list(self.columns), "persons": self.persons}
+
+    def described(self) -> str:
+        """For a sentence: `one person, told by patient_id`."""
+        return f"one person, told by {', '.join(self.columns)}"
+
+
+def check_same_unit(dataset: str, known: PersonTerms | None, asked: PersonTerms | None) -> None:
+    """Refuse to change whose privacy a registered dataset protects.
+
+    Args:
+        dataset: its name.
+        known: as registered.
+        asked: named now; None: nothing was said of persons.
+
+    Raises:
+        SpecMismatch: it is another unit, or another number of persons.
+    """
+    if asked is None or asked == known or (known and asked == PersonTerms(known.columns)):
+        return
+    was = "one row of its table" if known is None else known.described()
+    if known is not None and known.columns == asked.columns:
+        raise SpecMismatch(
+            f"dataset {dataset!r} declares {known.persons or 'no number of'} persons, not {asked.persons}: what is "
+            "declared never changes"
+        )
+    raise SpecMismatch(
+        f"the privacy unit of dataset {dataset!r} is {was}, not {asked.described()}: a unit never changes, for what "
+        "was spent was spent on the other one. Take another dataset in another ledger, and count what this one spent "
+        "on top"
+    )
+
+
+def person_columns_of(terms: PersonTerms | None) -> tuple[str, ...]:
+    """Id columns; none where the unit is a row."""
+    return () if terms is None else terms.columns
