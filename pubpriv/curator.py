@@ -163,6 +163,7 @@ class Curator(Confined):
             raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
         keys = None if persons is None else keys_in_memory(persons, len(table))
         terms = None if persons is None else PersonTerms(("person",))
+        budget = budget_of(budget)
         most = check_unit(terms, budget, rows_per_person, executor)
         curator, held = cls.__new__(cls), ArrayTable(table, parse_columns(list(names)), persons=keys)
         curator._assemble(held, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)

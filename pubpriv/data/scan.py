@@ -19,7 +19,7 @@ from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
 from pubpriv.data.questions.per_person import PerPerson, in_person_unit
 from pubpriv.data.regions import View
-from pubpriv.data.wide import nothing_of
+from pubpriv.data.wide import Sums, nothing_of
 
 
 def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:

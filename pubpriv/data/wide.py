@@ -108,3 +108,7 @@ class ListedTotals:
         return {
             name: np.concatenate([_EMPTY, *(piece[name] for piece in self.pieces)]) for name in question.total_sizes
         }
+
+
+Sums = WideTotals | ListedTotals
+"""Of blocks, until the whole table is read."""
