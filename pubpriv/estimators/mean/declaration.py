@@ -26,7 +26,7 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    """Of the default method: with rows of public data at hand, for the covariance that a run would take."""
+    """Plan the default method: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.planning import Size
