@@ -56,10 +56,15 @@ class PrefectServer:
 
 LONG = (
     *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
-    *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py"),
+    *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py", "test_hostile_folder.py"),
 )
 """Files that take long: with several workers, none should be left for the end. What searches all that Prefect's
 server keeps is early among them, for that grows with every test."""
+
+
+def pytest_xdist_auto_num_workers():
+    """One worker more than there are processors: for a good part of the time tests wait for servers."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(items):
@@ -70,14 +75,23 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
+    from helpers.prefect_database import keep, lay
     from prefect import settings
-    from prefect.testing.utilities import prefect_test_harness
+    from prefect.testing import utilities
 
-    with prefect_test_harness(server_startup_timeout=90):
-        updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
-        with settings.temporary_settings(updates):
-            database = str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value())
-            yield PrefectServer((Path(_HOME.name), Path(database.partition("///")[2]).parent))
+    def folder() -> str:
+        made = tempfile.mkdtemp(prefix="pubpriv-prefect-")
+        lay(Path(made) / "prefect-test.db")
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utilities, "mkdtemp", folder)  # where the harness puts its database
+        with utilities.prefect_test_harness(server_startup_timeout=90):
+            updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+            with settings.temporary_settings(updates):
+                database = Path(str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])
+                keep(database)
+                yield PrefectServer((Path(_HOME.name), database.parent))
 
 
 @pytest.fixture(autouse=True)

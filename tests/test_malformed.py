@@ -169,10 +169,7 @@ BAD = {
     "shells of components, centre of one": (lambda: Counts(ComponentShells(ONE, (1.0,), (SHORT,)), SD), "maps 1"),
     "shells that shrink": (lambda: Counts(ComponentShells(ONE, (2.0, 1.0)), SD), "must rise"),
     "no partitions": (lambda: JointCounts((), SD), "must not be empty"),
-    "one partition of other columns": (
-        lambda: JointCounts((HALVES, Shells(SHORT, (1.0,))), SD),
-        "maps 1",
-    ),
+    "one partition of other columns": (lambda: JointCounts((HALVES, Shells(SHORT, (1.0,))), SD), "maps 1"),
     "partitions in a list": (lambda: JointCounts([HALVES], SD), "must be a tuple"),
     "joint counts without noise": (lambda: JointCounts((HALVES,), 0), "at least 1"),
     "no shells of components": (lambda: Counts(ComponentShells(ONE, ()), SD), "at least one"),

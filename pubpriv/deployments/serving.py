@@ -22,12 +22,12 @@ from pubpriv.flows.runtime import HEARTBEAT, PATIENCE, QUIET_SERVER, ask
 
 _HOST = "127.0.0.1"
 _RUNS_AT_ONCE = 4
-"""Of the worker: a run that waits for its dataset's slot is a process too, and must not keep out other datasets."""
+"""A worker takes so many: a run that waits for its dataset's slot is a process too, and must not keep out others."""
 
 
 @dataclass(frozen=True)
 class _Served:
-    """Hold where everything is; written to a ready file as JSON.
+    """Where everything of a running `pubpriv serve` is, as its ready file says in JSON.
 
     Attributes:
         ui: address for a browser.

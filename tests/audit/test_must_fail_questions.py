@@ -15,7 +15,17 @@ from pubpriv.audit.catalogue import examples, unsound
 from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit.sensitivity import _searched
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
-from pubpriv.data.questions import Bisection, ClippedSums, Counts, FourthMoments, LiftedGram, Moments, counts, moments
+from pubpriv.data.questions import (
+    Bisection,
+    ClippedSums,
+    Counts,
+    FourthMoments,
+    LiftedGram,
+    Moments,
+    counts,
+    moments,
+    region_sums,
+)
 from pubpriv.data.questions import base as questions_base
 from pubpriv.data.questions import bisection as questions_bisection
 from pubpriv.data.questions import score as questions_score
@@ -100,7 +110,7 @@ def test_one_step_of_a_bisection_paid(monkeypatch):
 def test_a_root_of_two_lost_in_every_weight(monkeypatch):
     """Sensitivity over noise smaller than it is, wherever a question asks for it."""
     half = lambda part: squared_weight(part) / 2  # noqa: E731
-    for module in (counts, moments, questions_bisection, questions_score):
+    for module in (counts, region_sums, moments, questions_bisection, questions_score):
         monkeypatch.setattr(module, "squared_weight", half)
     assert set(broken(*WATCHED)) >= {"counts-cells", "sums-cells", "gram-cells", "bisection-linear", "score"}
 
@@ -178,7 +188,7 @@ def test_a_root_of_two_lost_in_the_noise_that_is_asked_for(monkeypatch):
     """A smaller sd for a price than it needs: the price of the question tells."""
     real = questions_base.noise_for
     lost = lambda weight, factor: math.isqrt(real(weight, factor) ** 2 // 2)  # noqa: E731
-    for module in (counts, moments, questions_bisection, questions_score):
+    for module in (counts, region_sums, moments, questions_bisection, questions_score):
         monkeypatch.setattr(module, "noise_for", lost)
     assert "of what was asked" in priced(ASKED).detail
 

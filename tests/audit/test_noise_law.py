@@ -1,5 +1,7 @@
 """The law of the noise: true noise is accepted and each kind of wrong noise is seen. About 6 s."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -102,7 +104,7 @@ def test_the_false_alarms_of_an_audit_are_counted(monkeypatch):
 def as_kind(kind, name):
     """A question of the noise law, as a class that is wrong in one thing."""
     question = noise_law._questions()[name]
-    return kind(**{field: getattr(question, field) for field in question.__dataclass_fields__})
+    return kind(**{field.name: getattr(question, field.name) for field in fields(question)})
 
 
 def test_noise_that_coordinates_share_is_seen(batches):

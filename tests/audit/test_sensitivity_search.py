@@ -1,7 +1,7 @@
 """The search for neighbours: it holds for every question, reaches what is attainable, and sees what is wrong. ~5 s."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ EXAMPLES = {example.name: example for example in examples()}
 def as_kind(kind, name):
     """A question of the catalogue as another class with the same fields."""
     question = EXAMPLES[name].question
-    return kind(**{field: getattr(question, field) for field in question.__dataclass_fields__})
+    return kind(**{field.name: getattr(question, field.name) for field in fields(question)})
 
 
 def found(question, reach=1.0):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.prefect_database import lay
 
 from pubpriv.flows import periods, processes
 from pubpriv.privacy.budgets import parse_budget
@@ -68,8 +69,10 @@ def test_the_program_imports_nothing_of_the_folder(folder):
 
 def test_a_run_through_prefect_imports_nothing_of_the_folder(folder):
     """The server that a command starts for itself, and the flow."""
+    home = folder / ".pubpriv" / "prefect"
+    lay(home / "prefect.db")
     program(*FIT.split(), "--ledger", "sqlite:///ledger.db", "--out", "model.json", "--prefect")
-    assert (folder / ".pubpriv" / "prefect" / "prefect.db").exists()
+    assert (home / "server.log").exists()
     assert (folder / "model.json").exists()
     assert trapped(folder) == set()
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.leaks import Hit, make_canaries, needles, plant, search
+from helpers.prefect_database import lay
 
 pytestmark = pytest.mark.timeout(240)  # the scenarios start servers of their own
 
@@ -33,6 +34,7 @@ def private_folders(folder: Path) -> None:
     public = np.concatenate([rng.normal(2500, 300, (30, 3)), rng.normal(7500, 300, (30, 3))]).round(1)
     pd.DataFrame(public, columns=columns).to_parquet(folder / "public.parquet")
     (folder / "out").mkdir()
+    lay(folder / "out" / ".pubpriv" / "prefect" / "prefect.db")
 
 
 def run_scenarios(folder: Path) -> tuple[str, str]:

@@ -9,22 +9,20 @@ import numpy as np
 from pubpriv.data.checks import kind, kinds
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
-from pubpriv.data.frames import GRID, Frame, grid_scale
-from pubpriv.data.images import Images, counts_of
+from pubpriv.data.images import counts_of
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     PARTITIONS,
-    SUM_FACTOR,
     Additive,
     Part,
     Totals,
     Values,
     check_columns,
     check_noise,
-    check_regions,
     noise_for,
     squared_weight,
 )
+from pubpriv.data.questions.region_sums import RegionSums
 from pubpriv.data.regions import Partition, View
 
 
@@ -142,7 +140,7 @@ class JointCounts(Additive):
 
 @public_value
 @dataclass(frozen=True)
-class ClippedSums(Additive):
+class ClippedSums(RegionSums):
     """Sum over each region of q, the record's clipped and rounded image under the region's frame.
 
     Sensitivity (replace-one), all regions together: write q for the old vector in region i and q' for the new
@@ -150,61 +148,8 @@ class ClippedSums(Additive):
     change, by |q|^2 + |q'|^2 <= 2 R^2. So 4 R^2.
     """
 
-    partition: Partition
-    frames: tuple[Frame, ...]
-    radii: tuple[float, ...]
-    noise_scale: int
-
-    def __post_init__(self) -> None:
-        check_regions("ClippedSums", self.partition, self.frames, self.radii)
-        check_noise("ClippedSums", self.noise_scale)
-
-    def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
-        check_columns(columns, self.partition, self.frames)
-
-    @classmethod
-    def priced(
-        cls,
-        partition: Partition,
-        frames: tuple[Frame, ...],
-        radii: tuple[float, ...],
-        squared_distance: Fraction,
-    ) -> "ClippedSums":
-        """Sums whose price mu^2 is at most `squared_distance`."""
-        return cls(partition, frames, radii, noise_for(squared_distance / (4 * GRID * GRID), SUM_FACTOR))
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """One coordinate per region and direction."""
-        return {"sum": Part(sum(f.dimension for f in self.frames), SUM_FACTOR, self.noise_scale, GRID)}
-
-    @property
-    def squared_distance(self) -> Fraction:
-        """4 R^2 w^2."""
-        return 4 * GRID * GRID * squared_weight(self.parts["sum"])
-
-    def totals(self, view: View) -> Totals:
-        """{"sum": concatenated sums}."""
-        labels = self.partition.assign(view)
-        sums = []
-        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            wanted = labels == region
-            sums.append(Images.of(*view.picked(frame, wanted), radius, view.weights_of(wanted)).sum())
-        return {"sum": np.concatenate(sums).astype(np.int64)}
-
-    def values(self, noisy: Totals) -> Values:
-        """Sums of z, concatenated over regions."""
-        return {"sum": noisy["sum"] / self._steps}
-
-    def noise(self) -> Values:
-        """sd of each coordinate."""
-        return {"sum": self.noise_scale / self._steps}
-
-    @property
-    def _steps(self) -> np.ndarray:
-        steps = [SUM_FACTOR * grid_scale(f.dimension, r) for f, r in zip(self.frames, self.radii, strict=True)]
-        return np.repeat(steps, [f.dimension for f in self.frames])
+    part = "sum"
+    reach = 4
 
 
 def _changed(partitions: tuple[Partition, ...]) -> int:

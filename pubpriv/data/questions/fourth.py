@@ -1,27 +1,12 @@
 """Fourth moments of columns per region: how far a second moment itself may be off, for rows of any law."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.data.frames import GRID, Frame, grid_scale, squared_norms
-from pubpriv.data.images import Images
-from pubpriv.data.questions.base import (
-    SUM_FACTOR,
-    Additive,
-    Part,
-    Totals,
-    Values,
-    check_columns,
-    check_noise,
-    check_regions,
-    noise_for,
-    squared_weight,
-)
-from pubpriv.data.regions import Partition, View
+from pubpriv.data.frames import squared_norms
+from pubpriv.data.questions.region_sums import RegionSums
 from pubpriv.errors import InvalidInput
 
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -30,7 +15,7 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 
 @public_value
 @dataclass(frozen=True)
-class FourthMoments(Additive):
+class FourthMoments(RegionSums):
     """Sum over each region of q, the grid vector of (z_1^4, ..., z_ell^4) clipped to the length radius^4.
 
     Clipping is in proportion, as everywhere: u = (z_j^4) becomes u min(1, radius^4 / |u|). |u| <= |z|^4, so a record
@@ -43,62 +28,19 @@ class FourthMoments(Additive):
     powers, or their length, are not finite adds nothing.
     """
 
-    partition: Partition
-    frames: tuple[Frame, ...]
-    radii: tuple[float, ...]
-    noise_scale: int
+    part = "fourth"
+    reach = 2
 
     def __post_init__(self) -> None:
-        check_regions("FourthMoments", self.partition, self.frames, self.radii)
+        super().__post_init__()
         if not all(_SMALLEST <= radius <= _LARGEST for radius in self.radii):
             raise InvalidInput(f"each radius of FourthMoments must lie between {_SMALLEST:g} and {_LARGEST:g}")
-        check_noise("FourthMoments", self.noise_scale)
 
-    def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
-        check_columns(columns, self.partition, self.frames)
+    def vectors(self, z: np.ndarray, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:  # noqa: ARG002 - of z, not z^4
+        """Take the fourth powers of z."""
+        fourth = np.square(np.square(z, out=z), out=z)
+        return fourth, squared_norms(fourth)
 
-    @classmethod
-    def priced(
-        cls,
-        partition: Partition,
-        frames: tuple[Frame, ...],
-        radii: tuple[float, ...],
-        squared_distance: Fraction,
-    ) -> "FourthMoments":
-        """Fourth moments whose price mu^2 is at most `squared_distance`."""
-        return cls(partition, frames, radii, noise_for(squared_distance / (2 * GRID * GRID), SUM_FACTOR))
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """One coordinate per region and direction."""
-        return {"fourth": Part(sum(f.dimension for f in self.frames), SUM_FACTOR, self.noise_scale, GRID)}
-
-    @property
-    def squared_distance(self) -> Fraction:
-        """2 R^2 w^2."""
-        return 2 * GRID * GRID * squared_weight(self.parts["fourth"])
-
-    def totals(self, view: View) -> Totals:
-        """{"fourth": concatenated sums}."""
-        labels = self.partition.assign(view)
-        sums = []
-        for region, (frame, radius) in enumerate(zip(self.frames, self.radii, strict=True)):
-            wanted = labels == region
-            z, _ = view.picked(frame, wanted)
-            fourth = np.square(np.square(z, out=z), out=z)
-            sums.append(Images.of(fourth, squared_norms(fourth), radius**4, view.weights_of(wanted)).sum())
-        return {"fourth": np.concatenate(sums).astype(np.int64)}
-
-    def values(self, noisy: Totals) -> Values:
-        """Sums of z_j^4, concatenated over regions."""
-        return {"fourth": noisy["fourth"] / self._steps}
-
-    def noise(self) -> Values:
-        """sd of each coordinate."""
-        return {"fourth": self.noise_scale / self._steps}
-
-    @property
-    def _steps(self) -> np.ndarray:
-        steps = [SUM_FACTOR * grid_scale(f.dimension, r**4) for f, r in zip(self.frames, self.radii, strict=True)]
-        return np.repeat(steps, [f.dimension for f in self.frames])
+    def length(self, radius: float) -> float:
+        """The fourth power of the radius: |u| <= |z|^4."""
+        return radius**4

@@ -22,7 +22,7 @@ _ROOT = math.sqrt(2.2e-16)
 _TOLERANCE = 1e-5
 
 _MOST = 500
-"""Evaluations."""
+"""A search for a minimum ends after so many evaluations of the function."""
 
 
 _Point = tuple[float, float]

@@ -207,7 +207,7 @@ def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[
 
 
 def _combined(rows: np.ndarray, candidates: list[int]) -> list[_DegenerateColumn]:
-    """Of the columns `candidates`, those that the ones before them compute in the public rows."""
+    """Find those of the columns `candidates` that the ones before them compute in the public rows."""
     found, kept, basis = [], list[int](), np.zeros((len(rows), 0))
     centred = rows - rows.mean(axis=0)
     for index in candidates:

@@ -58,7 +58,7 @@ class GaussianCase:
 
     @property
     def d(self) -> int:
-        """Columns."""
+        """How many columns there are."""
         return self.layout.dimension
 
     def forecast(self, n: int, purse: Purse) -> Forecast:

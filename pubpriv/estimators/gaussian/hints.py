@@ -18,7 +18,7 @@ _LEAN = 0.15
 """The middle is nearer to the lowest tenth than to the highest by more than this share of their distance."""
 
 _MENDED = 0.5
-"""Of the skewness a logarithm leaves at most this share."""
+"""A logarithm that mends a column leaves at most this share of its skewness."""
 
 _BELOW = 0.05
 """A Gaussian with the released mean and variance has more than this share where the column cannot be."""

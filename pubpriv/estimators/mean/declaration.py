@@ -29,7 +29,7 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
-    """With rows of public data at hand, for the covariance that a run would take."""
+    """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.driver import check_two_step
     from pubpriv.estimators.mean.plan import MeanCase

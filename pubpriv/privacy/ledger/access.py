@@ -49,7 +49,7 @@ class Access:
     def datasets(self) -> list[str]:
         """Names of all datasets."""
         with self.database.transaction(write=False) as connection:
-            return self.names(connection)
+            return names(connection)
 
     @property
     def read_only(self) -> Mapping[str, str]:
@@ -72,11 +72,11 @@ class Access:
         """Open datasets for reading only that lack records of a witness which ended there; follow the others."""
         self._lacking = {
             dataset: (
-                f"dataset {dataset!r} of the ledger {self.url} is open for reading only: {lacking} "
+                f"dataset {dataset!r} of the ledger {self.url} is open for reading only: {missing} "
                 f"(witness {witness}). An older copy was restored, or this is another ledger; bring it up to date with "
                 f"`pubpriv ledger restore {witness} --ledger {self.url}`"
             )
-            for dataset, lacking in self.lacks(ends).items()
+            for dataset, missing in self.lacks(ends).items()
         }
         reached = {dataset: end for dataset, end in ends.items() if dataset not in self._lacking}
         self._anchors = {**self._anchors, **reached}
@@ -84,7 +84,7 @@ class Access:
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
         """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
         with self.database.transaction(write=False) as connection:
-            return self.lacking(connection, ends)
+            return lacking(connection, ends)
 
     def registered(self, dataset: str) -> Budget:
         """The first budget of a dataset, which never changes."""
@@ -117,7 +117,7 @@ class Access:
         with self.database.transaction(write=False) as connection:
             if not _is_known(connection, dataset, lock=False):
                 self.refuse_unknown(connection, dataset)
-            yield self.rows_of(connection, dataset)
+            yield rows_of(connection, dataset)
 
     @contextmanager
     def locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
@@ -157,38 +157,39 @@ class Access:
 
     def refuse_unknown(self, connection: sa.Connection, dataset: str) -> NoReturn:
         """Refuse a dataset that is not registered, with those that are."""
-        every = self.names(connection)
+        every = names(connection)
         known = f"it knows {', '.join(every)}" if every else "it knows none yet"
         raise InvalidInput(
             f"dataset {dataset!r} is not registered in the ledger ({known}): register it with "
             f"`pubpriv budget set {dataset} zcdp:RHO --ledger {self.url}`"
         )
 
-    def names(self, connection: sa.Connection) -> list[str]:
-        """List all datasets, in order."""
-        return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
 
-    def rows_of(self, connection: sa.Connection, dataset: str) -> Iterator[tuple[Record, str]]:
-        """Read every record of a dataset with its hash, oldest first, a thousand at a time."""
-        table = schema.records
-        query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
-        found = connection.execution_options(yield_per=1000).execute(query)
-        return (schema.record_of(row) for row in found)
+def names(connection: sa.Connection) -> list[str]:
+    """List all datasets, in order."""
+    return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
 
-    def lacking(self, connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[str, str]:
-        """Say what the ledger lacks of an export that ended there, by dataset; empty if it has all of it."""
-        table, lacking = schema.records, {}
-        for dataset, end in ends.items():
-            own = table.c.dataset == dataset
-            found = connection.execute(sa.select(table).where(own, table.c.seq == end.records - 1)).first()
-            if found is None:
-                count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
-                lacking[dataset] = (
-                    f"{end.records - int(count)} records that are in the export are missing in the ledger"
-                )
-            elif schema.record_of(found)[0].digest() != end.head:
-                lacking[dataset] = f"record {end.records - 1} is another one than in the export"
-        return lacking
+
+def rows_of(connection: sa.Connection, dataset: str) -> Iterator[tuple[Record, str]]:
+    """Read every record of a dataset with its hash, oldest first, a thousand at a time."""
+    table = schema.records
+    query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
+    found = connection.execution_options(yield_per=1000).execute(query)
+    return (schema.record_of(row) for row in found)
+
+
+def lacking(connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[str, str]:
+    """Say what the ledger lacks of an export that ended there, by dataset; empty if it has all of it."""
+    table, lacks = schema.records, {}
+    for dataset, end in ends.items():
+        own = table.c.dataset == dataset
+        found = connection.execute(sa.select(table).where(own, table.c.seq == end.records - 1)).first()
+        if found is None:
+            count = connection.execute(sa.select(sa.func.count()).where(own)).scalar_one()
+            lacks[dataset] = f"{end.records - int(count)} records that are in the export are missing in the ledger"
+        elif schema.record_of(found)[0].digest() != end.head:
+            lacks[dataset] = f"record {end.records - 1} is another one than in the export"
+    return lacks
 
 
 def _is_known(connection: sa.Connection, dataset: str, lock: bool) -> bool:

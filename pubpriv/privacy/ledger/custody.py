@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.ledger import bundle, schema
-from pubpriv.privacy.ledger.access import Access
+from pubpriv.privacy.ledger.access import Access, lacking, names, rows_of
 from pubpriv.privacy.ledger.book import Book, installed_version
 from pubpriv.privacy.ledger.declared import refuse_foreign
 from pubpriv.privacy.ledger.records import Record
@@ -23,16 +23,16 @@ _BATCH = 1000
 def export(access: Access, path: Path, datasets: Sequence[str]) -> dict[str, bundle.End]:
     """Write a bundle; see `Ledger.export`."""
     with access.database.transaction(write=False) as connection:
-        every = access.names(connection)
+        every = names(connection)
         for dataset in datasets:
             if dataset not in every:
                 access.refuse_unknown(connection, dataset)
         chosen = [dataset for dataset in every if not datasets or dataset in datasets]
         if path.exists():
-            _check_replaceable(access, connection, path, chosen)
+            _check_replaceable(connection, path, chosen)
         heads = {dataset: Book(connection, dataset).head for dataset in chosen}
         ends = {dataset: bundle.End(head.seq + 1, head.digest()) for dataset, head in heads.items()}
-        rows = (row for dataset in chosen for row in access.rows_of(connection, dataset))
+        rows = (row for dataset in chosen for row in rows_of(connection, dataset))
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         bundle.save(path, rows, ends, at, installed_version())
     return ends
@@ -99,10 +99,10 @@ def _append_all(book: Book, rows: Iterator[tuple[Record, str]], first: int, prev
     return appended
 
 
-def _check_replaceable(access: Access, connection: sa.Connection, path: Path, chosen: Sequence[str]) -> None:
+def _check_replaceable(connection: sa.Connection, path: Path, chosen: Sequence[str]) -> None:
     """An export makes way for one that has all that it has."""
     ends = bundle.ends(path)
-    for dataset, reason in access.lacking(connection, ends).items():
+    for dataset, reason in lacking(connection, ends).items():
         raise LedgerViolation(f"{path} is not replaced: dataset {dataset!r}: {reason}")
     left_out = sorted({*ends} - {*chosen})
     if left_out:

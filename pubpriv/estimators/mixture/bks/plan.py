@@ -12,7 +12,7 @@ from pubpriv.estimators.mixture.plan import measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
 
 _SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}
-"""Of the budget, over all levels of the tree together; component estimation has the rest."""
+"""Shares of the budget for all levels of the tree together; component estimation has the rest."""
 
 
 @public_value
