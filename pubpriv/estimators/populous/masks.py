@@ -13,7 +13,8 @@ Gaussians D_a(N(0, 1) || N(m, x)) = a m^2 / (2 v) + ln(v / x^a) / (2 (1 - a)).
   N(sqrt(x_j) e_j, e_c^2 x_j I): `row_divergence`, with d numbers of variance x_j.
 - Together sum_j f(x_j) <= C g_F^2, with C the supremum of f(x) / (x - 1)^2 over |x - 1| <= g_F.
 
-Components are masked apart from each other, and shuffled: k times one's divergence. Weights move by g_w each.
+Components are masked apart from each other, and shuffled (lemmas 3.4 and 3.5): k times one's divergence. Weights move
+by g_w each.
 """
 
 from dataclasses import dataclass
