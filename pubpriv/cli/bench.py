@@ -28,6 +28,7 @@ _PARTS = {
     "coverage": "share of 95% intervals that hold the truth",
     "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
     "scales": "runs that find components of several scales, rho 0.5",
+    "ppe": "the private populous estimator, in simulation, without public rows",
 }
 _COLUMNS = {
     "grid": (
@@ -53,9 +54,13 @@ _COLUMNS = {
         *("scales", "runs", "found", "bound", "mean_ratio", "covariance_ratio", "worst_covariance_ratio", "flagged"),
         *("silent", "met"),
     ),
+    "ppe": ("d", "k", "budget", "n", "runs", "answered", "h_index", "mean", "covariance", "weight", "theorem_n"),
 }
 _COLUMNS["dp"] = _COLUMNS["grid"]
-_RUNS = {"real": 5, "ladder": 5, "bks": 10, "setting": 10} | dict.fromkeys(
+_MODULES = {"unknown-k": "unknown_k", "ppe": "populous"}
+"""Modules of `benchmarks` that are not called as their part is."""
+
+_RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.fromkeys(
     ("coverage", "dp", "grid", "missing", "scales", "unknown-k"), 20
 )
 
@@ -265,7 +270,7 @@ def _mixture_part(
 
         return real.bench(adult, runs, first_seed, workers)
     if part != "bks":
-        module = import_module(f"benchmarks.{part.replace('-', '_')}")
+        module = import_module(f"benchmarks.{_MODULES.get(part, part)}")
         found: dict[str, Any] = module.bench(runs, first_seed, workers)
         return found
     from benchmarks import bks

@@ -153,6 +153,11 @@ class ArrayTable:
             for start in range(0, len(self.rows), BATCH)
         ]
 
+    def mapped(self) -> np.ndarray:
+        """All rows (n, d), a copy, as their columns map them."""
+        with np.errstate(all="ignore"):
+            return np.ascontiguousarray(map_columns(self.rows.T.copy(), self.columns).T)
+
     @property
     def n_blocks(self) -> int:
         """How many blocks this slice has."""

@@ -99,7 +99,7 @@ def dist_param(first: Any, second: Any) -> float:
 
 
 def _bottleneck_matching(costs: Any) -> _Matching:
-    """The perfect matching whose largest cost is least: binary search over the sorted costs.
+    """The perfect matching whose largest cost is least: binary search over the sorted costs (lemma 3.2 of the paper).
 
     Args:
         costs: (k, k), k >= 1.

@@ -1,9 +1,10 @@
 """What the Private Populous Estimator asks for, with explicit constants.
 
 Source: Arbas, Ashtiani and Liaw 2023 (AAL): theorem 2.3 (blocks), lemmas F.1, F.2, 4.2 and 5.1 and equation (11) (how
-close blocks must be for noise to hide which of them was taken), theorem 6.2. Constants are the proofs' own; C_1 of
-lemma F.5, which the paper leaves open, is one that does. Mended, see `docs/errata.md`: the masking radius r is the
-gamma that the noise hides, not 1; epsilon' stays below ln(2) / 3; eta_COV has the factor 1 / sqrt(d).
+close blocks must be for noise to hide which of them was taken), lemmas 3.6, 4.1 and 5.2 (triangle inequalities) and
+theorem 6.2. Constants are the proofs' own; C_1 of lemma F.5, which the paper leaves open, is one that does. Mended, see
+`docs/errata.md`: the masking radius r is the gamma that the noise hides, not 1; epsilon' stays below ln(2) / 3; eta_COV
+has the factor 1 / sqrt(d).
 
 The learner of Moitra and Valiant that the paper runs on each block has a polynomial that is printed nowhere. In its
 place stands one that is told every row's component, so the truth is larger.

@@ -83,7 +83,7 @@ class Clustering:
 
 
 def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, settings: MixtureSettings) -> Clustering:
-    """Algorithm 9: public points alone."""
+    """Algorithm 9 (theorem C.26, with theorem C.25 for each split): public points alone."""
     n, k = run.curator.n_rows, settings.most
     tree = run(_easy_clusters, rows, scaling, n, k, settings.smallest_weight, settings.constants)
     short = f"only {len(tree.groups)} of {k} groups were found: no ball around a public point passes Q_pub"
@@ -93,7 +93,7 @@ def easy_clustering(rows: PublicTable, run: Execution, scaling: Scaling, setting
 def hard_clustering(
     rows: PublicTable, run: Execution, scaling: Scaling, level: Level, settings: MixtureSettings, plan: BksPlan
 ) -> Clustering:
-    """Algorithm 6, a level of the tree at a time, from its first `level` on.
+    """Algorithm 6 (theorem C.21), a level of the tree at a time, from its first `level` on.
 
     A level asks for the principal components of its open groups and then, once, about one split of each group that
     has a candidate. It ends with k groups, with a level that splits nothing (bottom), or with its last level: each
@@ -205,6 +205,8 @@ def _grown(level: Level, splits: tuple[_Split, ...], k: int) -> Tree:
 @one_thread
 def _level_pca(curator: Curator, level: Level, n_components: int, ask: Ask) -> Subspaces:
     """The top k directions of each open group about its centre: algorithm 4 for a whole level.
+
+    Source: theorem C.17 and corollary C.18.
 
     Mended: lemma C.19's sensitivity of the second moment is sqrt(2) r^2, and noise with half the variance off the
     diagonal is shaped like it.

@@ -1,4 +1,7 @@
-"""Algorithms 7 and 10: groups first, by private or by public queries, then every group's Gaussian and weight."""
+"""Algorithms 7 and 10: groups first, by private or by public queries, then every group's Gaussian and weight.
+
+Source: theorems C.22 and C.27 of Bie, Kamath and Singhal 2022.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -179,7 +182,11 @@ def _separation_of(mixture: Mixture) -> float | None:
 
 @step(title="weight counting")
 def _mixing_weights(last: Round) -> tuple[float, ...]:
-    """max(released count / n, alpha / (2 k)), made to sum to one (as printed they do not); free."""
+    """max(share of the released counts, alpha / (2 k)), made to sum to one (as printed they do not); free.
+
+    Shares are of the sum of the counts, not of n: rows in no group have no component. Standard errors leave out the
+    floor.
+    """
     shares = np.array(last.counts) / sum(last.counts)
     raised = np.maximum(shares, ALPHA / (2 * len(shares)))
     return tuple((raised / raised.sum()).tolist())

@@ -1,0 +1,109 @@
+"""What a learner without privacy makes of each block of rows.
+
+Source: Arbas, Ashtiani and Liaw 2023, algorithm 1, lines 1 and 2. The paper runs the learner of Moitra and Valiant
+(theorem 6.5, corollary 6.6), which nobody has built; any function may stand in its place: privacy does not rest on it.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Weights (k,), means (k, d), covariances (k, d, d)."""
+
+Learner = Callable[[np.ndarray, int, np.random.Generator], Learnt | None]
+"""From the rows of a block (s, d), k and a source of randomness to a mixture; None where it finds none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Mixtures of t blocks.
+
+    Attributes:
+        weights: (t, k).
+        means: (t, k, d).
+        covariances: (t, k, d, d), positive definite.
+        learnt: (t,) whether the block has a mixture; the numbers of one that has none mean nothing.
+    """
+
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+    learnt: np.ndarray
+
+    @classmethod
+    def of(cls, found: list[Learnt | None], k: int, d: int) -> "Blocks":
+        """Collect what was learnt; a mixture with a number that is not finite, or no covariance, is none."""
+        blank = np.full(k, 1 / k), np.zeros((k, d)), np.stack([np.eye(d)] * k)
+        kept = [each if each is not None and _is_mixture(each, k, d) else None for each in found]
+        parts = [blank if each is None else each for each in kept]
+        weights, means, covariances = (np.stack([part[i] for part in parts]) for i in range(3))
+        return cls(weights, means, covariances, np.array([each is not None for each in kept]))
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(t, k, d)."""
+        t, k, d = self.means.shape
+        return t, k, d
+
+
+def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) -> Blocks:
+    """Cut rows into equal blocks, in their order, and learn each; rows left over are not used.
+
+    Each block has a random stream of its own, so one changed row changes one block's mixture and no other's. A block
+    with a row that is not finite has none.
+
+    Args:
+        rows: (n, d).
+        blocks: t.
+        k: components.
+        learner: see `Learner`.
+        seed: of all streams.
+    """
+    size = len(rows) // blocks
+    found = [
+        learner(own, k, np.random.default_rng([seed, i])) if np.isfinite(own).all() else None
+        for i, own in enumerate(rows[: size * blocks].reshape(blocks, size, -1))
+    ]
+    return Blocks.of(found, k, rows.shape[1])
+
+
+def expectation_maximisation(rows: np.ndarray, k: int, generator: np.random.Generator) -> Learnt | None:
+    """Fit by scikit-learn's EM from one k-means start; None where a component has too few rows for a covariance.
+
+    Rows are standardised first: the regularisation of covariances is then small whatever the unit. One component has
+    the mean and the covariance of the rows.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.mixture import GaussianMixture
+
+    center, scale = rows.mean(axis=0), rows.std(axis=0)
+    if len(rows) < k * (rows.shape[1] + 2) or not (scale > 0).all():
+        return None
+    if k == 1:
+        return np.ones(1), center[None], np.cov(rows.T).reshape(1, len(center), len(center))
+    model = GaussianMixture(k, reg_covar=1e-9, random_state=int(generator.integers(2**31)), max_iter=50)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit((rows - center) / scale)
+    except ValueError:  # a component collapsed
+        return None
+    if model.weights_.min() * len(rows) < rows.shape[1] + 2:
+        return None
+    return model.weights_, center + scale * model.means_, model.covariances_ * np.outer(scale, scale)
+
+
+def _is_mixture(found: Learnt, k: int, d: int) -> bool:
+    weights, means, covariances = (np.asarray(part) for part in found)
+    if (weights.shape, means.shape, covariances.shape) != ((k,), (k, d), (k, d, d)):
+        return False
+    if not all(np.isfinite(part).all() for part in (weights, means, covariances)):
+        return False
+    try:
+        np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""Estimate a mixture by agreement of blocks, without public rows and without bounds, in simulation.
+
+Source: Arbas, Ashtiani and Liaw 2023 (AAL), algorithm 1 and theorem 6.2, with three changes that make it run at sizes
+that exist: an h-index is tested (`agreement`), all blocks that agree are averaged in spite of the order of their
+components (`closeness`), and masks are priced by Renyi divergences at finite orders (`masks`). k = 1 is the role of
+Ashtiani and Liaw 2022 (lemma A.24 (1) of BKS); means alone are sample and aggregate as in section 5 of KSSU
+(theorems 5.1 and 5.2). `as_printed=True` is the paper's own algorithm.
+
+Why no real table is let in:
+
+- masks are drawn in floating point, in a shape that depends on rows, so their low bits tell of the rows;
+- agreement, and the supremum in a mask's price, are decided in floating point as well, and proven in real numbers;
+- the promise is one (epsilon, delta), which in a ledger of Gaussian DP costs five times the mu that its noise is worth.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.populous.agreement import h_index
+from pubpriv.estimators.populous.as_printed import populous
+from pubpriv.estimators.populous.blocks import Blocks, Learner, Learnt, expectation_maximisation, learn
+from pubpriv.estimators.populous.closeness import agreeing, aligned
+from pubpriv.estimators.populous.masks import masked
+from pubpriv.estimators.populous.plan import PopulousPlan, make_plan, typical_closeness
+from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
+from pubpriv.privacy.budgets import ApproximateDP
+from pubpriv.simulated import simulated_rows
+
+_WHY = (
+    "its noise has the shape of what it hides and is drawn in floating point, whose low bits tell of rows, and whether "
+    "blocks agree is decided there too"
+)
+
+
+@dataclass(frozen=True)
+class PopulousResult:
+    """What a run of the Private Populous Estimator would release, and what the simulation knows beside it.
+
+    Attributes:
+        weights, means, covariances: (k,), (k, d), (k, d, d), components in random order; None: no answer, which is one
+            too, or covariances that were not asked for.
+        converged: whether there is an answer.
+        guarantee: that this was a simulation, and what such a run would promise.
+        simulated: what no run would tell: the h-index, degrees, noise. Of simulations only.
+    """
+
+    weights: np.ndarray | None
+    means: np.ndarray | None
+    covariances: np.ndarray | None
+    converged: bool
+    guarantee: str
+    simulated: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, answer: Learnt | None, guarantee: str, simulated: dict[str, Any], only_means: bool = False) -> Self:
+        """Make it of an answer, or of none."""
+        weights, means, covariances = (None, None, None) if answer is None else answer
+        return cls(weights, means, None if only_means else covariances, answer is not None, guarantee, simulated)
+
+
+def estimate_mixture_ppe(
+    simulation: Curator,
+    k: int,
+    *,
+    blocks: int = 400,
+    learner: Learner = expectation_maximisation,
+    only_means: bool = False,
+    as_printed: bool = False,
+    seed: int = 0,
+) -> PopulousResult:
+    """Learn a mixture in each of `blocks` blocks of rows, and release one if enough of them agree.
+
+    Args:
+        simulation: `Curator.simulation(rows, ApproximateDP(...), seed)`; a real one is refused. It takes the whole
+            allotment.
+        k: components; 1: a Gaussian.
+        blocks: t; more of them need less noise, and are smaller.
+        learner: makes a mixture of a block; see `blocks.Learner`.
+        only_means: release weights and means alone.
+        as_printed: take one block, with TLap and the masks of the paper; an answer takes about 10^18 rows.
+        seed: of learners, thresholds and noise.
+
+    Raises:
+        InvalidInput: a real curator, a budget of another kind, or too few rows for so many blocks.
+        BudgetExceeded: something was asked of the simulation before.
+
+    Privacy: none, this is a simulation. The law of the answer is that of an (epsilon, delta)-DP mechanism in real
+    arithmetic (`plan`), under replacement of one row.
+    """
+    rows = simulated_rows(simulation, _WHY)
+    _check(simulation, rows, k, blocks)
+    budget = simulation.budget
+    assert isinstance(budget, ApproximateDP)
+    epsilon, delta = float(budget.epsilon), float(budget.delta)
+    settings = {"components": k, "blocks": blocks, "only_means": only_means, "as_printed": as_printed, "seed": seed}
+    share = simulation.begin("populous", settings, hashlib.sha256(b"no public rows").hexdigest())
+    if share.units < budget.cap.main:
+        raise InvalidInput("this estimator takes the whole allotment of a simulation: make another simulation for it")
+    generator = np.random.default_rng([seed, blocks, k])
+    d, guarantee = rows.shape[1], f"none (simulation); of the law of a mechanism that is {budget.describe()}"
+    if as_printed:
+        found = populous(learn(rows, blocks, k, learner, seed), epsilon, delta, ALPHA, BETA, generator)
+        told = {"agreement": found.agreement, "bar": found.bar}
+        return PopulousResult.of(found.answer, guarantee, told)
+    closeness = typical_closeness(d, k, len(rows) // blocks, generator)
+    plan = make_plan(d, k, epsilon, delta, blocks, closeness, only_means)
+    if plan is None:
+        raise InvalidInput(
+            f"blocks of {len(rows) // blocks} rows differ too much for this promise: give more rows, or fewer blocks"
+        )
+    return _average(learn(rows, blocks, k, learner, seed), plan, guarantee, only_means, generator)
+
+
+def _average(
+    blocks: Blocks, plan: PopulousPlan, guarantee: str, only_means: bool, generator: np.random.Generator
+) -> PopulousResult:
+    degrees = agreeing(blocks, plan.closeness).sum(axis=1)
+    found = h_index(degrees)
+    told = {"h_index": found, "bar": plan.bar, "learnt": int(blocks.learnt.sum()), "predicted": plan.predicted}
+    if found + plan.sd * generator.standard_normal() < plan.bar:
+        return PopulousResult.of(None, guarantee, told)
+    counted = plan.weighting.weights(degrees)
+    members = np.flatnonzero(counted)
+    order, shares = aligned(blocks, members), counted[members] / counted.sum()
+    weights, means, covariances = (
+        np.einsum("t,t...->...", shares, part[members[:, None], order])
+        for part in (blocks.weights, blocks.means, blocks.covariances)
+    )
+    answer = masked((weights, means, covariances), plan.masks, generator)
+    return PopulousResult.of(answer, guarantee, told, only_means)
+
+
+def _check(simulation: Curator, rows: np.ndarray, k: int, blocks: int) -> None:
+    """Refuse what cannot be, before anything is learnt."""
+    if not isinstance(simulation.budget, ApproximateDP):
+        raise InvalidInput(
+            "this estimator promises (epsilon, delta)-DP: simulate with the budget ApproximateDP(epsilon, delta), "
+            f"not {simulation.budget.describe()}"
+        )
+    for name, value in (("k", k), ("blocks", blocks)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InvalidInput(f"{name} must be a positive integer, not {value!r}")
+    least = k * (rows.shape[1] + 3)
+    if len(rows) // blocks < least:
+        raise InvalidInput(
+            f"{len(rows):,} rows are too few for {blocks} blocks: each needs {least} to learn {k} components of "
+            f"{rows.shape[1]} columns"
+        )
