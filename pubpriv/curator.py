@@ -91,16 +91,14 @@ class Curator(Confined):
         ledger: where the dataset is registered.
         dataset: its name there. A dataset registered without a table is bound to this one.
         budget: the run's whole allotment, or its text (`zcdp:0.5`); it is held at once, before anything is read.
-        release_id: name of the run; a new one is made if none is given. The same id again resumes the run and
-            replays what was answered, at no cost.
+        release_id: name of the run; default: a new one. The same id again resumes it, and replays answers for nothing.
         executor: where blocks are scanned; default: threads.
         rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
             shared in; 1: each person counts once; `auto`: chosen by released sizes.
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
-        SpecMismatch: a table bound elsewhere, other columns than declared, an id opened with another budget or begun
-            with another table.
+        SpecMismatch: a table bound elsewhere, columns not declared, an id opened with another budget or another table.
         BudgetExceeded: no room for the hold; nothing is held.
     """
 
@@ -115,6 +113,8 @@ class Curator(Confined):
         rows_per_person: int | str = 1,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
+        if not hasattr(ledger, "bind"):
+            raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
         private = made_again(private, terms, dataset)
         ledger.bind(dataset, private)

@@ -64,3 +64,23 @@ def test_square_roots_are_asked_of_both_tables(tmp_path):
     with np.errstate(all="ignore"):
         mapped = next(chunk.blocks())[0, :3].tolist()
     assert mapped == pytest.approx([2, 3, np.nan], nan_ok=True)
+
+
+SLIPS = {
+    "public rows and curator swapped": lambda run, private: pp.estimate_mean(run(), PUBLIC),
+    "no curator": lambda run, private: pp.estimate_gaussian(PUBLIC, ROWS),
+    "no public rows": lambda run, private: pp.estimate_mixture(None, run()),
+    "a ledger's URL for a ledger": lambda run, private: pp.Curator(private, "sqlite:///l.db", "d", "zcdp:1"),
+    "a path for a table": lambda run, private: pp.Curator("private.parquet", None, "d", "zcdp:1"),
+    "columns in one text": lambda run, private: pp.PublicTable.open(PUBLIC, "ab"),
+    "a number for a budget": lambda run, private: pp.parse_budget(0.5),
+    "scales without columns": lambda run, private: pp.estimate_gaussian(PUBLIC, run(), scale=[1, 2]),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_slips_are_answered_in_our_words(files, slip):
+    """Never an AttributeError or TypeError of something inside; a message that says what to give."""
+    private = pp.PrivateTable.open(files / "private.parquet", ["a", "b"])
+    with pytest.raises(InvalidInput):
+        SLIPS[slip](lambda: pp.Curator.simulation(ROWS, "zcdp:1", seed=1), private)

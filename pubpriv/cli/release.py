@@ -32,9 +32,7 @@ _Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existi
 def show(
     model: Annotated[
         Path,
-        typer.Argument(
-            help="Model file; or a dataset, whose newest model in PUBPRIV_OUTPUT it is.", show_default=False
-        ),
+        typer.Argument(help="Model file, or a dataset: then the newest in PUBPRIV_OUTPUT.", show_default=False),
     ],
     as_json: JsonOption = False,
 ) -> None:

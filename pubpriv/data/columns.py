@@ -55,8 +55,10 @@ def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
     """Columns for `names`, in order.
 
     Raises:
-        InvalidInput: no name, an empty name, or the same expression twice.
+        InvalidInput: no list, no name, an empty name, or the same expression twice.
     """
+    if not isinstance(names, list | tuple):
+        raise InvalidInput(f'columns are a list of names, for example ["age", "log1p(cost)"], not {names!r}')
     columns = tuple(_parse(name) for name in names)
     if not columns:
         raise InvalidInput("no columns: name at least one numeric column")

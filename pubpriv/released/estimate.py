@@ -16,6 +16,7 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.histograms import histograms_in
 from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
+from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
@@ -28,8 +29,8 @@ _STATED = {"unit", "neighbouring", "spent", "guarantee", "charges"}
 """What the provenance and the privacy statement of a whole model hold, at least."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Estimate(Shown):
     """What every released estimate tells beside its numbers, and its file.
 
     Attributes:

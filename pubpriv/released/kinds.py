@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MeanEstimate(Estimate):
     """A released mean.
 
@@ -51,7 +51,7 @@ class MeanEstimate(Estimate):
         return {"center": tuple(float(value) for value in data["mean"])}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class _LawEstimate(Estimate):
     """A released law of rows: what a Gaussian and a mixture have in common."""
 
@@ -62,18 +62,30 @@ class _LawEstimate(Estimate):
 
     def log_density(self, rows: "ArrayLike") -> np.ndarray:
         """log p(x) of each row (n, d), in the data's own units."""
-        return self.law.log_density(np.asarray(rows, dtype=float))
+        return self.law.log_density(self._checked(rows))
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """`n` synthetic rows (n, d); they are post-processing and cost nothing."""
-        return self.law.sample(n, seed)
+        if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
+            raise InvalidInput(f"give a positive number of rows to draw, not {n!r}")
+        return self.law.sample(int(n), seed)
 
     def to_sklearn(self) -> "GaussianMixture":
         """A fitted `sklearn.mixture.GaussianMixture` with these parameters."""
         return self.law.to_sklearn(self.converged)
 
+    def _checked(self, rows: "ArrayLike") -> np.ndarray:
+        """Give rows (n, d) as floats, or refuse what is no table of the model's columns."""
+        try:
+            table = np.asarray(rows, dtype=float)
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.ndim != 2 or table.shape[1] != len(self.columns):
+            raise InvalidInput(f"rows are an array of numbers (n, {len(self.columns)}): {', '.join(self.columns)}")
+        return table
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MixtureEstimate(_LawEstimate):
     """A released Gaussian mixture; components by falling weight.
 
@@ -122,7 +134,7 @@ class MixtureEstimate(_LawEstimate):
         return {"mixture": Mixture.of(data["weights"], data["means"], data["covariances"])}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class GaussianEstimate(_LawEstimate):
     """A released Gaussian: `target` says whether of the law that rows are drawn from, or of the table itself.
 

@@ -163,6 +163,8 @@ def _checked_scale(columns: tuple[str, ...], scale: _Scales | None) -> dict[str,
     Raises:
         InvalidInput: a name that is no column, or a value that is not positive and finite.
     """
+    if not isinstance(scale, Mapping | tuple | None):
+        raise InvalidInput(f"scale gives numbers by column, for example {{{columns[0]!r}: 10.0}}, not {scale!r}")
     given = dict(scale or {})
     unknown = [str(name) for name in given if name not in columns]
     if unknown:

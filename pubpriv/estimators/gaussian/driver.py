@@ -15,6 +15,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.hints import log_hints
 from pubpriv.estimators.gaussian.learner import (
@@ -92,7 +93,7 @@ def estimate_gaussian(
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
     target = chosen_target(target, method, scale)
-    curator.check_public(public)
+    check_arguments(public, curator)
     rows = public_rows(public, curator.columns, method)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":

@@ -14,6 +14,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.mean.against_public import check_covariance, resolved
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import check_feasible
@@ -74,7 +75,7 @@ def estimate_mean(
     Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
     their share of the rows.
     """
-    curator.check_public(public)
+    check_arguments(public, curator)
     table = public_rows(public, curator.columns, method)
     if method == NO_PUBLIC:
         check_learnt(covariance)

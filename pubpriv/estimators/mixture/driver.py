@@ -12,6 +12,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import Preference, prefer
@@ -97,7 +98,7 @@ def estimate_mixture(
         covariance_type=covariance_type,
         min_weight=min_weight,
     )
-    curator.check_public(public)
+    check_arguments(public, curator)
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
     purse = curator.begin("mixture", configuration, rows, budget)

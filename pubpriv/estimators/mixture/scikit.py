@@ -8,7 +8,8 @@ import os
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
+from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
 from pubpriv.curator import Curator
@@ -38,12 +39,26 @@ def _signature() -> inspect.Signature:
 
 _SIGNATURE = _signature()
 
+_NOT_A_CURATOR = (
+    "fit takes the curator of the private rows first, then public rows: PrivateGaussianMixture(...).fit(curator, "
+    "public). Rows that are given as an array are never private rows. GridSearchCV, cross_validate and pipelines fit "
+    "to parts of an array, and each part would be a release to pay for: let n_components='auto' choose in one release, "
+    "or compare fitted models by score(X), bic(X) or aic(X) on public rows"
+)
 
-class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+
+class PrivateGaussianMixture(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # scikit-learn has no types
+    TransformerMixin,  # type: ignore[misc]
+    DensityMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """A Gaussian mixture of private rows, found with the help of public ones.
 
     Settings are kept as they are given and checked by `fit`, so `get_params`, `set_params` and `sklearn.clone` work.
-    Unlike scikit-learn's own estimators it is not fitted to an array: private rows never leave their curator.
+    Unlike scikit-learn's own estimators it is not fitted to an array: private rows never leave their curator. So what
+    fits it to parts of a table, as GridSearchCV and cross_validate do, is refused: each part would be a release of its
+    own. `n_components="auto"` chooses in one release, and `bic`, `aic` and `score` compare models on public rows.
 
     ```
     model = pp.PrivateGaussianMixture(n_components=3).fit(curator, public)
@@ -82,7 +97,7 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
             if name != "self":
                 setattr(self, name, value)
 
-    def fit(self, curator: Curator, public: Any) -> Self:
+    def fit(self, curator: Curator, public: Any = None) -> Self:
         """Release a mixture; see `estimate_mixture` for what it costs and what it raises.
 
         Args:
@@ -90,12 +105,11 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
             public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
         """
         if not isinstance(curator, Curator):
-            raise InvalidInput(
-                "fit takes the curator of the private rows first, then public rows: "
-                "PrivateGaussianMixture(...).fit(curator, public)"
-            )
+            raise InvalidInput(_NOT_A_CURATOR)
+        if public is None:
+            raise InvalidInput("fit takes public rows, too: PrivateGaussianMixture(...).fit(curator, public)")
         self.estimate_ = estimate_mixture(public, curator, **self.get_params(deep=False))
-        model = self.estimate_.to_sklearn()
+        model = self._model()
         self.n_components_ = len(model.weights_)
         self.weights_, self.means_, self.covariances_ = model.weights_, model.means_, model.covariances_
         self.precisions_, self.precisions_cholesky_ = model.precisions_, model.precisions_cholesky_
@@ -103,6 +117,18 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         self.n_features_in_ = self.means_.shape[1]
         self.feature_names_in_ = np.array(self.estimate_.columns, dtype=object)
         return self
+
+    def fit_predict(self, curator: Curator, public: Any = None) -> np.ndarray:
+        """Release a mixture, and give the likeliest component (m,) of each public row: private rows have no labels."""
+        return self.fit(curator, public).predict(public)
+
+    def fit_transform(self, curator: Curator, public: Any = None) -> Any:
+        """Release a mixture, and give `transform` of the public rows."""
+        return self.fit(curator, public).transform(public)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Posterior probabilities (n, k), as features of a pipeline; `set_output` and their names work as usual."""
+        return self.predict_proba(X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Likeliest component (n,) of each row."""
@@ -123,6 +149,28 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
         """Mean log-likelihood per row, in nats."""
         return float(self.score_samples(X).mean())
 
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on rows, public or held out: lower is better.
+
+        The model was found by other rows, so it is a comparison of models on these, and not the criterion of a fit.
+        """
+        rows = self._rows_of_fitted(X)
+        return -2 * self.score(rows) * len(rows) + self._n_parameters * float(np.log(len(rows)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on rows, public or held out: lower is better; see `bic`."""
+        rows = self._rows_of_fitted(X)
+        return -2 * self.score(rows) * len(rows) + 2 * self._n_parameters
+
+    def to_sklearn(self) -> GaussianMixture:
+        """Give a fitted `sklearn.mixture.GaussianMixture` with these parameters and the names of the columns.
+
+        It is plain scikit-learn: its columns are the model's, so a table has to hold `log1p(x)` under that name.
+        """
+        model = self._model()
+        model.feature_names_in_ = self.feature_names_in_
+        return model
+
     def sample(self, n_samples: int = 1, seed: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Synthetic rows (n, d) and their components (n,), by component; post-processing, free."""
         model = self._model()
@@ -133,6 +181,23 @@ class PrivateGaussianMixture(BaseEstimator):  # type: ignore[misc]  # scikit-lea
     def _model(self) -> Any:
         check_is_fitted(self, "estimate_")
         return self.estimate_.to_sklearn()
+
+    def _rows_of_fitted(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "estimate_")
+        return self._rows(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        """k, for the names of `transform`."""
+        return int(self.n_components_)
+
+    @property
+    def _n_parameters(self) -> int:
+        """Free numbers of the model, as scikit-learn counts them."""
+        k, d = self.means_.shape
+        kind = str(self.estimate_.diagnostics.get("covariance_type", "full"))
+        shape = {"full": d * (d + 1) // 2, "diag": d, "spherical": 1}[kind]
+        return int(k * (shape + d) + k - 1)
 
     def _rows(self, X: Any) -> np.ndarray:
         """(n, d) numbers of the model's columns: arrays as they are, tables through the columns' expressions."""

@@ -21,6 +21,8 @@ def parse_budget(text: str) -> Budget:
     Raises:
         InvalidInput: anything else, with the grammar.
     """
+    if not isinstance(text, str):
+        raise InvalidInput(f"a budget is written {_GRAMMAR}, not {text!r}")
     name, _, numbers = text.strip().partition(":")
     values = [part.strip() for part in numbers.split(",")]
     kind = KINDS.get(name.strip().lower())

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils import estimator_checks, get_tags
 
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
@@ -147,6 +149,63 @@ def test_an_array_in_the_place_of_the_curator_is_refused():
     """Private rows never come as an array: the message says what fit takes."""
     with pytest.raises(InvalidInput, match="curator"):
         pp.PrivateGaussianMixture().fit(tables()[1], tables()[0])
+
+
+def test_a_cross_validation_says_why_it_cannot_be():
+    """GridSearchCV and cross_validate fit to parts of an array: each would be a release, and none is made."""
+    grid = GridSearchCV(pp.PrivateGaussianMixture(), {"n_components": [2, 3]}, cv=2, error_score="raise")
+    for attempt in (lambda: grid.fit(tables()[1]), lambda: pp.PrivateGaussianMixture().fit_predict(tables()[1])):
+        with pytest.raises(InvalidInput, match="each part would be a release to pay for"):
+            attempt()
+    with pytest.raises(InvalidInput, match="takes public rows, too"):
+        pp.PrivateGaussianMixture().fit(simulation(tables()[1]))
+
+
+def test_criteria_are_scikit_learns(fitted):
+    """bic and aic of rows are those of the same model in scikit-learn, for each covariance type that was fitted."""
+    model, private, _ = fitted
+    plain = model.estimate_.to_sklearn()
+    assert model.bic(private) == pytest.approx(plain.bic(private))
+    assert model.aic(private) == pytest.approx(plain.aic(private))
+    free = {"full": 3 * 3 + 6 + 2, "diag": 3 * 2 + 6 + 2, "spherical": 3 + 6 + 2}
+    for kind, count in free.items():
+        other = clone(model).set_params(covariance_type=kind).fit(simulation(private), tables()[0])
+        assert (other.aic(private) / 2 + other.score(private) * len(private)) == pytest.approx(count)
+
+
+def test_public_rows_are_told_apart_and_become_features(fitted):
+    """fit_predict labels the public rows; transform gives named shares, as a frame where that is asked for."""
+    model, private, _ = fitted
+    public = tables()[0]
+    assert np.array_equal(clone(model).fit_predict(simulation(private), public), model.predict(public))
+    shares = clone(model).set_output(transform="pandas").fit_transform(simulation(private), public)
+    assert shares.columns.tolist() == [f"privategaussianmixture{j}" for j in range(3)]
+    assert np.allclose(shares, model.predict_proba(public))
+    assert get_tags(model).estimator_type == "density_estimator"
+
+
+def test_it_becomes_a_scikit_learn_model_with_the_names_of_its_columns(fitted):
+    """Whoever has a table under those names gets no warning, and the same labels."""
+    model, private, _ = fitted
+    plain = model.to_sklearn()
+    assert plain.feature_names_in_.tolist() == COLUMNS
+    assert np.array_equal(plain.predict(pd.DataFrame(private, columns=COLUMNS)), model.predict(private))
+
+
+CHECKS = [
+    *(estimator_checks.check_estimator_cloneable, estimator_checks.check_estimator_tags_renamed),
+    *(estimator_checks.check_valid_tag_types, estimator_checks.check_estimator_repr),
+    *(estimator_checks.check_no_attributes_set_in_init, estimator_checks.check_get_params_invariance),
+    *(estimator_checks.check_set_params, estimator_checks.check_mixin_order),
+    *(estimator_checks.check_do_not_raise_errors_in_init_or_set_params,),
+]
+"""Those that fit nothing: the others fit to arrays."""
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_scikit_learns_own_checks_hold(check):
+    """Of parameters, tags and mixins."""
+    check("PrivateGaussianMixture", pp.PrivateGaussianMixture())
 
 
 def test_importing_the_package_loads_no_scikit_learn():

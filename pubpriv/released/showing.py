@@ -1,0 +1,115 @@
+"""How a release shows itself in Python: one line, a table of a notebook, a frame, intervals, a summary."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.errors import InvalidInput
+from pubpriv.released.numbers import Number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_ROWS = 40
+"""Of more numbers, a notebook shows so many, and says how many there are."""
+
+
+class Shown:
+    """What every estimate shows of itself, from its numbers and its statement. Nothing here costs privacy."""
+
+    columns: tuple[str, ...]
+    converged: bool
+    privacy: Mapping[str, Any]
+    diagnostics: Mapping[str, Any]
+
+    @property
+    def estimand(self) -> str:
+        """Say in words what was estimated."""
+        raise NotImplementedError
+
+    @property
+    def of_whom(self) -> str:
+        """Name the release."""
+        raise NotImplementedError
+
+    @property
+    def n_components(self) -> int | None:
+        """Count the components; None if there are none."""
+        raise NotImplementedError
+
+    def numbers(self) -> tuple[Number, ...]:
+        """Every released number once."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        many = "" if self.n_components is None else f"{self.n_components} components of "
+        flag = "" if self.converged else "; NOT CONVERGED"
+        return f"{type(self).__name__}({many}{', '.join(self.columns)}; {self.of_whom}{flag})"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Give a row for each released number: what it is, its value, and its standard errors by source.
+
+        The column `error` is that of all sources together; a weight has no `column`, a mean no `other_column`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([asdict(number) | {"error": number.error} for number in self.numbers()])
+
+    def interval(self, level: float = 0.95) -> "pd.DataFrame":
+        """Give `to_frame` with the bounds `low` and `high` of an interval for each number by itself.
+
+        The errors are taken for those of a normal variable, as the page does; no bound is cut where a number could not
+        lie, and `docs/privacy.md` and the warnings of the release say what errors do not cover.
+
+        Args:
+            level: how often such an interval holds what is estimated, above 0 and below 1.
+
+        Raises:
+            InvalidInput: another level.
+        """
+        from scipy.special import ndtri
+
+        if not isinstance(level, int | float) or not 0 < level < 1:
+            raise InvalidInput(f"a level lies between 0 and 1, for example 0.95, not {level!r}")
+        frame = self.to_frame()
+        half = float(ndtri(0.5 + level / 2)) * frame["error"]
+        return frame.assign(low=frame["value"] - half, high=frame["value"] + half)
+
+    def summary(self) -> str:
+        """Tell in a few lines what it is, what is promised, what was found, and what to beware of."""
+        lines = [
+            f"{self.of_whom}: {self.estimand}",
+            f"privacy: {self.privacy.get('guarantee', {}).get('text', 'not stated')}",
+            *(f"  {_named(number)}: {number.value:.6g} ± {number.error:.2g}" for number in self._main_numbers()),
+        ]
+        lines += [] if self.converged else ["did not converge: do not use its numbers"]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.diagnostics.get("warnings", []))])
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook; names are other people's text, so they are escaped."""
+        main = self._main_numbers()
+        rows = "".join(
+            f"<tr><td>{escape(_named(number))}</td><td>{number.value:.6g}</td><td>&plusmn; {number.error:.2g}</td></tr>"
+            for number in main[:_MOST_ROWS]
+        )
+        left = len(main) - _MOST_ROWS
+        rest = f"<p>and {left} more: see <code>to_frame()</code></p>" if left > 0 else ""
+        flag = "" if self.converged else "<p><strong>It did not converge: do not use its numbers.</strong></p>"
+        guarantee = escape(str(self.privacy.get("guarantee", {}).get("text", "not stated")))
+        return (
+            f"<p><strong>{escape(self.of_whom)}</strong>: {escape(self.estimand)}</p>{flag}"
+            f"<table><tr><th></th><th>estimate</th><th>standard error</th></tr>{rows}</table>{rest}"
+            f"<p>Privacy: {guarantee}</p>"
+        )
+
+    def _main_numbers(self) -> list[Number]:
+        """List weights, means and standard deviations; covariances are for the frame."""
+        deviations = [number.deviation() if number.is_variance else number for number in self.numbers()]
+        return [number for number in deviations if number.quantity != "covariance"]
+
+
+def _named(number: Number) -> str:
+    """`component 2: mean of age`."""
+    of = f" of {number.column}" if number.column is not None else ""
+    return f"{'' if number.component is None else f'component {number.component}: '}{number.quantity}{of}"
