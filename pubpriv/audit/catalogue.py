@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pubpriv.audit.neighbours import Integers, Record
+from pubpriv.audit.neighbours import Integers, Record, cell_name
 from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.component_shells import ComponentShells
@@ -29,6 +29,7 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
@@ -46,6 +47,9 @@ _ACROSS = Frame.of(np.zeros(2), np.array([[0.5, 1.0]]))
 _TILTED = np.array([[1.0, 0.25], [-0.5, 2.0]])
 _FAR = 30.0
 """Much further from a region's point than its radius."""
+
+_BEYOND_CELLS = 2.0**62
+"""No cell of `StableCells` lies further out; NaN compares as false."""
 
 _Point = tuple[float, float]
 
@@ -134,6 +138,7 @@ def _of_one_kind() -> dict[str, Question]:
         "bisection-linear": Bisection(frame, 0.5, 9.0, 6, 4.0, sd),
         "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
         "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
+        "stable-cells": StableCells.priced(_PLANE, 100, 2, PRICE, Fraction(6)),
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
         "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
     }
@@ -260,6 +265,9 @@ def adds(question: Question, record: Record) -> Integers:
         return {"histogram": _first_fit(question, x)}
     if isinstance(question, BoundedScore):
         return {"score": [_score(question, x)]}
+    if isinstance(question, StableCells):
+        z, _ = mapped(question.frame, x)
+        return {cell_name(i, math.floor(cell)): [1] for i, cell in enumerate(z) if abs(cell) < _BEYOND_CELLS}
     if isinstance(question, Counts):
         return {"count": _counted(question.partition, x)}
     if isinstance(question, JointCounts):

@@ -58,6 +58,11 @@ def lattice_delta(sd: int, shift: int, epsilon: Fraction) -> Any:
     return _mass(sd, last) - mp.exp(e) * _mass(sd, last - shift)
 
 
+def lattice_tail(sd: int, margin: int) -> Any:
+    """Compute P(K > margin), which by symmetry is P(K <= -margin - 1)."""
+    return _mass(sd, -margin - 1)
+
+
 def lattice_renyi(sd: int, shift: int, order: float) -> Any:
     """Sum the Renyi divergence of P from Q of this order, term by term."""
     mp = precise()

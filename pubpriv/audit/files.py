@@ -18,7 +18,7 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, NORTH, WEST, Example, adds, at, examples
 from pubpriv.audit.finding import Finding, judged
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, are_cells, difference, distance, integers
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data.memory import remembering
 from pubpriv.data.parquet import BATCH, block_length
@@ -173,7 +173,8 @@ def _summed(alone: Iterable[Integers], times: Iterable[int]) -> Integers:
         for name, values in piece.items():
             before = total.get(name, [0] * len(values))
             total[name] = [old + count * value for old, value in zip(before, values, strict=True)]
-    return total
+    # a cell that came to be empty is not there
+    return {name: values for name, values in total.items() if any(values)} if are_cells(total) else total
 
 
 def _bystanders(random: np.random.Generator) -> list[Record]:

@@ -29,11 +29,12 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    StableCells,
 )
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
-from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
 from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
 
 _Make = Callable[..., Any]
@@ -43,7 +44,7 @@ _SD = 1 << 44
 _SCALES = 1 << 44, 1 << 40, 1 << 44
 _PLANE, _NARROW, _WIDE = Frame((0.0, 0.0)), Frame((0.0,)), Frame((0.0, 0.0, 0.0))
 _POINTS = (-4.0, 0.0), (4.0, 0.0)
-_BUDGET = ZeroConcentratedDP(1000)
+_BUDGET, _FAILING = ZeroConcentratedDP(1000), ApproximateDP(4, Fraction(1, 1000))
 
 
 def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fast audit asks all of them
@@ -61,13 +62,24 @@ def _answered(place: World) -> Claims:
         yield f"{attack.name}: {ended}", ended == "answered, charged"
 
 
-def _refused(questions: "dict[str, Callable[[_Make], Any]]", place: World) -> Claims:
+def _refused(questions: "dict[str, Callable[[_Make], Any]]", place: World, budget: Budget = _BUDGET) -> Claims:
     """Each of `questions`, made by its constructor and past it."""
-    curator = place.enter(place.new_release_id(), _BUDGET)
+    curator = place.enter(place.new_release_id(), budget)
     for name, question in questions.items():
         for how, make in (("built", _built), ("forged", forged)):
             ended = _asked(place, curator, partial(question, make), f"{name}, {how}")
             yield f"{name}, {how}: {ended}", ended == "refused"
+
+
+def _threshold_refused(place: World) -> Claims:
+    """Searches for cells have a price under approx only, so they are tried where they have one."""
+    with world(place.rows, _FAILING) as other:
+        curator = other.enter("well-formed", ApproximateDP(1, Fraction(1, 10**4)))
+        ended = _asked(other, curator, partial(_stable, _built), "well-formed")
+        yield f"a search that is well-formed: {ended}", ended == "answered, charged"
+        yield from _refused(_MALFORMED_SEARCHES, other, ApproximateDP(1, Fraction(1, 10**4)))
+    ended = _asked(place, place.enter(place.new_release_id(), _BUDGET), partial(_stable, _built), "under zcdp")
+    yield f"a search under zcdp: {ended}", ended == "refused"
 
 
 def _asked(place: World, curator: Curator, make: Callable[[], Any], label: str) -> str:
@@ -241,6 +253,29 @@ def _score(make: _Make, first: Any, bound: Any = 1.0) -> Any:
     return make(BoundedScore, first=first, second=Cells((_PLANE,), (0.0,)), bound=bound, noise_scale=_SD)
 
 
+def _stable(make: _Make, **fields: Any) -> Any:
+    """A search for cells of a table of forty rows."""
+    told = {"frame": _PLANE, "rows": 40, "least": 1, "noise_scale": _SD, "threshold": 10 * _SD} | fields
+    return make(StableCells, **told)
+
+
+_MALFORMED_SEARCHES: dict[str, Callable[[_Make], Any]] = {
+    "one centre": lambda m: _stable(m, frame=_NARROW),
+    "a map of another making": lambda m: _stable(m, frame=m(_Bent, center=(0.0, 0.0), matrix=None, diagonal=None)),
+    "fewer rows than there are, so too little noise": lambda m: _stable(m, rows=39),
+    "more rows than there are": lambda m: _stable(m, rows=10**6),
+    "no rows": lambda m: _stable(m, rows=0),
+    "half a row": lambda m: _stable(m, rows=40.5),
+    "less than no records": lambda m: _stable(m, least=-1),
+    "no threshold": lambda m: _stable(m, threshold=0),
+    "a threshold that is no integer": lambda m: _stable(m, threshold=10.0 * _SD),
+    "a threshold below the cells that count as empty": lambda m: _stable(m, least=1 << 30),
+    "a threshold beyond 64 bits": lambda m: _stable(m, threshold=1 << 63),
+    "no noise": lambda m: _stable(m, noise_scale=0),
+    "noise that is no integer": lambda m: _stable(m, noise_scale=float(_SD)),
+}
+"""Makers of malformed searches for cells."""
+
 _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
     "maps of other columns than the table's": {
         "one centre for two sums": lambda m: _sums(m, (_NARROW,), (300.0,)),
@@ -349,6 +384,7 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
 _PROMISES: dict[str, Callable[[World], Claims]] = {
     "well-formed questions are answered": _answered,
     **{f"{name}: refused before the charge": partial(_refused, asked) for name, asked in _MALFORMED.items()},
+    "searches for cells that are malformed: refused before the charge": _threshold_refused,
     "fewer draws of noise than totals: no answer": _too_few_draws,
     "noise that was not announced is not handed out": _unannounced,
     "draws at the ends of 64 bits show no total": _saturated,

@@ -12,7 +12,7 @@ from itertools import accumulate
 import numpy as np
 
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data.questions import Bisection, Question
+from pubpriv.data.questions import Bisection, Question, StableCells
 from pubpriv.data.scan import scan
 
 COLUMNS = ("a", "log1p(b)")
@@ -39,12 +39,33 @@ def totals_of(question: Question, rows: Sequence[Record]) -> Integers:
 
 
 def integers(totals: dict[str, np.ndarray]) -> Integers:
-    """Turn totals into Python integers."""
+    """Turn totals into Python integers; those of cells that nobody named into a part for each cell, by `cell_name`."""
+    if set(totals) == {"direction", "cell", "count"}:
+        found: Integers = {}
+        for direction, cell, count in zip(*(part.tolist() for part in totals.values()), strict=True):
+            found[cell_name(direction, cell)] = [count + found.get(cell_name(direction, cell), [0])[0]]
+        return found
     return {name: [int(value) for value in values] for name, values in totals.items()}
 
 
+def cell_name(direction: int, cell: int) -> str:
+    """The part of a cell that nobody named beforehand, among totals as Python integers."""
+    return f"{_CELL}{direction} {cell}"
+
+
+_CELL = "cell "
+
+
+def are_cells(totals: Integers) -> bool:
+    """Tell whether totals have a part for each cell that holds a record; of nobody there is none."""
+    return all(name.startswith(_CELL) for name in totals)
+
+
 def difference(first: Integers, second: Integers) -> Integers:
-    """Subtract the first totals from the second, part by part."""
+    """Subtract the first totals from the second, part by part; a cell that one has not is empty there."""
+    if are_cells(first) and are_cells(second):
+        moved = {name: second.get(name, [0])[0] - first.get(name, [0])[0] for name in {**first, **second}}
+        return {name: [moved[name]] for name in sorted(moved) if moved[name]}
     _hold(list(first) == list(second), "neighbours have totals of other parts")
     return {name: [b - a for a, b in zip(first[name], second[name], strict=True)] for name in first}
 
@@ -56,6 +77,9 @@ def distance(question: Question, delta: Integers) -> Fraction:
         changes = list(accumulate(delta["histogram"]))
         worst = _worst_path(changes, 0, 1 << question.steps)
         return worst * Fraction(part.factor, part.noise_scale) ** 2
+    if isinstance(question, StableCells):
+        part = question.parts["fullest"]
+        return Fraction(part.factor, part.noise_scale) ** 2 * sum(count * count for (count,) in delta.values())
     _hold(set(delta) == set(question.parts), "totals are of other parts than the question declares")
     found = Fraction(0)
     for name, part in question.parts.items():

@@ -28,6 +28,7 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    StableCells,
 )
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
@@ -53,6 +54,8 @@ _SCALES = {
 # sds of counts and scores, of sums, and of second moments: all different, so that parts cannot be swapped unseen
 _COUNT, _SUM, _SECOND = 1_000_000_007, 600_000_001, 2_200_000_011
 _REGIONS = 300
+_MANY = 1_000_000
+"""Records in a cell that always leaves."""
 
 
 @dataclass
@@ -100,33 +103,35 @@ def _questions() -> dict[str, Question]:
         "LiftedGram": LiftedGram(partition, (flat,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
         "Bisection": Bisection(line, 1.0, 2.0, 10, 1.0, _COUNT),
         "BoundedScore": BoundedScore(cells, cells, 1.0, _COUNT),
+        "StableCells": StableCells(Frame((0.0,) * _REGIONS), 1, 0, _COUNT, 1),
     }
 
 
 def _answered(name: str, question: Question, batches: _Batches) -> Finding:
     """Measure what a question adds to nothing, by its own `answer`."""
-    empty, declared = _nobody(question), [(part, p.noise_scale, p.size) for part, p in question.parts.items()]
+    empty, declared = _nobody(question), [(part, p.noise_scale, p.draws) for part, p in question.parts.items()]
+    shown = {part: p.size if p.drawn is None else p.size // 2 for part, p in question.parts.items()}
     asked: list[tuple[str, int, int]] = []
     place = dict.fromkeys(question.parts, 0)
 
     def draw(part: str, sd: int, size: int) -> np.ndarray:
         asked.append((part, sd, size))
         start = place.get(part, 0)
-        place[part] = start + size
+        place[part] = start + shown[part]
         return batches.take(sd, start, size)
 
     answers: list[Totals] = []
-    runs = -(-batches.size // min(part.size for part in question.parts.values()))
+    runs = -(-batches.size // min(shown.values()))
     for _ in range(runs):
         answers.append(question.answer(empty, draw))
         if asked != declared:
             return Finding("noise_law", name, None, None, False, f"asks for noise {asked}, declares {declared}")
         asked.clear()
     streams = {
-        part: np.concatenate([answer[part] for answer in answers])[: batches.size] / p.noise_scale
+        part: np.concatenate([_noise_in(question, answer[part]) for answer in answers])[: batches.size] / p.noise_scale
         for part, p in question.parts.items()
     }
-    lags = {part: (1, p.size) for part, p in question.parts.items()}
+    lags = {part: (1, size) for part, size in shown.items()}
     faults = [f"{part}: {fault}" for part, z in streams.items() for fault in _faults_of(z, lags[part])]
     pairs = ((one, two, streams[one], streams[two]) for one, two in combinations(streams, 2))
     faults += [f"{one} and {two} are correlated" for one, two, z, y in pairs if _correlated(z, y)]
@@ -137,7 +142,17 @@ def _nobody(question: Question) -> Totals:
     """Totals of a table of which nobody counts."""
     if isinstance(question, Bisection):
         return {"histogram": np.zeros((1 << question.steps) + 1, dtype=np.int64)}
+    if isinstance(question, StableCells):  # of nobody nothing would leave: many records in one cell of each direction
+        directions = np.arange(question.alone)
+        return {"direction": directions, "cell": directions, "count": np.full_like(directions, _MANY)}
     return {name: np.zeros(part.size, dtype=np.int64) for name, part in question.parts.items()}
+
+
+def _noise_in(question: Question, answer: np.ndarray) -> np.ndarray:
+    """What an answer adds to what is asked by `_nobody`."""
+    if isinstance(question, StableCells):
+        return answer[question.alone :] - _MANY * question.parts["fullest"].factor
+    return answer
 
 
 def _at_scales(name: str, source: NoiseSource, scales: Mapping[int, int]) -> Finding:

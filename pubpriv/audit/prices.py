@@ -17,11 +17,19 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.catalogue import PRICE, questions
-from pubpriv.audit.discrete import curve, delta_at, lattice_delta, lattice_renyi, lattice_variation, precise
+from pubpriv.audit.discrete import (
+    curve,
+    delta_at,
+    lattice_delta,
+    lattice_renyi,
+    lattice_tail,
+    lattice_variation,
+    precise,
+)
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, Budget, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, ThresholdEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 _SMALLEST = 1 << 20
@@ -41,6 +49,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield _asked_prices()
     yield _small_noise()
     yield _failure_terms()
+    yield _threshold_terms()
     yield _renyi_orders()
     yield _exact_curve(fast)
     yield _caps(random, 3 if fast else 40)
@@ -133,6 +142,32 @@ def _failure_terms() -> Finding:
             if charged < 2 * (1 + mp.exp(float(epsilon))) * float(event.total_variation()) * DELTA_UNIT:
                 faults.append(f"{size} coordinates at sd 2^20 are charged too small a failure term")
     return _share("Failure terms of discrete noise", "total variation over its bound", worst, faults)
+
+
+def _threshold_terms() -> Finding:
+    """The chance that noise takes an empty cell above a threshold, summed over the lattice, is within its charge.
+
+    A threshold has a price under approx alone.
+    """
+    mp = precise()
+    faults, worst = [], 0.0
+    for sd, sds in ((1, 4), (3, 6), (8, 7), (_SMALLEST, 5), (_SMALLEST, 8)):
+        event = ThresholdEvent(GaussianEvent(PRICE, ((sd, 6),)), sds * sd, 3)
+        exact = 3 * lattice_tail(sd, sds * sd)
+        worst = max(worst, float(exact * event.tail().denominator / event.tail().numerator))
+        if exact * event.tail().denominator > event.tail().numerator:
+            faults.append(f"at sd {sd} noise passes {sds} sds more often than is bounded")
+        if sd < _SMALLEST:
+            continue
+        for epsilon in (Fraction(1, 10), Fraction(1), Fraction(8)):
+            budget = ApproximateDP(epsilon, Fraction(1, 10**2))
+            paid = budget.price(event).delta - budget.price(event.gaussian).delta
+            # a term of 80 digits is compared with one that was rounded up to 30
+            if paid < (1 + mp.exp(mp.mpf(epsilon.numerator) / epsilon.denominator)) * exact * DELTA_UNIT:
+                faults.append(f"at epsilon {float(epsilon):g} a threshold is charged too small a failure term")
+        if any(_price_or_none(lambda event=event: event, kind) is not None for kind in (_ZCDP, PureDP(1))):  # type: ignore[misc]
+            faults.append("a threshold has a price where nothing may fail")
+    return _share("Thresholds of cells that nobody named", "chance of passing over its bound", worst, faults)
 
 
 def _renyi_orders() -> Finding:

@@ -17,8 +17,8 @@ import numpy as np
 
 from pubpriv.audit.catalogue import CENTERS, EAST, WEST, Example, at, examples, unsound
 from pubpriv.audit.finding import Finding
-from pubpriv.audit.neighbours import NOBODY, Integers, Record, difference, distance, totals_of
-from pubpriv.data.questions import Bisection, Question
+from pubpriv.audit.neighbours import NOBODY, Integers, Record, are_cells, difference, distance, totals_of
+from pubpriv.data.questions import Bisection, Question, StableCells
 
 _REACH = 0.99
 """Part of what is attainable that a search reaches of the squared distance."""
@@ -150,6 +150,10 @@ def _outside(question: Question, alone: Integers) -> str | None:
     if isinstance(question, Bisection):
         fits = alone["histogram"]
         return None if min(fits) >= 0 and sum(fits) <= 1 else "one record counts more than once"
+    if isinstance(question, StableCells):
+        directions = [name.split()[1] for name in alone]
+        once = len(set(directions)) == len(directions) and all(count == [1] for count in alone.values())
+        return None if once else "one record is in two cells of a direction, or counts more than once"
     for name, part in question.parts.items():
         if max(map(abs, alone[name]), default=0) > part.bound:
             return f"one record adds more than {part.bound:,} to a coordinate of {name}"
@@ -158,13 +162,21 @@ def _outside(question: Question, alone: Integers) -> str | None:
 
 def _best_of(question: Question, records: list[Record], alone: list[Integers]) -> _Pair:
     """The furthest of all pairs: the first few by floats, then exactly."""
-    vectors = np.array([_weighted(question, totals) for totals in alone])
+    vectors = np.array([_weighted(question, totals) for totals in _side_by_side(alone)])
     norms = (vectors * vectors).sum(axis=1)
     squared = norms[:, None] + norms[None, :] - 2 * vectors @ vectors.T
     order = np.argsort(-squared, axis=None)[: 4 * _SHOWN : 2]  # each pair is there twice
     pairs = [divmod(int(k), len(records)) for k in order]
     found = [_Pair(records[i], records[j], distance(question, difference(alone[i], alone[j]))) for i, j in pairs]
     return max(found, key=lambda pair: pair.squared)
+
+
+def _side_by_side(alone: list[Integers]) -> list[Integers]:
+    """Totals that all have the same parts: of cells, one for each that any record is in."""
+    if not all(map(are_cells, alone)):
+        return alone
+    names = sorted({name for totals in alone for name in totals})
+    return [{"fullest": [totals.get(name, [0])[0] for name in names]} for totals in alone]
 
 
 def _weighted(question: Question, totals: Integers) -> list[float]:

@@ -225,6 +225,24 @@ def _gaussian(
     tell(found, as_json)
 
 
+@app.command("no-public")
+def _no_public(
+    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "approx:4,1e-6",
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run of each row.")] = 20000,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure errors of a Gaussian without public rows over the non-private estimate's on the same rows."""
+    from benchmarks.no_public import bench
+
+    found = bench(budget, runs, first_seed)
+    if not as_json:
+        names = list(found["rows"][0])
+        rows = [[cell(row[name]) for name in names] for row in found["rows"]]
+        table(f"median errors over the non-private ones, {budget}", [name.replace("_", " ") for name in names], rows)
+    tell(found, as_json)
+
+
 @app.command("figure1")
 def _figure1(
     runs: Annotated[int, typer.Option(min=4, help="Trials of each point.")] = 100,

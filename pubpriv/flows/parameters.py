@@ -38,8 +38,8 @@ class Parameters(BaseModel):
     )
     public: str | None = Field(
         default=None,
-        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. Methods that "
-        "work without public rows take none",
+        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. None for methods "
+        "that work without public rows",
     )
     budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")

@@ -29,7 +29,7 @@ _DAY = len("2026-11-21")
 
 
 def public_rows_of(estimate: Estimate, source: str | None) -> PublicTable | None:
-    """Open the public rows that a release was made with, if there were any that are still in `source`."""
+    """Open the public rows that a release was made with, if they are still in `source`; None too where none were."""
     if source is None:
         return None
     try:

@@ -20,7 +20,7 @@ from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts,
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, FEW, OTHER, ENDS = _PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
 
 
 @pytest.fixture(scope="module")

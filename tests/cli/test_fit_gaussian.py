@@ -191,3 +191,53 @@ def test_what_would_be_noise_is_refused_with_what_would_do_unless_it_is_forced(r
 def test_settings_that_cannot_be_meant_are_refused(refused, kind, options, why):
     """Unknown targets and methods, scales of no column or no size, budgets of a kind that is not built."""
     assert why in refused(kind, **options)
+
+
+@pytest.fixture
+def alone(world, program):
+    """Run a fit without public rows of a dataset with an approx budget."""
+    told = program("budget", "set", "alone", "approx:4,1e-6", "--unit", "row", "--ledger", URL)
+    assert told.code == 0
+
+    def run(kind, columns="a,b,c", budget="approx:3,1e-6", private="private.parquet"):
+        out = ("--out", "alone.json", "--ledger", URL, "--dataset", "alone", "--release-id", "r")
+        return program(
+            "fit", kind, "--plain", "--method", "no-public", "--private", private, "--columns", columns,
+            "--budget", budget, *out,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_mean_and_a_gaussian_without_public_rows(alone, program, world):
+    """A model file, a page, and a ledger that agrees with both."""
+    assert alone("gaussian").code == 0
+    found = load("alone.json")
+    assert found.provenance["n_public"] == 0
+    assert found.mean == pytest.approx([5, 5, 5], abs=0.3)
+    told = program("report", "alone.json", "--ledger", URL, "--out", "page.html")
+    assert told.code == 0
+    assert "without public rows" in (world / "page.html").read_text()
+    assert program("ledger", "verify", "--ledger", URL, "--model", "alone.json").code == 0
+
+
+def test_no_answer_is_exit_4_and_the_rest_returns(alone, balance, world):
+    """One line says why; the same command says it again, for nothing."""
+    rows = pd.read_parquet(world / "private.parquet")
+    rows["b"] = np.where(np.arange(len(rows)) % 3, 1.0, rows["b"])
+    rows.to_parquet(world / "spiked.parquet")
+    for _ in range(2):
+        told = alone("mean", private="spiked.parquet")
+        assert told.code == 4
+        assert "same value in b" in told.err
+        assert balance("alone")["held"] == 0
+    assert not (world / "alone.json").exists()
+
+
+@pytest.mark.parametrize(("options", "text"), [({"columns": ""}, "column"), ({"budget": "zcdp:0.1"}, "approx budget")])
+def test_without_public_rows_what_cannot_be_is_refused(alone, options, text, balance):
+    """Before the hold."""
+    told = alone("gaussian", **options)
+    assert told.code == 2
+    assert text in told.err
+    assert balance("alone")["runs"] == 0

@@ -154,6 +154,9 @@ def questions(draw, d):
     if kind == "BoundedScore":
         sides = {"first": draw(cells(d)), "second": draw(cells(d))}
         return {"type": kind, **sides, "bound": draw(st.floats(0.5, 4)), "noise_scale": draw(sd)}
+    if kind == "StableCells":
+        told = {"rows": 30, "least": draw(st.integers(0, 3)), "noise_scale": draw(sd), "threshold": 8 * SD}
+        return {"type": kind, "frame": draw(frames(d)), **told}
     everything = st.just({"type": "Everything"})
     any_partition = (
         everything

@@ -22,6 +22,7 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
 
@@ -99,6 +100,8 @@ def pair_for(name):
         return ((-4.0, 0.0), (900.0, 0.0)) if "signed" in name else ((0.5, math.expm1(0.5)), (None, None))
     if name == "score":
         return WEST, EAST
+    if name == "stable-cells":
+        return (-4.0, 0.0), (4.0, math.expm1(6.0))
     # kernels of joint releases: opposite ends nearly cancel in a region of its own, and two regions always reach it
     return ADVERSARIES["antipodes" if single else "across"]
 
@@ -242,6 +245,15 @@ class HalfScore(BoundedScore):
 
 
 @dataclass(frozen=True)
+class OneDirectionCells(StableCells):
+    """Charged for one direction, counts in all."""
+
+    @property
+    def squared_distance(self):
+        return super().squared_distance / self.alone
+
+
+@dataclass(frozen=True)
 class UnclippedSums(ClippedSums):
     """Totals that forget the radius: integers twice as large as the proof allows."""
 
@@ -272,6 +284,7 @@ DEFECTS = {
     "moments, condition broken": (_broken_shares(UncheckedMoments), "antipodes"),
     "gram, noise of mirrored entries": (_as(FullUpperGram, QUESTIONS["second-moment-cells"]), "diagonal"),
     "one step paid": (_as(OneStepBisection, QUESTIONS["bisection-linear"]), "bisection"),
+    "cells of one direction": (_as(OneDirectionCells, QUESTIONS["stable-cells"]), "cells"),
     "half a score": (_as(HalfScore, QUESTIONS["score"]), "score"),
 }
 PAIRS = ADVERSARIES | {
@@ -279,6 +292,7 @@ PAIRS = ADVERSARIES | {
     "diagonal": (at(WEST, (1, 1), 2.0), at(WEST, (1, -1), 2.0)),
     "bisection": pair_for("bisection-linear"),
     "score": pair_for("score"),
+    "cells": pair_for("stable-cells"),
 }
 
 
@@ -429,6 +443,16 @@ def test_noise_of_each_part_is_the_smallest_integer_for_its_share(kind, index):
 def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
-    assert kinds == {Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments}
-    assert 7 * len(PARTITIONS) + 5 == len(QUESTIONS)
+    assert kinds == {
+        Bisection,
+        BoundedScore,
+        ClippedSums,
+        Counts,
+        FourthMoments,
+        JointCounts,
+        LiftedGram,
+        Moments,
+        StableCells,
+    }
+    assert 7 * len(PARTITIONS) + 6 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

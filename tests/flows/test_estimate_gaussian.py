@@ -29,6 +29,7 @@ def test_every_form_asks_for_its_job():
     common = ("private", "public", ("a",), "zcdp:1", "visits", "sqlite:///l.db", "r1")
     jobs = (
         Job.of(MEAN, *common, covariance="sigma.csv", method="coinpress", rounds=3, force=True),
+        Job.of(GAUSSIAN, common[0], None, *common[2:], method="no-public"),
         Job.of(GAUSSIAN, *common, target="moments", method="learner", scale={"a": 2.0}, force=True),
     )
     for job in jobs:
@@ -40,6 +41,7 @@ CASES = {
     "auto": (False, False, {"target": "auto"}, {"count_lengths", "examine", "measure_shells"}, {"measure"}),
     "tails": (True, False, {"target": "auto"}, {"cut", "fourth_moments", "measure_shells"}, {"pool"}),
     "degenerate": (False, True, {"target": "moments", "scale": {"x1": 1.0}}, {"learn_scale", "assemble"}, {"measure"}),
+    "no-public": (False, False, {"method": "no-public"}, {"find_cells", "standardise", "approach"}, {"precondition"}),
     "algorithm-2": (False, False, {"method": "algorithm-2"}, {"bound", "mean_round"}, {"approach"}),
 }
 
@@ -57,8 +59,9 @@ def test_plain_and_prefect_bundles_give_the_same_gaussian(prefect_server, tmp_pa
     called = set()
 
     def estimate(runner=plain):
-        curator = pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed=7)
-        return pp.estimate_gaussian(public, curator, **settings, runner=runner)
+        curator = pp.Curator.simulation(private, pp.parse_budget("approx:4,1e-6"), seed=7)
+        helped = None if name == "no-public" else public
+        return pp.estimate_gaussian(helped, curator, **settings, runner=runner)
 
     @safe_flow(name=f"simulation, {name}")
     def simulate():

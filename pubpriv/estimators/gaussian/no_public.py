@@ -53,6 +53,10 @@ _TO_SD = 0.75
 """A standard deviation over the width that was found: that is between two thirds and four times two thirds of one."""
 
 
+_FINEST = 2.0**40
+"""A cell that is so much further from zero than it is wide holds one value, for all that floating point can tell."""
+
+
 @public_value
 @dataclass(frozen=True)
 class NoPublicPlan(Plan):
@@ -172,10 +176,11 @@ def standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
     """Center and scale of each column, as the search has found them, in the place of public rows.
 
     Raises:
-        NoAnswer: a column without a cell that holds enough, or with one at the least width of all.
+        NoAnswer: a column without a cell that holds enough, or with one that is as narrow as a value.
     """
     high = np.array(located.high)
-    lost, points = high == _WIDTHS, high == 0
+    lost = high == _WIDTHS
+    points = (high == 0) | (np.abs(located.centers) > _FINEST * located.widths)
     if lost.any() or points.any():
         raise NoAnswer(_nothing(columns, lost, points))
     scale = _TO_SD * located.widths

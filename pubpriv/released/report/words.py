@@ -8,6 +8,7 @@ _METHODS = {
     "two-step": "the two-step estimator of a mean",
     "learner": "the learner of a mean and covariance",
     "moments": "measuring the table's own moments",
+    "no-public": "a search for the columns, and the learner of a mean and covariance from there",
 }
 
 
@@ -34,9 +35,10 @@ def opening(estimate: Estimate) -> str:
     names = ", ".join(estimate.columns[:12]) + (
         f" and {len(estimate.columns) - 12} more" * (len(estimate.columns) > 12)
     )
-    public = counted(facts["n_public"], "public row")
+    public = facts["n_public"]
+    helped = f"with the help of {counted(public, 'public row')}" if public else "without public rows"
     what = f"{estimate.estimand[0].upper()}{estimate.estimand[1:]}"
-    return f"{what}: estimated on {made} from {rows} with the help of {public}, by {_how(estimate)}. Columns: {names}."
+    return f"{what}: estimated on {made} from {rows} {helped}, by {_how(estimate)}. Columns: {names}."
 
 
 def _how(estimate: Estimate) -> str:
