@@ -239,8 +239,7 @@ class PersonUnit:
 
     def source(self, remembered: bool) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""
-        del remembered  # a small table is, beside its weights
-        return PersonTable(self._table).asked
+        return (PersonTable(self._table) if remembered else PersonTable(self._table, most_bytes=0)).asked
 
     def _chosen(self, rho: float) -> int:
         """L, as it was given or by released sizes."""
@@ -248,7 +247,7 @@ class PersonUnit:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
             return int(self._most)
-        return rows_that_pay(self._persons()[1], len(self._table.columns), rho)
+        return rows_that_pay(self._persons()[1], len(self._table.column_names), rho)
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""

@@ -26,6 +26,8 @@ from pubpriv.data.questions import (
     FourthMoments,
     LiftedGram,
     Moments,
+    PerPerson,
+    PersonSizes,
     Question,
 )
 from pubpriv.data.questions.base import Totals
@@ -98,6 +100,8 @@ def _questions() -> dict[str, Question]:
         "LiftedGram": LiftedGram(partition, (flat,) * _REGIONS, radii, (_COUNT, _SUM, _SECOND)),
         "Bisection": Bisection(line, 1.0, 2.0, 10, 1.0, _COUNT),
         "BoundedScore": BoundedScore(cells, cells, 1.0, _COUNT),
+        "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
+        "PersonSizes": PersonSizes(_COUNT),
     }
 
 
