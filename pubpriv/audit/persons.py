@@ -19,6 +19,7 @@ from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
 from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
 from pubpriv.audit.tape import Driver, record
 from pubpriv.audit.worlds import in_memory
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
 from pubpriv.data.questions import PerPerson, PersonSizes, Question
@@ -57,6 +58,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
             for most in _MOST:
                 yield _moved(example.mechanism, example.question, example.attainable, most, 6 if fast else 60, seed)
     yield _counted(20 if fast else 200, seed)
+    yield promised("persons", "a record's integers wherever it stands", _placed(seed))
     yield promised("persons", "weights of real files", _files(seed), ", against weights worked out by hand")
     yield promised("persons", "files that change between two looks", _replaced())
     yield promised("persons", "the unit of a dataset", _registered())
@@ -172,6 +174,19 @@ def _counted(tables: int, seed: int) -> Finding:
     return judged("persons", "PersonSizes", broken, how, float(declared) ** 0.5, float(furthest) ** 0.5)
 
 
+def _placed(seed: int) -> Claims:
+    """A person goes who came first, so that all rows move: the totals change by what that person added, and no more."""
+    random = np.random.default_rng([seed, 4])
+    rows = [at(center, (1.0, 0.0), length) for center in (WEST, EAST) for length in random.uniform(0, 1, 40)]
+    records = [rows[i] for i in random.integers(len(rows), size=5000)]
+    persons = [0] * 51 + random.integers(1, 2000, size=len(records) - 51).tolist()
+    for name in ("sums-everything", "gram-cells", "counts-cells"):
+        asked = PerPerson(_example(name), 3, _GRAIN)
+        whole, rest = _totals(asked, _table_of(records, persons)), _totals(asked, _table_of(records[51:], persons[51:]))
+        own = _totals(asked, _table_of(records[:51], persons[:51]))
+        yield f"{name}: rows of others add what they added", difference(rest, whole) == own
+
+
 def _files(seed: int) -> Claims:
     """Persons whose rows are spread over files and row groups, under ids that are written in several ways."""
     import pyarrow as pa
@@ -268,8 +283,9 @@ def _registered() -> Claims:
             ledger.register("persons", ZeroConcentratedDP(2), raise_=True, reason="more")
             terms = ledger.person("persons")
             yield "a raised cap keeps the unit", terms is not None and (terms.columns, terms.persons) == (("who",), 40)
-            columns = (*COLUMNS, "who")
-            yield "ids are no columns", refuses(lambda: PrivateTable.open(folder, columns, person="who"), InvalidInput)
+            columns = parse_columns([*COLUMNS, "who"])
+            made = refuses(lambda: PrivateTable(f"{folder}/t.parquet", columns, None, ("who",)), InvalidInput)
+            yield "ids are no columns", made
 
 
 # -- whole drivers --------------------------------------------------------------------------------------------------
