@@ -21,6 +21,7 @@ from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.persons import keys_in_memory
+from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
@@ -354,6 +355,7 @@ class Curator(Confined):
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
         self._check_room(question)
         rehearse(question, len(self.columns))
+        check_places(question, len(self.columns))
 
     def _check_room(self, question: Question) -> None:
         """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""

@@ -27,6 +27,8 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    PerPerson,
+    PersonSizes,
     Question,
     StableCells,
 )
@@ -104,6 +106,8 @@ def _questions() -> dict[str, Question]:
         "Bisection": Bisection(line, 1.0, 2.0, 10, 1.0, _COUNT),
         "BoundedScore": BoundedScore(cells, cells, 1.0, _COUNT),
         "StableCells": StableCells(Frame((0.0,) * _REGIONS), 1, 0, _COUNT, 1),
+        "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
+        "PersonSizes": PersonSizes(_COUNT),
     }
 
 

@@ -3,7 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pubpriv.audit import canary, door, files, malformed, names, noise_law, prices, recording, sensitivity, tampering
+from pubpriv.audit import (
+    canary,
+    door,
+    files,
+    malformed,
+    names,
+    noise_law,
+    persons,
+    prices,
+    recording,
+    sensitivity,
+    tampering,
+)
 from pubpriv.audit.finding import Finding
 
 
@@ -25,6 +37,7 @@ class _Check:
 _CHECKS = (
     _Check("sensitivity", "looking for neighbours further apart than declared", sensitivity.findings),
     _Check("files", "replacing records at the edges of files, row groups and blocks", files.findings),
+    _Check("persons", "replacing all rows of a person", persons.findings),
     _Check("malformed", "asking malformed questions", malformed.findings),
     _Check("prices", "recomputing prices", prices.findings),
     _Check("noise_law", "measuring noise", noise_law.findings),

@@ -7,7 +7,7 @@ to scan or to draw. The table and the noise count how often they are used.
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy as np
 from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical
+from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse
 from pubpriv.privacy.events import Event
+from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import ChargeView
 from pubpriv.privacy.noise import SimulatedNoise
 from pubpriv.privacy.runs import SimulatedRun
@@ -34,12 +36,14 @@ class Driver:
         run: asks a curator, and returns plain JSON data of everything it found.
         rows: D, (n, d).
         budget: of the run.
+        persons: (n,) whose row it is; None: the unit is a row.
     """
 
     name: str
     run: Callable[[Curator], Any]
     rows: np.ndarray
     budget: Budget
+    persons: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,14 @@ class _WatchedChunk:
         self._table.looks += 1
         yield from self._chunk.blocks()
 
+    def keys(self) -> Iterator[np.ndarray]:
+        self._table.looks += 1
+        yield from self._chunk.keys()
+
+    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+        self._table.looks += 1
+        yield from self._chunk.keyed_blocks(length, seen)
+
 
 class _CountedNoise(SimulatedNoise):
     draws = 0
@@ -168,12 +180,20 @@ class _CountedNoise(SimulatedNoise):
         return super().draw(label, part, sd, size)
 
 
-def record(driver: Driver, rows: np.ndarray, seed: int, frozen: Tape | None = None) -> Tape:
-    """Run `driver` on `rows`, with new answers or with those of `frozen`."""
+def record(
+    driver: Driver,
+    rows: np.ndarray,
+    seed: int,
+    frozen: Tape | None = None,
+    persons: np.ndarray | None = None,
+) -> Tape:
+    """Run `driver` on `rows`, which are those of `persons`, with new answers or with those of `frozen`."""
     kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
-    curator = Curator.simulation(rows, driver.budget, seed)
-    table, books, noise = _WatchedTable(in_memory(rows)), _TapedRun(driver.budget, kept), _CountedNoise(seed)
-    curator._assemble(table, books, noise, None)
+    terms = None if persons is None else PersonTerms(("who",))
+    curator = Curator.simulation(driver.rows, driver.budget, seed)
+    held = replace(in_memory(rows), persons=None if persons is None else keys_in_memory(persons, len(rows)))
+    table, books, noise = _WatchedTable(held), _TapedRun(driver.budget, kept), _CountedNoise(seed)
+    curator._assemble(table, books, noise, None, terms, 1)
     result, failure = None, None
     try:
         result = canonical(driver.run(curator))

@@ -19,6 +19,8 @@ def show(estimate: "Estimate") -> None:
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
+    if "person" in privacy:
+        out(f"counted: {estimate.counted} {estimate.counted_as}")
     spent, charges = for_people(privacy["spent"]), len(privacy["charges"])
     out(f"spent: {spent} in {charges} charges, release {estimate.provenance['release_id']}")
     if estimate.n_components is None:

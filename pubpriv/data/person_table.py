@@ -32,22 +32,25 @@ class _WeightedChunk(Confined):
 
     Attributes:
         chunk: of the table.
+        length: of each block, which depends on d alone: were it to follow the number of rows, so would, in its last
+            bits, where a record of somebody else falls.
         weights: uint8 (rows,).
         digest: of the keys that they were reckoned from.
     """
 
     chunk: Any
+    length: int
     weights: np.ndarray
     digest: bytes
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Blocks (d, length), of a length that depends on d alone; each overwrites the one before.
+        """Blocks (d, length); each overwrites the one before.
 
         Raises:
             _Replaced: after the last one, if the ids are others by now.
         """
         found = hashlib.sha256()
-        yield from self.chunk.keyed_blocks(longest_block(len(self.chunk.columns)), found.update)
+        yield from self.chunk.keyed_blocks(self.length, found.update)
         if found.digest() != self.digest:
             raise _Replaced
 
@@ -82,10 +85,11 @@ class PersonTable(Confined):
 
     Args:
         table: a `PrivateTable` or an `ArrayTable` that says whose rows are whose.
+        most_bytes: of decoded cells that are remembered; a larger table is read again for each question.
     """
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, table: Any, most_bytes: int = MOST_BYTES) -> None:
+        self._table, self._most_bytes = table, most_bytes
         self._digests: list[bytes] | None = None
         self._weighted: dict[tuple[int, int], list[Any]] = {}
         self._memory: dict[int, list[np.ndarray]] = {}
@@ -104,11 +108,12 @@ class PersonTable(Confined):
 
     def _chunks(self, most: int, grain: int) -> list[Any]:
         if (most, grain) not in self._weighted:
-            found = self._read()
-            weights = weights_of(found.all_keys, most, grain)
+            found, d = self._read(), len(self._table.column_names)
+            weights, length = weights_of(found.all_keys, most, grain), longest_block(d)
             own = np.split(weights, np.cumsum([len(keys) for keys in found.keys])[:-1]) if found.chunks else []
-            chunks = [_WeightedChunk(*each) for each in zip(found.chunks, own, found.digests, strict=True)]
-            if len(weights) * len(self._table.columns) * 8 <= MOST_BYTES:
+            parts = zip(found.chunks, own, found.digests, strict=True)
+            chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
+            if len(weights) * d * 8 <= self._most_bytes:
                 self._weighted[most, grain] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
             else:
                 self._weighted[most, grain] = chunks

@@ -53,7 +53,7 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     keys, known = _keys_of(columns[0])
     for column in columns[1:]:
         more, valid = _keys_of(column)
-        keys, known = _mixed(keys + more), known & valid
+        keys, known = _mixed(_mixed(keys) + more), known & valid
     keys = np.where(keys == _NOBODY, np.uint64(1), keys)
     return np.where(known, keys, _NOBODY)
 

@@ -38,7 +38,7 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
     private = in_person_unit(question)
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
-    with _single_threaded_blas(), watched as count:
+    with single_threaded_blas(), watched as count:
         if executor is not None:
             return total.join(_counted(executor.map(partial(_scan_chunk, question), chunks), count)).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
@@ -56,7 +56,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         count: of the blocks read, where somebody watches.
     """
     # odd cells must leave no warning behind: a warning would depend on values
-    with _single_threaded_blas(), np.errstate(all="ignore"):
+    with single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
         weights = chunk.weights if isinstance(question, PerPerson) else None
@@ -86,7 +86,7 @@ _limit: Any = None
 
 
 @contextmanager
-def _single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas() -> Iterator[None]:
     """One BLAS thread while any scan of this process runs: the limit is the process's, so the last one lifts it."""
     global _inside, _limit  # noqa: PLW0603
     with _lock:

@@ -125,10 +125,11 @@ def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
 
     def doubled(question, chunk, *rest, **more):
         totals = right(question, chunk, *rest, **more)
-        if isinstance(chunk, memory._Kept):
+        if isinstance(chunk, memory.Kept):
             key = (str(question), chunk.number)
-            before = first.setdefault(key, {name: values.copy() for name, values in totals.items()})
-            return {name: values + (values - before[name]) for name, values in totals.items()}
+            low = totals.low
+            before = first.setdefault(key, {name: values.copy() for name, values in low.items()})
+            totals.low.update({name: values + (values - before[name]) for name, values in low.items()})
         return totals
 
     monkeypatch.setattr(scanning, "_scan_chunk", doubled)
@@ -205,7 +206,7 @@ def test_padding_that_is_counted(left, monkeypatch):
 def test_kept_blocks_that_are_overwritten(monkeypatch):
     """Blocks share one buffer: kept without a copy they all become the last."""
 
-    class Careless(memory._Kept):
+    class Careless(memory.Kept):
         def blocks(self):
             if self.number not in self.memory:
                 self.memory[self.number] = list(self.chunk.blocks())

@@ -14,6 +14,7 @@ from pubpriv.audit import noise_law, prices, sensitivity
 from pubpriv.audit.catalogue import examples, unsound
 from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit.sensitivity import _searched
+from pubpriv.data import images
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
 from pubpriv.data.questions import (
     Bisection,
@@ -159,13 +160,12 @@ def _negative_test(z, norms, radius):
     z = z * grid_scale(z.shape[0], radius) * np.minimum(1.0, radius / np.sqrt(norms))
     q = np.rint(z)
     q = q * ~(squared_norms(q) > GRID * GRID)
-    return q, q.shape[1]
+    return q, np.ones(q.shape[1], dtype=bool)
 
 
 def test_nan_that_passes_the_check(monkeypatch):
     """A negative test lets NaN through: no comparison with it is true."""
-    monkeypatch.setattr(counts, "quantise", _negative_test)
-    monkeypatch.setattr(moments, "quantise", _negative_test)
+    monkeypatch.setattr(images, "quantise", _negative_test)
     caught = broken("sums-overflow", "moments-overflow", "gram-overflow")
     assert set(caught) == {"sums-overflow", "moments-overflow", "gram-overflow"}
     assert all("one record adds more than" in detail for detail in caught.values())
@@ -175,9 +175,9 @@ def test_records_that_are_not_clipped(monkeypatch):
     """No radius and no check: a record adds what it likes."""
 
     def quantise(z, norms, radius):
-        return np.rint(z * grid_scale(z.shape[0], radius)), z.shape[1]
+        return np.rint(z * grid_scale(z.shape[0], radius)), np.ones(z.shape[1], dtype=bool)
 
-    monkeypatch.setattr(counts, "quantise", quantise)
+    monkeypatch.setattr(images, "quantise", quantise)
     assert "one record adds more than" in broken("sums-cells")["sums-cells"]
 
 
@@ -217,7 +217,7 @@ def test_one_sd_for_all_entries(monkeypatch):
     """An answer that asks for less noise on a part than the question declares."""
     real = LiftedGram.answer
 
-    def answer(question, totals, draw):
+    def answer(question, totals, draw, parts=None):
         least = min(part.noise_scale for part in question.parts.values())
         return real(question, totals, lambda name, sd, size: draw(name, least, size))
 

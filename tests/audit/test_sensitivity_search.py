@@ -13,8 +13,9 @@ from pubpriv.audit.neighbours import difference, distance, totals_of
 from pubpriv.audit.sensitivity import _searched
 from pubpriv.data import questions as closed_list
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import Bisection, ClippedSums, LiftedGram, Moments
+from pubpriv.data.questions import Bisection, ClippedSums, LiftedGram, Moments, PerPerson, PersonSizes
 from pubpriv.data.questions.base import PARTITIONS, squared_weight
+from pubpriv.data.questions.per_person import WEIGHED
 
 EXAMPLES = {example.name: example for example in examples()}
 
@@ -32,8 +33,8 @@ def found(question, reach=1.0):
 
 def test_the_catalogue_has_every_kind_of_question():
     """A kind of question, or of partition, that is added to a closed list is forgotten by no audit."""
-    kinds = {getattr(closed_list, name) for name in closed_list.__all__} - {closed_list.Part, closed_list.Question}
-    assert {type(example.question) for example in EXAMPLES.values()} == kinds
+    assert {type(example.question) for example in EXAMPLES.values()} == {*WEIGHED}
+    assert {*closed_list.QUESTIONS} - {*WEIGHED} == {PerPerson, PersonSizes}, "`audit.persons` tries these"
     assert len({example.mechanism for example in EXAMPLES.values()}) == len(EXAMPLES)
     partitions = {type(getattr(example.question, "partition", None)) for example in EXAMPLES.values()}
     assert partitions == {*PARTITIONS, type(None)}

@@ -5,6 +5,7 @@ no two neighbours' exact totals are further apart than it says. About 10 s; a lo
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count
 
@@ -17,13 +18,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pubpriv as pp
-from pubpriv.audit.neighbours import integers
+from pubpriv.audit.neighbours import difference, distance, integers
+from pubpriv.audit.persons import distance_of
 from pubpriv.data import codec
 from pubpriv.data.codec import to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import QUESTIONS, Bisection
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.persons import keys_in_memory
+from pubpriv.data.questions import QUESTIONS, Bisection, PerPerson, PersonSizes
 from pubpriv.data.questions.base import PARTITIONS
+from pubpriv.data.questions.per_person import WEIGHED
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import BudgetExceeded, InvalidInput
@@ -141,8 +146,25 @@ def regions(partition):
 
 @st.composite
 def questions(draw, d):
-    """(the data of a well-formed question)."""
-    kind = draw(st.sampled_from([cls.__name__ for cls in QUESTIONS]))
+    """(the data of a well-formed question, of rows or of persons)."""
+    of = draw(st.sampled_from(["rows", "rows", "persons", "sizes"]))
+    if of == "sizes":
+        return {"type": "PersonSizes", "noise_scale": draw(st.integers(SD >> 8, SD))}
+    inner = draw(of_rows(d))
+    if of == "rows":
+        return inner
+    return {
+        "type": "PerPerson",
+        "inner": inner,
+        "most": draw(st.integers(1, 5)),
+        "grain": draw(st.sampled_from([1, 8, 64])),
+    }
+
+
+@st.composite
+def of_rows(draw, d):
+    """(the data of a question of which each record counts by itself)."""
+    kind = draw(st.sampled_from([cls.__name__ for cls in WEIGHED]))
     sd = st.integers(SD >> 8, SD)
     if kind == "Bisection":
         low, logarithmic = draw(st.floats(0.1, 2)), draw(st.booleans())
@@ -274,7 +296,17 @@ def worlds(tmp_path_factory):
                 pq.write_table(pa.table({x: rows[:, i] for i, x in enumerate(names)}), path)
                 table = pp.PrivateTable.open(path, names)
                 ledger.register(dataset, budget=budget, table=table)
-                runs.setdefault(d, []).append((ledger, dataset, pp.Curator(table, ledger, dataset, budget, "r")))
+                runs.setdefault((d, False), []).append(
+                    (ledger, dataset, pp.Curator(table, ledger, dataset, budget, "r"))
+                )
+                path, of_persons = folder / f"{dataset}-persons.parquet", f"{dataset}-persons"
+                whose = pa.array(generator.integers(0, 12, 30 if name == "odd" else 9))
+                pq.write_table(pa.table({x: rows[: len(whose), i] for i, x in enumerate(names)} | {"who": whose}), path)
+                table = pp.PrivateTable.open(path, names, person="who")
+                ledger.register(of_persons, budget=budget, table=table, person="who")
+                runs.setdefault((d, True), []).append(
+                    (ledger, of_persons, pp.Curator(table, ledger, of_persons, budget, "r"))
+                )
         yield runs
 
 
@@ -288,7 +320,7 @@ def outcome(run, question, label):
         assert ledger.balance(dataset).spent == before
         return str(refusal) if isinstance(refusal, InvalidInput) else "no room"
     assert ledger.balance(dataset).spent.main > before.main
-    assert released.question == question
+    assert released.question == getattr(question, "inner", question)
     return released.values
 
 
@@ -313,7 +345,8 @@ def holds(data, worlds):
     except InvalidInput:
         return "refused when it was made"
     label = next(LABELS)
-    answers = [outcome(run, question, label) for run in worlds[d]]
+    of_persons = type(question) in (PerPerson, PersonSizes)
+    answers = [outcome(run, question, label) for run in worlds[d, of_persons]]
     if any(isinstance(answer, str) for answer in answers):
         assert answers[0] == answers[1], "whether a question is refused depends on the rows"
         return "refused"
@@ -325,10 +358,20 @@ def holds(data, worlds):
         for name, sd in noise.items():
             assert np.broadcast_shapes(sd.shape, answer[name].shape) == answer[name].shape
             assert answer[name].size >= sum(part.size for key, part in question.parts.items() if key == name)
-    if not (isinstance(question, Bisection) and question.steps > 8):
+    inner = getattr(question, "inner", question)
+    if not (isinstance(inner, Bisection) and inner.steps > 8):
         columns = parse_columns([f"x{i}" for i in range(d)])
         tables = [ArrayTable(rows, columns) for rows in data.draw(neighbours(d))]
-        check(question, *(integers(scan(table, question, ONE_THREAD)) for table in tables))
+        if of_persons:  # one person has the first row, and then one more
+            whose = [keys_in_memory(np.r_[0, np.arange(len(table.rows) - 1)], len(table.rows)) for table in tables]
+            tables = [PersonTable(replace(table, persons=keys)) for table, keys in zip(tables, whose, strict=True)]
+            first, second = (integers(scan(table.asked(question), question)) for table in tables)
+            if isinstance(question, PerPerson):
+                assert distance_of(question, first, second) <= question.squared_distance
+            else:
+                assert distance(question, difference(first, second)) <= question.squared_distance
+        else:
+            check(question, *(integers(scan(table, question, ONE_THREAD)) for table in tables))
     return "answered"
 
 

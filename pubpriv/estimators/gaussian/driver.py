@@ -44,6 +44,7 @@ from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import GaussianEstimate
 from pubpriv.released.law import Mixture
+from pubpriv.unit import Size
 
 
 def estimate_gaussian(
@@ -145,7 +146,7 @@ def _learn(run: Execution, preconditioner: Preconditioner, plan: LearnerPlan) ->
 def _estimate(
     outcome: GaussianResult, curator: Curator, rows: PublicTable, method: str, target: str
 ) -> GaussianEstimate:
-    settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome))
+    settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome, curator.size))
     statement = curator.statement()
     beyond = outcome.facts.get("beyond_clip", {"share": 0.0, "sd": 0.0})
     mean, covariance = np.array(settled.fitted.mean), np.array(settled.fitted.covariance)
@@ -196,9 +197,10 @@ class _SettledGaussian:
     sources: tuple[str, ...]
 
     @classmethod
-    def of(cls, outcome: GaussianResult) -> "_SettledGaussian":
+    def of(cls, outcome: GaussianResult, size: Size) -> "_SettledGaussian":
         """Take an outcome."""
-        mean, covariance = (outcome.errors[part] for part in ("mean", "covariance"))
+        told = size.told(outcome.errors)
+        mean, covariance = (told[part] for part in ("mean", "covariance"))
         return cls(
             outcome.fitted,
             tuple(tuple(values.tolist()) for values in mean.values()),

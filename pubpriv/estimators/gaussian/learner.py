@@ -265,7 +265,7 @@ def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fract
     answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
-    whole = curator.n_rows if count > curator.n_rows - _MISSED * sd else max(count, _MISSED * sd)
+    whole = curator.size.counted(count, sd, _MISSED, least=_MISSED * sd)
     return ClippedMoments(
         answer.question.frames[0],
         whole,

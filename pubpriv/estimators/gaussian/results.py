@@ -29,6 +29,7 @@ from pubpriv.estimators.gaussian.learner import Fitted, Measured
 from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.privacy.budgets import Purse
+from pubpriv.unit import Size
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ def debiased(
     curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
 ) -> GaussianResult:
     """The outcome of a debiased release."""
-    n, d = curator.n_rows, preconditioner.dimension
+    d = preconditioner.dimension
     enough = feasible(measured.records, d, purse.rho)
-    warnings = shortage(measured.records, n, enough)
+    warnings = shortage(measured.records, curator.size, enough)
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts = {
@@ -76,17 +77,19 @@ def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def shortage(records: float, n: int, enough: bool) -> list[str]:
+def shortage(records: float, size: Size, enough: bool) -> list[str]:
     """Warnings if rows had to be left out, and if the run was below the line of feasibility.
 
     Args:
         records: rows without missing or infinite values.
-        n: private rows.
+        size: of the table; where it was released, of such rows alone.
         enough: whether they reach the line.
     """
-    left_out = f"about {1 - records / n:.2g} of the private rows have a missing or infinite value and are left out"
+    left_out = (
+        f"about {1 - records / size.rows:.2g} of the private rows have a missing or infinite value and are left out"
+    )
     few = "too few private rows for this budget: the estimate may be noise"
-    return [left_out] * (records < n) + [few] * (not enough)
+    return [left_out] * (size.sd == 0 and records < size.rows) + [few] * (not enough)
 
 
 def standard_errors(measured: Measured, fitted: Fitted, m: int) -> dict[str, Any]:

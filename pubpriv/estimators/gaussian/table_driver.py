@@ -196,7 +196,7 @@ def _outcome(
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
     warnings = [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]
-    warnings += shortage(records, curator.n_rows, enough)
+    warnings += shortage(records, curator.size, enough)
     if unseen:
         warnings.append(f"too few private rows tell the spread of {', '.join(unseen)}: only a guess is given")
     loud = not table.quiet or table.vague

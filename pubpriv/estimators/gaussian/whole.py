@@ -25,7 +25,7 @@ class Whole:
     """How many rows have no missing or infinite value.
 
     Attributes:
-        records: n, or the released count where it is clearly less.
+        records: n, or the released count where it is clearly less; see `Size.counted`.
         sd: of the noise in that count.
     """
 
@@ -51,7 +51,7 @@ def count_rows(curator: Curator, ask: Ask) -> Whole:
     """
     answer = curator.release(count_question(ask), ask.label)
     count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
-    return Whole(float(curator.n_rows) if count > curator.n_rows - _DOUBT * sd else max(count, 2.0), sd)
+    return Whole(curator.size.counted(count, sd, _DOUBT, least=2.0), curator.size.counted_sd(sd))
 
 
 def length_quantile(d: int, share: float) -> float:

@@ -27,6 +27,7 @@ from pubpriv.privacy.budgets import BudgetLike
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
 from pubpriv.released.kinds import MeanEstimate
+from pubpriv.unit import Size
 
 
 def estimate_mean(
@@ -102,7 +103,7 @@ def estimate_mean(
         columns=curator.columns,
         method=told_method(method, statement),
         converged=not found.warnings,
-        standard_errors=_told_errors(found, known.deviations(), curator.size.widening),
+        standard_errors=_told_errors(found, known.deviations(), curator.size),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),
         public=public_part(rows),
@@ -199,9 +200,10 @@ def _notes(rows: PublicTable) -> list[str]:
     return [f"{rows.dropped} public rows with a missing or infinite value were left out"]
 
 
-def _told_errors(found: MeanResult, deviations: np.ndarray, widening: float) -> Mapping[str, Mapping[str, list[float]]]:
+def _told_errors(found: MeanResult, deviations: np.ndarray, size: Size) -> Mapping[str, Mapping[str, list[float]]]:
     """The `standard_errors` of a mean, in the data's units: {"mean": {"sampling": [d], "privacy": [d], ...}}."""
-    parts = {"sampling": found.sampling * widening, "privacy": found.privacy}
+    parts = {"sampling": found.sampling, "privacy": found.privacy}
     if found.clipping is not None:
         parts["clipping"] = found.clipping
-    return {"mean": {name: (sd * deviations).tolist() for name, sd in parts.items()}}
+    told = size.told({"mean": {name: sd * deviations for name, sd in parts.items()}})
+    return {"mean": {name: sd.tolist() for name, sd in told["mean"].items()}}

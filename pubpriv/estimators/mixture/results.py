@@ -50,6 +50,7 @@ def released(
     )
     statement = curator.statement()
     errors = _standard_errors(last, order, scaling, curator.n_rows, len(rows.rows), chosen)
+    errors = curator.size.told(errors) if last else errors
     return MixtureEstimate(
         mixture=mixture,
         columns=curator.columns,

@@ -1,0 +1,76 @@
+"""Whether a record's integers depend on where it stands, where rows before it may come and go.
+
+A block is mapped by matrix products. Their last bits could depend on a column's place in the block, and one differing
+bit in later rows could cost many records' worth of privacy. Where the unit is a row nothing moves; where it is a
+person, every product of a question is tried on public random columns, in several orders, before it is paid for.
+Products of blocks of fixed length, a multiple of 64, are seen to pass with OpenBLAS; odd lengths are seen to fail.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.pairs import PairBins
+from pubpriv.data.parquet import longest_block
+from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.data.regions import NearestPoint
+from pubpriv.data.scan import single_threaded_blas
+from pubpriv.data.uncovered import Uncovered
+from pubpriv.errors import InvalidInput
+
+_ORDERS = 3
+"""Random orders of the columns that are tried beside a shift and the reverse."""
+
+
+def check_places(question: Question, columns: int) -> None:
+    """Refuse a question of persons where this machine maps a record in two ways in two places.
+
+    Raises:
+        InvalidInput: it does; nothing was spent.
+    """
+    if not isinstance(question, PerPerson):
+        return
+    length = longest_block(columns)
+    for rows, inner in sorted({(1, columns), *_products(question.inner)}):
+        if not _same_everywhere(rows, inner, length):
+            raise InvalidInput(
+                "this machine's matrix products depend on where a record stands, so the rows of one person could move "
+                "those of others: nothing was asked. Choose other kernels, for example OPENBLAS_CORETYPE=Haswell, or "
+                "another machine"
+            )
+
+
+def _products(value: Any) -> Iterator[tuple[int, int]]:
+    """Shapes of the matrices by which a public value multiplies blocks."""
+    if isinstance(value, Frame):
+        if value.matrix is not None:
+            yield len(value.matrix), len(value.center)
+    elif isinstance(value, tuple):
+        if not isinstance(value[0] if value else 0, tuple | float | int):
+            for item in value:
+                yield from _products(item)
+    elif dataclasses.is_dataclass(value):
+        if isinstance(value, NearestPoint | PairBins | Uncovered):
+            points = value.centers if isinstance(value, PairBins) else value.points
+            yield len(points), value.frame.dimension
+        for field in dataclasses.fields(value):
+            yield from _products(getattr(value, field.name))
+
+
+@cache
+def _same_everywhere(rows: int, inner: int, length: int) -> bool:
+    """Whether a (rows, inner) matrix times a block gives each column the same bits wherever it stands."""
+    random = np.random.default_rng([rows, inner, length])
+    matrix, block = random.normal(size=(rows, inner)), random.normal(size=(inner, length))
+    block[:, :: length // 8] = np.nan
+    places = np.arange(length)
+    orders = [np.roll(places, 1), places[::-1], *(random.permutation(length) for _ in range(_ORDERS))]
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        whole = np.matmul(matrix, block)
+        moved = [np.matmul(matrix, np.ascontiguousarray(block[:, order])) for order in orders]
+    return all(np.array_equal(a, whole[:, order], equal_nan=True) for a, order in zip(moved, orders, strict=True))

@@ -1,0 +1,134 @@
+"""Seeded bugs where the unit is a person: each is patched into the product and caught by the audit. About 20 s.
+
+What is patched is the code that a real run uses; the audit's own findings must then not hold, and without the patch
+they do.
+"""
+
+import numpy as np
+import pytest
+
+from pubpriv.audit import persons
+from pubpriv.curator import Curator
+from pubpriv.data import frames, person_table, placement, tables
+from pubpriv.data.questions import PersonSizes
+from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.errors import InvalidInput
+
+
+def weights_broken():
+    """What small tables of weights show."""
+    return persons._weights(40, 0).detail
+
+
+def promise(name, claims):
+    """What does not stand of one promise; empty if all does."""
+    finding = persons.promised("persons", name, claims)
+    return "" if finding.holds else finding.detail
+
+
+def test_nothing_is_found_without_a_bug():
+    """All findings but those of whole drivers, of which one is tried below."""
+    found = [persons._weights(40, 0), persons._counted(5, 0)]
+    found += [persons._moved(e.mechanism, e.question, e.attainable, 3, 3, 0) for e in persons.examples()[:2]]
+    assert all(finding.holds for finding in found)
+    assert promise("files", persons._files(0)) == promise("places", persons._placed(0)) == ""
+    assert promise("replaced", persons._replaced()) == promise("terms", persons._registered()) == ""
+    assert persons._replayed(persons._drivers(0)[0], 0).holds
+
+
+def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
+    """A person with rows in two row groups would count twice."""
+    right = person_table.weights_of
+
+    def by_group(keys, most, grain):
+        return np.concatenate([right(keys[i : i + 70], most, grain) for i in range(0, len(keys), 70)])
+
+    monkeypatch.setattr(person_table, "weights_of", by_group)
+    assert "persons have one key each" in promise("files", persons._files(0))
+
+
+def test_weights_of_a_file_that_is_no_longer_there(monkeypatch):
+    """The ids are not compared again."""
+    blocks = lambda self: self.chunk.keyed_blocks(self.length, lambda _: None)  # noqa: E731
+    monkeypatch.setattr(person_table._WeightedChunk, "blocks", blocks)
+    assert "other ids after rows were counted" in promise("replaced", persons._replaced())
+
+
+def test_one_grain_too_many(monkeypatch):
+    """The rows of each person weigh G L + 1."""
+    right = persons.weights_of
+
+    def more(keys, most, grain):
+        weights = right(keys, most, grain)
+        rows = np.unique(keys, return_index=True)[1]
+        weights[rows[keys[rows] != 0]] += 1
+        return weights
+
+    monkeypatch.setattr(persons, "weights_of", more)
+    monkeypatch.setattr(person_table, "weights_of", more)
+    assert "do not weigh G min(n, L)" in weights_broken()
+    counts = next(e for e in persons.examples() if e.name == "counts-everything")
+    assert "further than declared" in persons._moved("", counts.question, 1.0, 1, 3, 0).detail
+
+
+def test_a_price_that_forgets_how_many_rows_count(monkeypatch):
+    """L S instead of L^2 S."""
+    wrong = property(lambda self: self.most * self.inner.squared_distance)
+    monkeypatch.setattr(PerPerson, "squared_distance", wrong)
+    counts = next(e for e in persons.examples() if e.name == "counts-cells")
+    assert "further than declared" in persons._moved("", counts.question, 1.0, 3, 3, 0).detail
+
+
+def test_a_count_of_persons_that_forgets_one_of_two_bins(monkeypatch):
+    """Priced as if a person could only come or go."""
+    right = PersonSizes.squared_distance
+    monkeypatch.setattr(PersonSizes, "squared_distance", property(lambda self: right.fget(self) / 2))
+    assert not persons._counted(10, 0).holds
+
+
+def _map_that_knows_places(self, block, out):
+    """As a product with blocks of another length might: the last bits follow the column's place."""
+    center, matrix = self.dense()
+    np.matmul(matrix, block - center[:, None], out=out)
+    out[:, ::2] *= 1 + 2.0**-17  # beyond a last bit, so that the integers of few rows show it
+    return out
+
+
+def test_a_map_that_depends_on_the_place(monkeypatch):
+    """Rows of others move, and add something else."""
+    monkeypatch.setattr(frames.Frame, "map", _map_that_knows_places)
+    assert "rows of others add what they added" in promise("places", persons._placed(0))
+
+
+def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(monkeypatch):
+    """The trial on public columns, which every question of persons passes first."""
+    right = np.matmul
+
+    def matmul(a, b, **more):
+        found = right(a, b, **more)
+        found[:, 1::2] *= 1 + 2.0**-52
+        return found
+
+    placement._same_everywhere.cache_clear()
+    monkeypatch.setattr(placement.np, "matmul", matmul)
+    counts = next(e for e in persons.examples() if e.name == "counts-everything")
+    try:
+        with pytest.raises(InvalidInput, match="where a record stands"):
+            placement.check_places(PerPerson(counts.question, 1, 64), 2)
+    finally:
+        monkeypatch.undo()
+        placement._same_everywhere.cache_clear()
+
+
+def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
+    """The exact n, as where the unit is a row."""
+    monkeypatch.setattr(Curator, "n_rows", property(lambda self: max(2, self._table.n_rows)))
+    finding = persons._replayed(persons._drivers(0)[0], 0)
+    assert not finding.holds
+    assert "depend" in finding.detail
+
+
+def test_ids_among_the_columns(monkeypatch):
+    """Whose row it is would be averaged."""
+    monkeypatch.setattr(tables, "id_columns", lambda person, columns: (person,) if isinstance(person, str) else person)
+    assert "ids are no columns" in promise("terms", persons._registered())

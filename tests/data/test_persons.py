@@ -1,0 +1,175 @@
+"""Whose rows are whose: keys, weights, tables that are empty or change, and totals that need more than 64 bits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pubpriv as pp
+from pubpriv.audit.catalogue import PRICE, questions
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.persons import keys_of, sizes_of, weights_of
+from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes
+from pubpriv.data.questions.base import LIMIT
+from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.regions import Everything, View
+from pubpriv.data.scan import scan
+from pubpriv.data.wide import WideTotals
+from pubpriv.errors import InvalidInput
+
+COUNTS = Counts.priced(Everything(), PRICE)
+ONCE = PerPerson(COUNTS, 1, 64)
+
+
+def test_the_weights_of_every_size_add_up_and_are_spread_evenly():
+    """For each number of rows up to 300: G min(n, L), no weight above G, and none further than one from the mean."""
+    for size in range(1, 301):
+        keys = np.full(size, 7, dtype=np.uint64)
+        for most in (1, 3, 50):
+            weights = weights_of(keys, most, 64).astype(int)
+            assert weights.sum() == 64 * min(size, most)
+            assert np.abs(weights - weights.mean()).max() < 1
+
+
+def test_a_row_without_an_id_is_nobodys():
+    """It weighs nothing, and is no person."""
+    keys = keys_of([pa.array([3, None, 3, None, 5])])
+    assert sizes_of(keys).tolist().count(2) == 1
+    assert weights_of(keys, 1, 64).tolist() == [32, 0, 32, 0, 64]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pa.array([1, -1, None], pa.int8()),
+        pa.array([0, 1, -1, None], pa.int32()).slice(1),
+        pa.array([1, -1, None], pa.int64()).dictionary_encode(),
+    ],
+    ids=["int8", "a slice", "a dictionary"],
+)
+def test_an_integer_has_one_key_however_wide_it_is(others):
+    """Two spellings of one person must not be two persons."""
+    assert keys_of([others]).tolist() == keys_of([pa.array([1, -1, None], pa.int64())]).tolist()
+
+
+def test_two_columns_name_a_person_in_their_order():
+    """(1, 2) is not (2, 1), and both have to be there."""
+    first, second = pa.array([1, 2, 1, None]), pa.array([2, 1, 2, 2])
+    keys = keys_of([first, second])
+    assert keys[0] == keys[2] != keys[1]
+    assert keys[3] == 0
+
+
+def write(path, ids, **columns):
+    pq.write_table(
+        pa.table({"who": ids} | {name: pa.array(values, pa.float64()) for name, values in columns.items()}), path
+    )
+
+
+@pytest.mark.parametrize(
+    ("ids", "says"),
+    [
+        (pa.array([1.0, 2.0]), "double"),
+        (pa.array([True, False]), "bool"),
+        (pa.array([1, 2], pa.int32()).cast(pa.date32()), "date"),
+    ],
+    ids=["floats", "flags", "dates"],
+)
+def test_ids_that_may_be_written_in_several_ways_are_refused(tmp_path, ids, says):
+    """Of 5 and 5.0 nobody knows whether they are one person."""
+    write(tmp_path / "t.parquet", ids, x=[1, 2])
+    with pytest.raises(InvalidInput, match=says):
+        pp.PrivateTable.open(tmp_path / "t.parquet", ["x"], person="who")
+
+
+def test_integers_in_one_file_and_text_in_another_are_refused(tmp_path):
+    """'5' and 5 have two keys."""
+    write(tmp_path / "a.parquet", pa.array([1]), x=[1])
+    write(tmp_path / "b.parquet", pa.array(["1"]), x=[1])
+    with pytest.raises(InvalidInput, match="write them alike"):
+        pp.PrivateTable.open(tmp_path, ["x"], person="who")
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_an_empty_table_is_answered_like_any_other(tmp_path, rows):
+    """It is a neighbour of the table of one person."""
+    write(tmp_path / "t.parquet", pa.array([9] * rows, pa.int64()), x=[1.0] * rows)
+    handle = pp.PrivateTable.open(tmp_path / "t.parquet", ["x"], person="who")
+    assert handle.n_rows is None
+    table = PersonTable(handle)
+    assert scan(table.asked(sizes := PersonSizes.priced(Fraction(1))), sizes)["persons"][0] == rows
+    assert scan(table.asked(ONCE), ONCE)["count"].tolist() == [64 * rows]
+
+
+def test_records_without_weights_are_not_counted():
+    """A scan that forgot them fails; it does not count each row in full."""
+    with pytest.raises(ValueError, match="without weights"):
+        ONCE.totals(View(np.zeros((1, 64))))
+
+
+@pytest.mark.parametrize("grain", [1, 8, 64])
+@pytest.mark.parametrize("name", ["counts-cells", "sums-cells", "fourth-cells", "moments-cells", "gram-cells", "score"])
+def test_values_and_noise_are_those_of_the_inner_question(name, grain):
+    """G times the totals, and G times the noise where the factor does not make up for it."""
+    inner = questions()[name]
+    asked, random = PerPerson(inner, 2, grain), np.random.default_rng(0)
+    assert asked.squared_distance == 4 * inner.squared_distance
+    totals = {name: random.integers(0, 2**20, size) for name, size in inner.total_sizes.items()}
+    many = {name: values * grain for name, values in totals.items()}
+    drawn = {name: random.integers(-(2**30), 2**30, part.size) for name, part in inner.parts.items()}
+
+    def draw(part, sd, size):
+        assert size == inner.parts[part].size
+        return drawn[part] * (sd // inner.parts[part].noise_scale)
+
+    plain, weighed = inner.values(inner.answer(totals, draw)), asked.values(asked.answer(many, draw))
+    assert all(np.allclose(plain[part], weighed[part], rtol=1e-12) for part in plain)
+    assert {name: sd.tolist() for name, sd in asked.noise().items()} == {
+        name: sd.tolist() for name, sd in inner.noise().items()
+    }
+
+
+def test_a_bisection_of_persons_finds_the_rank_in_rows():
+    """Its counts are grains, and its rank is not."""
+    inner = questions()["bisection-signed"]
+    histogram = np.zeros((1 << inner.steps) + 1, dtype=np.int64)
+    histogram[20] = 10
+    silent = lambda part, sd, size: np.zeros(size, dtype=np.int64)  # noqa: E731
+    asked = PerPerson(inner, 1, 64)
+    plain = inner.values(inner.answer({"histogram": histogram}, silent))
+    weighed = asked.values(asked.answer({"histogram": 64 * histogram}, silent))
+    assert isinstance(inner, Bisection)
+    assert plain["quantile"] == weighed["quantile"]
+    assert plain["count"].tolist() == weighed["count"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("inner", "most", "grain", "says"),
+    [
+        (PersonSizes(1), 1, 64, "must be a"),
+        (ONCE, 1, 64, "must be a"),
+        (COUNTS, 0, 64, "at least 1"),
+        (COUNTS, 5000, 64, "at most"),
+        (COUNTS, 1, 128, "power of two"),
+        (COUNTS, 1, 3, "power of two"),
+    ],
+)
+def test_questions_of_persons_that_are_none(inner, most, grain, says):
+    """Nothing is asked per person twice, or with weights that do not fit their bytes."""
+    with pytest.raises(InvalidInput, match=says):
+        PerPerson(inner, most, grain)
+    assert len(WEIGHED) == 7
+
+
+def test_totals_beyond_64_bits_are_clamped_and_never_wrap():
+    """Clamping moves no two totals apart; wrapping would turn a neighbour's sum into its opposite."""
+    big = np.array([2**62, -(2**62), 5, -5, 2**61])
+    question = PerPerson(Counts(Everything(), 1 << 30), 1, 64)
+    wide = WideTotals({"count": np.zeros(5, dtype=np.int64)}, {"count": np.zeros(5, dtype=np.int64)})
+    for _ in range(6):
+        wide.add({"count": big})
+    whole = WideTotals({"count": np.zeros(5, dtype=np.int64)}, {"count": np.zeros(5, dtype=np.int64)})
+    most = (LIMIT - 1) // question.parts["count"].factor
+    assert whole.join([wide, wide]).clamped(question)["count"].tolist() == [most, -most, 60, -60, most]
