@@ -24,17 +24,29 @@ _Files = Annotated[
 def deploy(
     files: _Files = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print a prefect.yaml for `prefect deploy`, and change nothing.")
+        bool, typer.Option("--dry-run", help="Tell what would change on the server, as it is and as it would be.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Look for the tables and their columns, and at the ledger; at no server.")
+    ] = False,
+    yaml: Annotated[
+        bool, typer.Option("--prefect-yaml", help="Print a prefect.yaml for `prefect deploy`, and change nothing.")
     ] = False,
     set_budget: Annotated[
         bool, typer.Option("--set-budget", help="Register datasets that the ledger does not know, with their caps.")
     ] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete deployments that no file names any more.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete deployments of this installation that no file names any more.")
+    ] = False,
+    installation: Annotated[
+        str | None, typer.Option(help="Whose deployments these are. Default: PUBPRIV_INSTALLATION.", show_default=False)
+    ] = None,
 ) -> None:
     """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
 
-    Makes the work pool, a slot for each dataset, so that its runs take turns, and the automation that pauses a
-    dataset's deployments when its budget is exhausted. Budgets are checked, and set only with --set-budget.
+    Makes the work pool, a slot for each dataset, so that its runs take turns, and automations that pause a deployment
+    whose runs fit no more, and mind runs that die. Paused schedules stay paused, and what others added stays. Budgets
+    are checked first, and set only with --set-budget: datasets that the ledger has otherwise are not deployed.
     """
     need("prefect")
     from pubpriv.deployments.examples import EXAMPLES
@@ -44,29 +56,61 @@ def deploy(
     if prune and not files:
         raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
     paths = files or [EXAMPLES]
-    if dry_run:
+    if yaml:
         out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())
         return
-    from pubpriv.deployments.register import register, server
+    from pubpriv.deployments.register import INSTALLATION, NOBODY, register, server
 
+    owner = installation or os.environ.get(INSTALLATION) or NOBODY
+    if prune and owner == NOBODY:
+        raise InvalidInput(
+            "--prune deletes what this installation deployed and no file names: say which one that is with "
+            f"--installation or {INSTALLATION}, so that nobody else's deployments can be meant"
+        )
     models = read_all(paths)
     wanted = render(models)
-    _check_budgets(models, set_budget)
+    unready = _check_budgets(models, set_budget and not dry_run), _check_tables(models) if check else 0
+    if not dry_run:
+        _refuse_unready(*unready)
+    if check:
+        return
     with server() as client:
-        outcomes = register(client, wanted, whole=any(path.is_dir() for path in paths), prune=prune)
+        whole = any(path.is_dir() for path in paths)
+        outcomes = register(client, wanted, whole=whole, prune=prune, dry_run=dry_run, installation=owner)
     for outcome in outcomes:
         out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
     if all(outcome.result == "unchanged" for outcome in outcomes):
         note("nothing to change")
+    _refuse_unready(*unready)
 
 
-def _check_budgets(models: Any, set_budget: bool) -> None:
+def _check_budgets(models: Any, set_budget: bool) -> int:
+    """Tell what the ledger has of each dataset; give how many it has otherwise than their files."""
     from pubpriv.deployments.budgets import budget_checks
 
+    wrong = 0
     for check in budget_checks(models, set_budget):
         (out if check.right else note)(f"dataset {check.dataset}: {check.finding}")
         for release, forecast in check.forecasts.items():
             out(f"  {release}: {forecast}")
+        wrong += check.looked and not check.right
+    return wrong
+
+
+def _check_tables(models: Any) -> int:
+    """Tell which tables or columns are missing; give of how many datasets that is so."""
+    from pubpriv.deployments.tables import table_findings
+
+    found = table_findings(models)
+    for dataset, finding in found:
+        note(f"dataset {dataset}: {finding}")
+    return len(found)
+
+
+def _refuse_unready(budgets: int, tables: int) -> None:
+    if budgets or tables:
+        what = [f"{budgets} datasets in the ledger"] * bool(budgets) + [f"{tables} in their tables"] * bool(tables)
+        raise InvalidInput(f"nothing was deployed: not as their files say are {' and '.join(what)}; see above")
 
 
 def serve(
@@ -183,7 +227,7 @@ def _show_next(wanted: Any) -> None:
 
 
 def backfill(
-    name: Annotated[str, typer.Argument(help="Name of the deployment, for example sensors-mean.")],
+    name: Annotated[str, typer.Argument(help="Name of the deployment, for example sensors.mean.")],
     from_: Annotated[str, typer.Option("--from", help="First day or time, for example 2026-11-01.")],
     to: Annotated[str, typer.Option("--to", help="Last day or time; it counts.")],
     yes: Annotated[bool, typer.Option("--yes", help="Run without asking.")] = False,

@@ -30,12 +30,14 @@ class _BudgetCheck:
 
     Attributes:
         dataset: its name.
+        looked: the ledger is known here, and was looked at.
         right: registered with this cap, and its table declared.
         finding: for a person; with the line to run, if something is to do.
         forecasts: for each release how long the budget pays, by its name.
     """
 
     dataset: str
+    looked: bool
     right: bool
     finding: str
     forecasts: dict[str, str]
@@ -58,7 +60,7 @@ def budget_checks(models: Iterable[Dataset | Audit], set_budget: bool = False) -
 def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     url, cap = os.environ.get(dataset.ledger), parse_budget(dataset.cap)
     if not url:
-        return _BudgetCheck(dataset.dataset, False, f"not checked: {dataset.ledger} is not set here", {})
+        return _BudgetCheck(dataset.dataset, False, False, f"not checked: {dataset.ledger} is not set here", {})
     shown = without_password(url)
     balance = _balance(dataset, url)
     if balance is None and set_budget:
@@ -68,14 +70,14 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     if balance is None:
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
-        return _BudgetCheck(dataset.dataset, False, finding, {})
+        return _BudgetCheck(dataset.dataset, True, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
-        return _BudgetCheck(dataset.dataset, False, finding, _forecasts(dataset, balance))
+        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
-    return _BudgetCheck(dataset.dataset, not undeclared, finding, _forecasts(dataset, balance))
+    return _BudgetCheck(dataset.dataset, True, not undeclared, finding, _forecasts(dataset, balance))
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:

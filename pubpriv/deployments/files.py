@@ -7,13 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pubpriv.deployments.model import PATTERNS, Audit, Dataset
+from pubpriv.deployments.model import EXAMPLES, PATTERNS, Audit, Dataset
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.dataset_files import files_in, filled, read_yaml
 
 
 def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit]:
-    """Read every file, and of a folder every `*.yaml` in it.
+    """Read every file, and of a folder every `*.yaml` and `*.yml` in it.
 
     Args:
         paths: files and folders.
@@ -24,7 +24,7 @@ def read_all(paths: Sequence[Path], put_in: bool = True) -> list[Dataset | Audit
     """
     for path in paths:
         if not files_in(path):
-            raise InvalidInput(f"{path}: there is no .yaml file in this folder")
+            raise InvalidInput(f"{path}: there is no .yaml or .yml file in this folder")
     found = [(file, read(file, put_in)) for path in paths for file in files_in(path)]
     seen: dict[str, Path] = {}
     for file, model in found:
@@ -68,7 +68,8 @@ def _value(file: Path, name: str) -> str:
 
 def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
     """Say what is wrong, where, and what is allowed."""
-    loc = [part for part in error["loc"] if isinstance(part, int | str)]
+    inside = error.get("ctx", {}).get("at", ())
+    loc = [part for part in (*error["loc"], *inside) if isinstance(part, int | str)]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).removeprefix(".")
     fields = _fields(model, loc[:-1])
     text = error["msg"].removeprefix("Value error, ")
@@ -78,6 +79,8 @@ def _finding(file: Path, data: Any, model: type[BaseModel], error: Any) -> str:
         text = "this field is missing"
     elif error["type"] == "string_pattern_mismatch":
         text = PATTERNS[error["ctx"]["pattern"]]
+    elif loc[-1:] and loc[-1] in EXAMPLES and error["type"].endswith("_type"):
+        text = f"{text}; write for example {EXAMPLES[loc[-1]]}"
     line = _line(data, loc)
     return f"{file}" + (f", line {line}" if line else "") + (f": {where}" if where else "") + f": {text}"
 

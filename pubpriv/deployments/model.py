@@ -6,13 +6,14 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
 from pubpriv.flows.parameters import NAME, Parameters, form_of
 from pubpriv.flows.periods import Period
-from pubpriv.privacy.budgets import parse_budget
+from pubpriv.privacy.budgets import Budget, parse_budget
 
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
@@ -30,6 +31,19 @@ PATTERNS = {
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
+
+EXAMPLES = {
+    "dataset": "patients",
+    "unit": "one patient",
+    "cap": "zcdp:1.0, or approx:1.0,1e-6",
+    "allotment": "zcdp:0.1, or approx:0.5,1e-7",
+    "columns": "[age, log1p(cost)]",
+    "releases": "a list, each item of which begins with `- name:`",
+    "settings": "{components: 3}",
+    "schedule": '{cron: "15 2 * * *", timezone: Europe/Berlin}',
+    "period": "month Europe/Berlin",
+}
+"""How a field of a file looks whose value is of the wrong type."""
 
 _ShortName = Annotated[str, Field(pattern=_SHORT_NAME)]
 _Variable = Annotated[str, Field(pattern=_VARIABLE)]
@@ -113,6 +127,9 @@ class Series(_Part):
         schedule: None: runs are started by hand.
         period: what one release covers; default: as the schedule says. A coarser one than the schedule's lets
             several runs share a release, of which the first pays.
+        skip_if_later_than: a scheduled run that could not begin within so many seconds of its time is skipped and
+            told, and charges nothing; default: those until its schedule fires again.
+        catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
         description: for the UI.
     """
 
@@ -122,6 +139,8 @@ class Series(_Part):
     settings: dict[str, Any] = Field(default_factory=dict)
     schedule: Schedule | None = None
     period: str | None = None
+    skip_if_later_than: int | None = Field(default=None, ge=60, le=366 * 86_400)
+    catchup: bool = False
     description: str | None = None
 
     @field_validator("allotment")
@@ -141,6 +160,14 @@ class Series(_Part):
         odd = sorted(set(self.settings) - set(allowed))
         if odd:
             raise ValueError(f"settings of {self.estimator} are {', '.join(allowed)}, not {', '.join(odd)}")
+        return self
+
+    @model_validator(mode="after")
+    def _late_or_not(self) -> Self:
+        if self.skip_if_later_than is not None and self.catchup:
+            raise ValueError("give skip_if_later_than, or catchup: true, which never skips, and not both")
+        if self.schedule is None and (self.catchup or self.skip_if_later_than is not None):
+            raise ValueError("give skip_if_later_than or catchup only with a schedule: a run by hand is never late")
         return self
 
 
@@ -194,16 +221,23 @@ class Dataset(_Part):
         names = [release.name for release in self.releases]
         if not names:
             raise ValueError("give at least one release")
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"each release needs a name of its own: {', '.join(twice)} is there twice")
         cap = parse_budget(self.cap)
-        for release in self.releases:
-            allotment = release.allotment
-            if not parse_budget(allotment).hold_on(cap).fits(cap.cap):
-                raise ValueError(f"release {release.name}: the allotment {allotment} exceeds the cap {self.cap}")
+        for number, release in enumerate(self.releases):
+            if release.name in names[:number]:
+                text = f"each release needs a name of its own: {release.name} is there twice"
+                raise _wrong_at(text, "releases", number, "name")
+            self._check_allotment(number, release, cap)
             self._forms[release.name] = self._form(release)
         return self
+
+    def _check_allotment(self, number: int, release: Series, cap: Budget) -> None:
+        try:
+            fits = parse_budget(release.allotment).hold_on(cap).fits(cap.cap)
+            text = f"the allotment {release.allotment} exceeds the cap {self.cap}"
+        except InvalidInput as error:  # of a kind that the cap does not take
+            fits, text = False, str(error)
+        if not fits:
+            raise _wrong_at(f"release {release.name}: {text}", "releases", number, "allotment")
 
     def _form(self, release: Series) -> Parameters:
         try:
@@ -229,6 +263,11 @@ class Dataset(_Part):
     def form(self, release: str) -> Parameters:
         """Give the parameters of a release's flow, but for a period that follows from the schedule."""
         return self._forms[release]
+
+
+def _wrong_at(text: str, *place: str | int) -> PydanticCustomError:
+    """Say what is wrong with a part of a file that only shows beside another part; `files` reads the place."""
+    return PydanticCustomError("wrong_at", "{text}", {"text": text, "at": place})
 
 
 _KINDS = "constrained-", "literal["

@@ -1,34 +1,25 @@
-"""Register deployments on a Prefect server: once, and change them only where a file changed."""
+"""Register deployments on a Prefect server: once, and change them only where a file changed.
+
+What others own on the server stays: deployments of another installation, tags and job variables that somebody added,
+and whatever a person or an automation paused.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import Any
 
-from pubpriv.deployments.render import SLUG, Rendered
-from pubpriv.errors import Unavailable
+from pubpriv.deployments.outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
+from pubpriv.deployments.pools import added_variables, make_pool
+from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered
+from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.flows.automations import TAG, ensure_automations
 from pubpriv.flows.deployed import slot_of
 
-_MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
-"""Description of a work pool by which it is known for ours."""
+INSTALLATION = "PUBPRIV_INSTALLATION"
+"""Environment variable that names the installation to which deployments belong; see `register`."""
 
-_CREATED, _CHANGED, _UNCHANGED, _REMOVED, _LEFT = "created", "changed", "unchanged", "removed", "in no file"
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What became of one thing on the server.
-
-    Attributes:
-        what: for example `deployment estimate-mean/sensors-mean`.
-        result: created, changed, unchanged, removed, or in no file.
-        detail: what changed, or what to do.
-    """
-
-    what: str
-    result: str
-    detail: str = ""
+NOBODY = "unnamed"
+"""Installation of deployments that were registered without a name for it."""
 
 
 @contextmanager
@@ -36,10 +27,12 @@ def server() -> Iterator[Any]:
     """Open a client of the Prefect server that `PREFECT_API_URL` or the profile names.
 
     Raises:
-        Unavailable: none is named, or it does not answer.
+        Unavailable: none is named, or it does not answer, or stops answering.
     """
     from prefect.client.orchestration import get_client
     from prefect.settings import get_current_settings
+
+    from pubpriv.tasks.outages import told_of
 
     url = get_current_settings().api.url
     if not url:
@@ -50,34 +43,54 @@ def server() -> Iterator[Any]:
     with get_client(sync_client=True) as client:
         if client.api_healthcheck() is not None:
             raise Unavailable(f"the Prefect server at {url} does not answer: start it, or correct PREFECT_API_URL")
-        yield client
+        with told_of(f"the Prefect server at {url}"):
+            yield client
 
 
 def register(
-    client: Any, deployments: Iterable[Rendered], whole: bool = False, prune: bool = False, dry_run: bool = False
-) -> list[_Outcome]:
+    client: Any,
+    deployments: Iterable[Rendered],
+    whole: bool = False,
+    prune: bool = False,
+    dry_run: bool = False,
+    installation: str = NOBODY,
+) -> list[Outcome]:
     """Bring a server to what the files say; the same files again change nothing.
 
     Args:
         client: of the server.
         deployments: of the files.
         whole: the files are all there are; otherwise they have a say about their own datasets only.
-        prune: delete deployments that an earlier call made and no file names; otherwise they are listed.
+        prune: delete deployments that an earlier call made and no file names, and slots of datasets that have none
+            left; otherwise they are listed.
         dry_run: list what would change, and change nothing.
+        installation: whose deployments these are. Those of another one are neither changed nor deleted.
+
+    Raises:
+        InvalidInput: another installation has deployed one of the datasets; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
-    known, names = {each.name: each for each in _ours(client)}, {each.name for each in wanted}
-    left = [each for name, each in sorted(known.items()) if name not in names and (whole or slots.keys() & each.tags)]
+    everything, names = _ours(client), {each.name for each in wanted}
+    mine = [each for each in everything if _tag_of(installation) in each.tags]
+    _refuse_foreign(wanted, [each for each in everything if _tag_of(installation) not in each.tags])
+    known = {each.name: each for each in mine}
+    left = [each for name, each in sorted(known.items()) if name not in names and (whole or _dataset_of(each) in slots)]
+    gone = {each.id for each in left} if prune else set()
     outcomes = []
     for pool in sorted({each.pool for each in wanted}):
-        going_on = [each.job_variables.get("env", {}) for each in left if each.work_pool_name == pool and not prune]
+        there = [each for each in everything if each.work_pool_name == pool and each.id not in gone]
         environments = [each.env for each in wanted if each.pool == pool]
-        outcomes.append(_pool(client, pool, environments, going_on if whole else None, dry_run))
+        going_on = [_added(_environment(each)) if each.name in names else _environment(each) for each in there]
+        outcomes.append(make_pool(client, pool, environments, going_on if whole else None, dry_run))
     outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
-    outcomes += [_deployment(client, each, known.get(each.name), dry_run) for each in wanted]
+    outcomes += [_deployment(client, each, known.get(each.name), installation, dry_run) for each in wanted]
     outcomes += [_left(client, each, prune, dry_run) for each in left]
-    return outcomes if dry_run else outcomes + _automations(client, wanted)
+    if prune:
+        staying = {_dataset_of(each) for each in everything if each.id not in gone} | slots.keys()
+        bare = sorted({name for each in left if (name := _dataset_of(each)) is not None and name not in staying})
+        outcomes += [_bare_slot(client, dataset, dry_run) for dataset in bare]
+    return outcomes if dry_run else outcomes + [Outcome(f"automation {n!r}", CHANGED) for n in ensure_automations()]
 
 
 def identity(client: Any, name: str) -> Any:
@@ -87,7 +100,7 @@ def identity(client: Any, name: str) -> Any:
 
 
 def _ours(client: Any) -> list[Any]:
-    """List every deployment with our tag."""
+    """List every deployment with our tag, of whichever installation."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 
     mine = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
@@ -97,74 +110,39 @@ def _ours(client: Any) -> list[Any]:
     return found
 
 
-_Environments = Iterable[Mapping[str, str]]
+_OF = f"{TAG}-of-"
+"""What the tag begins with that names the installation."""
 
 
-def _pool(
-    client: Any, name: str, environments: _Environments, going_on: _Environments | None, dry_run: bool
-) -> _Outcome:
-    """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`.
-
-    Args:
-        client: of the server.
-        name: of the pool.
-        environments: of the files' deployments.
-        going_on: of deployments that no file names and that go on; None: the files are not all there are.
-        dry_run: change nothing.
-    """
-    from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
-    from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
-
-    try:
-        known = client.read_work_pool(name)
-    except ObjectNotFound:
-        template = _template(environments, {})
-        if not dry_run:
-            with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
-                made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=_MADE)
-                client.create_work_pool(made)
-        return _Outcome(f"work pool {name}", _CREATED, f"start a worker: prefect worker start --pool {name}")
-    if known.description != _MADE:
-        return _Outcome(f"work pool {name}", _UNCHANGED)
-    allowed = _allowed(known.base_job_template)
-    if going_on is not None:  # nothing becomes allowed by standing on the server
-        needed = [(variable, value) for each in going_on for variable, value in each.items()]
-        allowed = {
-            variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()
-        }
-    template = _template(environments, allowed)
-    if template == known.base_job_template:
-        return _Outcome(f"work pool {name}", _UNCHANGED)
-    if not dry_run:
-        client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=_MADE))
-    return _Outcome(f"work pool {name}", _CHANGED, "changed: the environments that its runs may have")
+def _tag_of(installation: str) -> str:
+    return f"{_OF}{installation}"
 
 
-def _allowed(template: Mapping[str, Any]) -> dict[str, set[str]]:
-    """Read the values that a pool's template allows for each environment variable."""
-    rules = template.get("variables", {}).get("properties", {}).get("env", {}).get("properties", {})
-    return {variable: set(rule["enum"]) for variable, rule in rules.items()}
+def _is_own_tag(tag: str) -> bool:
+    """Tell whether `pubpriv deploy` puts this on deployments, so that it may take it away too."""
+    return tag == TAG or tag.startswith(_OF)
 
 
-def _template(environments: _Environments, allowed: Mapping[str, set[str]]) -> dict[str, Any]:
-    """Make the job variables of a pool: an environment of the values that files name or that were allowed, no others.
-
-    Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
-    environment, with it another ledger.
-    """
-    values = {variable: set(known) for variable, known in allowed.items() if known}
-    for environment in environments:
-        for variable, value in environment.items():
-            values.setdefault(variable, set()).add(value)
-    env = {variable: {"type": "string", "enum": sorted(values[variable])} for variable in sorted(values)}
-    closed = {"type": "object", "additionalProperties": False}
-    return {
-        "job_configuration": {"env": "{{ env }}"},
-        "variables": closed | {"properties": {"env": closed | {"properties": env}}},
-    }
+def _dataset_of(known: Any) -> str | None:
+    """Name the dataset of a deployment on the server; None for an audit."""
+    dataset = (known.parameters or {}).get("parameters", {}).get("dataset")
+    return None if dataset is None else str(dataset)
 
 
-def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> _Outcome:
+def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
+    """Raise where another installation has a dataset, or an audit, of the same name."""
+    theirs = {_dataset_of(each) or each.name: each for each in others}
+    for each in wanted:
+        taken = theirs.get(each.dataset or each.name)
+        if taken is not None:
+            whose = next((tag.removeprefix(_OF) for tag in taken.tags if tag.startswith(_OF)), NOBODY)
+            raise InvalidInput(
+                f"{each.dataset or each.name} is deployed on this server by the installation {whose!r}: nothing was "
+                f"changed. If that is you, set {INSTALLATION}={whose}; else give yours another name"
+            )
+
+
+def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
     from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
     from prefect.exceptions import ObjectNotFound
 
@@ -174,41 +152,45 @@ def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> _Outcome:
     except ObjectNotFound:
         if not dry_run:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=limit, active=True))
-        return _Outcome(f"slot {name}", _CREATED)
+        return Outcome(f"slot {name}", CREATED)
     if known.limit == limit and known.active:
-        return _Outcome(f"slot {name}", _UNCHANGED)
+        return Outcome(f"slot {name}", UNCHANGED)
     if not dry_run:
         client.update_global_concurrency_limit(name, GlobalConcurrencyLimitUpdate(limit=limit, active=True))
-    return _Outcome(f"slot {name}", _CHANGED, f"limit: {known.limit} then, {limit} now")
+    return Outcome(f"slot {name}", CHANGED, f"limit: {known.limit} -> {limit}")
 
 
-def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> _Outcome:
-    from prefect.client.schemas.actions import DeploymentScheduleCreate
+def _bare_slot(client: Any, dataset: str, dry_run: bool) -> Outcome:
+    """Delete the slot of a dataset that has no deployment any more."""
+    if not dry_run:
+        client.delete_global_concurrency_limit_by_name(slot_of(dataset))
+    return Outcome(f"slot {slot_of(dataset)}", REMOVED)
+
+
+def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dry_run: bool) -> Outcome:
     from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
     from prefect.utilities.callables import parameter_schema
 
     flow = wanted.flow()
     schema = parameter_schema(flow).model_dump_for_openapi()
-    schedules = []
-    if wanted.schedule is not None:
-        rule, active = wanted.schedule.prefect(), wanted.schedule.active
-        schedules = [DeploymentScheduleCreate(schedule=rule, active=active, slug=SLUG)]
+    schedules = _schedules(wanted, known)
     values = {
         "entrypoint": wanted.entrypoint,
         "description": wanted.description,
-        "tags": sorted(wanted.tags),
+        "tags": sorted({*wanted.tags, _tag_of(installation), *_foreign_tags(known)}),
         "parameters": wanted.parameters,
         "schedule": [_plain(each) for each in schedules],
         "work pool": wanted.pool,
-        "environment": {"env": wanted.env},
+        "job variables": _job_variables(client, wanted, known),
         "form": schema,
     }
-    before = None if known is None else _known_values(known)
-    differing = [name for name, value in values.items() if before is None or before[name] != value]
-    if not differing:
-        paused = "; it is paused" if known.paused else ""
-        return _Outcome(f"deployment {wanted.full_name}", _UNCHANGED, paused.removeprefix("; "))
+    what, stopped = f"deployment {wanted.full_name}", _stopped(known)
+    told = [] if known is None else differences(_known_values(known), values)
+    if known is not None and not told:
+        return Outcome(what, UNCHANGED, stopped)
     if not dry_run:
+        if known is not None and known.entrypoint != wanted.entrypoint:  # of another flow: it would go on beside it
+            client.delete_deployment(known.id)
         client.create_deployment(
             flow_id=client.create_flow_from_name(flow.name),
             name=wanted.name,
@@ -218,18 +200,69 @@ def _deployment(client: Any, wanted: Rendered, known: Any, dry_run: bool) -> _Ou
             parameters=wanted.parameters,
             description=wanted.description,
             work_pool_name=wanted.pool,
-            tags=sorted(wanted.tags),
+            tags=values["tags"],
             entrypoint=wanted.entrypoint,
             parameter_openapi_schema=schema,
             enforce_parameter_schema=True,
-            job_variables={"env": wanted.env},
+            job_variables=values["job variables"],
             pull_steps=[],
             # what an automation or a person paused stays so
             paused=None if known is None else known.paused,
         )
     if known is None:
-        return _Outcome(f"deployment {wanted.full_name}", _CREATED)
-    return _Outcome(f"deployment {wanted.full_name}", _CHANGED, f"changed: {', '.join(differing)}")
+        return Outcome(what, CREATED)
+    return Outcome(what, CHANGED, "; ".join([*told, *([stopped] if stopped else [])]))
+
+
+def _schedules(wanted: Rendered, known: Any) -> list[Any]:
+    """Make the schedule of the file, paused where a person paused it on the server, and keep those that others added.
+
+    A schedule that the file switches off has another slug than one that a person paused, so that the two are told
+    apart when the file switches it on again.
+    """
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+
+    there = [] if known is None else known.schedules
+    paused = any(each.slug == SLUG and not each.active for each in there)
+    made = []
+    if wanted.schedule is not None:
+        on = wanted.schedule.active
+        rule = wanted.schedule.prefect()
+        made.append(DeploymentScheduleCreate(schedule=rule, active=on and not paused, slug=SLUG if on else SLUG_OFF))
+    kept = [each for each in there if each.slug not in (SLUG, SLUG_OFF)]
+    return made + [
+        DeploymentScheduleCreate(schedule=each.schedule, active=each.active, slug=each.slug, parameters=each.parameters)
+        for each in kept
+    ]
+
+
+def _stopped(known: Any) -> str:
+    """Say that a deployment on the server makes no runs, if that is so."""
+    if known is None:
+        return ""
+    if known.paused:
+        return "it is paused"
+    paused = any(each.slug == SLUG and not each.active for each in known.schedules)
+    return "its schedule is paused on the server" if paused else ""
+
+
+def _foreign_tags(known: Any) -> set[str]:
+    return set() if known is None else {tag for tag in known.tags if not _is_own_tag(tag)}
+
+
+def _added(environment: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables that no dataset file could have named."""
+    return {name: value for name, value in environment.items() if name not in OWN_VARIABLES}
+
+
+def _environment(known: Any) -> Mapping[str, str]:
+    return (known.job_variables or {}).get("env") or {}
+
+
+def _job_variables(client: Any, wanted: Rendered, known: Any) -> dict[str, Any]:
+    """Give the file's environment, and beside it what somebody added on the server."""
+    added = {} if known is None else added_variables(client, wanted.pool, known.job_variables or {}, OWN_VARIABLES)
+    return added | {"env": added.get("env", {}) | wanted.env}
 
 
 def _known_values(known: Any) -> dict[str, Any]:
@@ -239,11 +272,14 @@ def _known_values(known: Any) -> dict[str, Any]:
         "description": known.description,
         "tags": sorted(known.tags),
         "parameters": known.parameters,
-        "schedule": [_plain(each) for each in known.schedules],
+        "schedule": [_plain(each) for each in sorted(known.schedules, key=lambda each: each.slug not in _SLUGS)],
         "work pool": known.work_pool_name,
-        "environment": known.job_variables,
+        "job variables": known.job_variables,
         "form": known.parameter_openapi_schema,
     }
+
+
+_SLUGS = SLUG, SLUG_OFF
 
 
 def _plain(schedule: Any) -> Mapping[str, Any]:
@@ -251,25 +287,13 @@ def _plain(schedule: Any) -> Mapping[str, Any]:
     rule: dict[str, Any] = schedule.schedule.model_dump(mode="json")
     if "anchor_date" in rule:
         rule["anchor_date"] = schedule.schedule.anchor_date.timestamp()
-    return rule | {"active": schedule.active}
+    return rule | {"active": schedule.active, "slug": schedule.slug}
 
 
-def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> _Outcome:
+def _left(client: Any, known: Any, prune: bool, dry_run: bool) -> Outcome:
     what = f"deployment {known.name}"
     if not prune:
-        return _Outcome(what, _LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
+        return Outcome(what, LEFT, "it goes on; `pubpriv deploy --prune` deletes it")
     if not dry_run:
         client.delete_deployment(known.id)
-    return _Outcome(what, _REMOVED, "its releases and their charges stay in the ledger")
-
-
-def _automations(client: Any, wanted: list[Rendered]) -> list[_Outcome]:
-    """Make the automation that pauses the deployments of a dataset whose budget is exhausted."""
-    identities = {each.name: each.id for each in _ours(client)}
-    datasets = dict.fromkeys(each.dataset for each in wanted if each.dataset is not None)
-    outcomes = []
-    for dataset in datasets:
-        mine = [identities[each.name] for each in wanted if each.dataset == dataset]
-        changed = ensure_automations(dataset, mine)
-        outcomes += [_Outcome(f"automation {name!r}", _CHANGED) for name in changed]
-    return outcomes
+    return Outcome(what, REMOVED, "its releases and their charges stay in the ledger")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pubpriv.deployments.model import Audit, Dataset, Schedule, Series
-from pubpriv.deployments.schedules import period_of
+from pubpriv.deployments.schedules import gap_of, period_of
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.flows.automations import TAG
 from pubpriv.flows.deployed import WAIT_VARIABLE, slot_of
@@ -14,6 +14,14 @@ from pubpriv.privacy.wording import declared
 
 SLUG = "period"
 """Name of a deployment's one schedule, by which it is found again when it changes."""
+
+SLUG_OFF = "period-off"
+"""Its name where the file switches it off (`active: false`): a person who pauses it leaves the name alone."""
+
+_OUTPUT = "PUBPRIV_OUTPUT"
+
+OWN_VARIABLES = frozenset({WAIT_VARIABLE, *HEARTBEAT, _OUTPUT})
+"""Environment variables that dataset files set; others on a deployment are somebody else's."""
 
 _FLOWS = {
     **{estimator.name: f"pubpriv.flows.estimate.estimate_{estimator.name}" for estimator in ESTIMATORS},
@@ -95,10 +103,10 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
     schedule = release.schedule
     period = release.period or (str(period_of(schedule.prefect())) if schedule else None)
     form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
-    parameters = form | {"period": period}
+    parameters = form | {"period": period, "skip_if_later_than": _latest(release)}
     what = release.description or f"{release.estimator} of {dataset.dataset}"
     return Rendered(
-        name=f"{dataset.dataset}-{release.name}",
+        name=f"{dataset.dataset}.{release.name}",  # a release has no dot in its name: no two pairs make one name
         entrypoint=_FLOWS[release.estimator],
         description=f"{what}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
         tags=(TAG, dataset.dataset),
@@ -110,6 +118,13 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
         dataset=dataset.dataset,
         slots=dataset.concurrency.runs,
     )
+
+
+def _latest(release: Series) -> int | None:
+    """Say how late a scheduled run may begin, in seconds; None: however late."""
+    if release.schedule is None or release.catchup:
+        return None
+    return release.skip_if_later_than or gap_of(release.schedule.prefect())
 
 
 def _audit(audit: Audit) -> Rendered:
@@ -127,19 +142,20 @@ def _audit(audit: Audit) -> Rendered:
 
 
 def _output(folder: str | None) -> dict[str, str]:
-    return {"PUBPRIV_OUTPUT": folder} if folder else {}
+    return {_OUTPUT: folder} if folder else {}
 
 
 def _schedule(schedule: Schedule) -> dict[str, Any]:
     rule = schedule.prefect()
-    common: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": SLUG}
+    slug = SLUG if schedule.active else SLUG_OFF
+    common: dict[str, Any] = {"active": schedule.active, "timezone": schedule.timezone, "slug": slug}
     if schedule.interval is not None:
         return {"interval": schedule.interval, "anchor_date": rule.anchor_date.isoformat()} | common
     return ({"cron": schedule.cron} if schedule.cron else {"rrule": schedule.rrule}) | common
 
 
 _HEAD = """\
-# Written by `pubpriv deploy --dry-run` from deployments/datasets/; a test holds the two together.
+# Written by `pubpriv deploy --prefect-yaml` from deployments/datasets/; a test holds the two together.
 # Slots, automations and budgets are not in here: `pubpriv deploy` makes the first two and checks the third.
 # Register with: prefect work-pool create pubpriv --type process
 {slots}#                prefect --no-prompt deploy --all --prefect-file deployments/prefect.yaml

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from pubpriv.errors import InvalidInput
@@ -39,11 +40,29 @@ def period_of(schedule: Any) -> Period:
     if hasattr(schedule, "interval"):
         anchor = datetime.fromtimestamp(int(schedule.anchor_date.timestamp()), UTC)
         return Period("every", zone, int(schedule.interval.total_seconds()), anchor)
-    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
-    if not found:
-        raise InvalidInput("the schedule does not fire in six years: correct its rule")
+    found = _looked_at(schedule)
     for unit in CALENDAR:
         period = Period(unit, zone if unit not in ("hour", "minute") else "UTC")
         if len({period.name(time) for time in found}) == len(found):
             break
     return period
+
+
+def gap_of(schedule: Any) -> int | None:
+    """Find the shortest time between two runs of a schedule, in seconds; None where it fires once.
+
+    Raises:
+        InvalidInput: the schedule never fires.
+    """
+    if hasattr(schedule, "interval"):
+        return int(schedule.interval.total_seconds())
+    found = _looked_at(schedule)
+    gaps = [(after - before).total_seconds() for before, after in pairwise(found)]
+    return int(min(gaps)) if gaps else None
+
+
+def _looked_at(schedule: Any) -> list[Any]:
+    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+    if not found:
+        raise InvalidInput("the schedule does not fire in six years: correct its rule")
+    return found

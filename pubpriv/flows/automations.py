@@ -1,12 +1,10 @@
-"""What the Prefect server does by itself: it pauses deployments whose budget is used up, and notices dead runs.
+"""What the Prefect server does by itself: it pauses deployments whose budget is used up, and minds runs that die.
 
 Automations are a convenience. That nothing is read without budget is the ledger's business (it refuses), with or
 without a server; a paused deployment only spares everybody a failed run per period.
 """
 
-from collections.abc import Sequence
 from datetime import timedelta
-from uuid import UUID
 
 from prefect.automations import Automation
 from prefect.client.orchestration import get_client
@@ -14,56 +12,64 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
+from pubpriv.flows.again import AFTER_CRASH
+from pubpriv.flows.missed import SKIPPED
 from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.tasks.events import EXHAUSTED, resource_id
 
 TAG = "pubpriv"
 """On every deployment that `pubpriv deploy` made, and so on the runs that they start."""
 
+_HEARTBEAT = "prefect.flow-run.heartbeat"
 _HEARTBEAT_SECONDS = int(*HEARTBEAT.values())
 _MISSED_HEARTBEATS = 3
 """A run that missed so many is dead."""
 
-_ENDS = ("Completed", "Failed", "Cancelled", "Crashed")
+_STUCK_SECONDS = 600
+"""A run that a worker took begins within seconds; a machine that is busy may need some minutes."""
+
+_OURS: dict[str, str | list[str]] = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+"""Runs of our deployments: other flows of the server are nobody's business here."""
+
+_ENDS = {f"prefect.flow-run.{name}" for name in ("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)}
+_BEGUN = {
+    f"prefect.flow-run.{name}" for name in ("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", AFTER_CRASH)
+}
 
 
-def ensure_automations(
-    dataset: str, deployment_ids: Sequence[UUID], heartbeat_seconds: int = _HEARTBEAT_SECONDS
-) -> list[str]:
-    """Register what a dataset's deployments need on the server; calling it again changes nothing.
+def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]:
+    """Register what all our deployments need on the server; calling it again changes nothing.
 
-    - When a run of the dataset is refused because its budget is used up, its deployments are paused. Switch them on
-      again in the UI once the cap was raised.
-    - When a run of one of our deployments stops giving signs of life, it becomes `Crashed`. This one is shared by all
-      datasets.
+    - When a run is refused because its budget is used up, its deployment is paused, and no other: a series that asks
+      for less may still fit. Switch it on again in the UI once the cap was raised.
+    - When a run of ours stops giving signs of life, or is handed to a worker and does not begin, it becomes `Crashed`.
+    - When a run of ours has crashed it is tried again; see `pubpriv.flows.again`.
 
     Args:
-        dataset: its name in the ledger.
-        deployment_ids: of all its deployments; those that were named before and are not now are forgotten.
         heartbeat_seconds: as the deployments set it for their runs.
 
     Returns:
         Names of the automations that were made or changed.
     """
-    wanted = [_pause(dataset, deployment_ids), _crash(heartbeat_seconds)]
+    wanted = [_pause(), _crash(heartbeat_seconds), _stuck(), _again()]
     return [automation.name for automation in wanted if _ensure(automation)]
 
 
-def _pause(dataset: str, deployment_ids: Sequence[UUID]) -> AutomationCore:
+def _pause() -> AutomationCore:
     return AutomationCore(
-        name=f"pubpriv: pause {dataset} when its budget is used up",
+        name="pubpriv: pause a deployment whose runs fit no more",
         description=(
             "A run was refused before it read anything, because the dataset's budget has no room for it. Raise the "
             "cap (pubpriv budget set --raise), or lower the allotment of a run, and switch the deployment on again."
         ),
         trigger=EventTrigger(
             expect={EXHAUSTED},
-            match={"prefect.resource.id": resource_id(dataset)},
+            match={"prefect.resource.id": resource_id("*")},
             posture=Posture.Reactive,
             threshold=1,
             within=timedelta(0),
         ),
-        actions=[PauseDeployment(source="selected", deployment_id=identity) for identity in sorted(deployment_ids)],
+        actions=[PauseDeployment(source="inferred", deployment_id=None)],  # that of the run which told of it
     )
 
 
@@ -71,23 +77,56 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run without signs of life has crashed",
         description="Its process was killed, or its machine is gone. What it paid is kept; run it again to resume.",
+        trigger=_silence({_HEARTBEAT}, {_HEARTBEAT, *_ENDS}, _MISSED_HEARTBEATS * heartbeat_seconds),
+        actions=[_crashed("no sign of life: its process is gone")],
+    )
+
+
+def _stuck() -> AutomationCore:
+    return AutomationCore(
+        name="pubpriv: a flow run that was handed to a worker and did not begin has crashed",
+        description="Its worker died, or could not start a process. Nothing was paid since.",
+        trigger=_silence({"prefect.flow-run.Pending", "prefect.flow-run.Submitting"}, _BEGUN | _ENDS, _STUCK_SECONDS),
+        actions=[_crashed("a worker took it and it did not begin")],
+    )
+
+
+def _again() -> AutomationCore:
+    return AutomationCore(
+        name="pubpriv: a flow run that crashed is tried again",
+        description="What it paid is kept, so the same release goes on at no further cost; after some times it ends.",
         trigger=EventTrigger(
-            after={"prefect.flow-run.heartbeat"},
-            expect={"prefect.flow-run.heartbeat", *(f"prefect.flow-run.{end}" for end in _ENDS)},
-            match={"prefect.resource.id": ["prefect.flow-run.*"]},
-            # other flows of this server may give signs of life less often
-            match_related={"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"},
-            for_each={"prefect.resource.id"},
-            posture=Posture.Proactive,
+            expect={"prefect.flow-run.Crashed"},
+            match={"prefect.resource.id": "prefect.flow-run.*"},
+            match_related=_OURS,
+            posture=Posture.Reactive,
             threshold=1,
-            within=timedelta(seconds=_MISSED_HEARTBEATS * heartbeat_seconds),
+            within=timedelta(0),
         ),
         actions=[
             ChangeFlowRunState(
-                name=None, state=StateType.CRASHED, message="no sign of life: its process is gone", force=False
+                name=AFTER_CRASH, state=StateType.SCHEDULED, message="it crashed, and is tried again", force=False
             )
         ],
     )
+
+
+def _silence(after: set[str], expect: set[str], seconds: int) -> EventTrigger:
+    """Fire for each run of ours that tells none of `expect` so long after it told one of `after`."""
+    return EventTrigger(
+        after=after,
+        expect=expect,
+        match={"prefect.resource.id": ["prefect.flow-run.*"]},
+        match_related=_OURS,
+        for_each={"prefect.resource.id"},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=seconds),
+    )
+
+
+def _crashed(why: str) -> ChangeFlowRunState:
+    return ChangeFlowRunState(name=None, state=StateType.CRASHED, message=why, force=False)
 
 
 def _ensure(wanted: AutomationCore) -> bool:

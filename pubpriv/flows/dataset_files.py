@@ -11,8 +11,8 @@ _PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def files_in(path: Path) -> list[Path]:
-    """List the `*.yaml` files in a folder; a file is itself alone."""
-    return sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    """List the `*.yaml` and `*.yml` files in a folder; a file is itself alone."""
+    return sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml")) if path.is_dir() else [path]
 
 
 def read_yaml(file: Path) -> dict[str, Any]:

@@ -16,9 +16,11 @@ from prefect.runtime import deployment, flow_run
 
 from pubpriv.errors import Unavailable
 from pubpriv.estimators.jobs import Job
+from pubpriv.flows.again import Held
 from pubpriv.flows.allowed import check_allowed
 from pubpriv.flows.parameters import Parameters
 from pubpriv.flows.periods import Period, release_id_for
+from pubpriv.tasks.outages import not_needed
 
 _LEASE_SECONDS = 60
 """How long a slot stays taken after its holder was killed."""
@@ -93,7 +95,8 @@ def alone_with(dataset: str) -> Iterator[None]:
     try:
         yield
     finally:
-        slot.__exit__(None, None, None)
+        with not_needed():  # its lease ends by itself
+            slot.__exit__(None, None, None)
 
 
 def _taken(slot: Any, dataset: str, seconds: float) -> Unavailable | None:
@@ -104,7 +107,7 @@ def _taken(slot: Any, dataset: str, seconds: float) -> Unavailable | None:
     try:
         slot.__enter__()
     except TimeoutError:
-        return Unavailable(
+        return Held(
             f"another run of dataset {dataset} held the slot {name} for {seconds:g} s; nothing was read or spent. "
             f"Run again later, or free a slot that a killed run left: prefect gcl update {name} --active-slots 0"
         )

@@ -11,10 +11,13 @@ from prefect.settings import get_current_settings
 
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.estimators.jobs import run_job
+from pubpriv.flows.again import tried_again, wait_after_crash
 from pubpriv.flows.deployed import alone_with, job_of, run_name
+from pubpriv.flows.missed import skipped, why_skipped
 from pubpriv.flows.parameters import Parameters, form_of
 from pubpriv.flows.series import kept_to_series
 from pubpriv.tasks.boundary import safe_flow
+from pubpriv.tasks.events import tell_of_skipped
 from pubpriv.tasks.publish import publish_release, refusals_shown
 from pubpriv.tasks.runner import PrefectRunner
 from pubpriv.tasks.validate import VALIDATION
@@ -24,20 +27,30 @@ def _flow_of(estimator: Estimator) -> Flow[..., Any]:
     """Make the flow of an estimator; its form is that of the estimator's settings."""
 
     def estimate(parameters: Parameters) -> Any:
-        job = job_of(parameters)
-        folder = get_current_settings().home / "public-tables"
-        with refusals_shown(job), alone_with(job.dataset):
-            job, kept = kept_to_series(job, parameters.series)  # in its turn: the release before has come to its end
-            for line in kept:
-                get_run_logger().info(line)
-            made = run_job(job, VALIDATION, PrefectRunner(folder))
-        return publish_release(made, job, folder, parameters.warn_below)
+        wait_after_crash()
+        return tried_again(lambda: _once(parameters))
 
     estimate.__name__ = f"estimate_{estimator.name}"
     estimate.__doc__ = estimator.walk
     estimate.__annotations__["parameters"] = form_of(estimator)
     flow: Flow[..., Any] = safe_flow(name=f"estimate-{estimator.name}", flow_run_name=run_name)(estimate)
     return flow
+
+
+def _once(parameters: Parameters) -> Any:
+    job = job_of(parameters)
+    folder = get_current_settings().home / "public-tables"
+    with refusals_shown(job, parameters.series), alone_with(job.dataset):
+        why = why_skipped(parameters, job)  # in its turn: while it waited, others may have used up the budget
+        if why is not None:
+            get_run_logger().warning("skipped: %s", why)
+            tell_of_skipped(job.dataset, job.release_id, why)
+            return skipped(why)
+        job, kept = kept_to_series(job, parameters.series)  # the release before has come to its end
+        for line in kept:
+            get_run_logger().info(line)
+        made = run_job(job, VALIDATION, PrefectRunner(folder))
+    return publish_release(made, job, folder, parameters.warn_below, parameters.series)
 
 
 FLOWS = {estimator.name: _flow_of(estimator) for estimator in ESTIMATORS}

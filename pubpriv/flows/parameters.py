@@ -70,6 +70,13 @@ class Parameters(BaseModel):
     warn_below: int = Field(
         default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"
     )
+    skip_if_later_than: int | None = Field(
+        default=None,
+        ge=1,
+        le=366 * 86_400,
+        description="A run that its schedule made, and that could not begin within so many seconds of its time, is "
+        "skipped: nothing is read or charged. Default: it runs however late it is",
+    )
     dask: str | None = Field(
         default=None,
         description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",

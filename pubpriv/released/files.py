@@ -40,7 +40,11 @@ def public_rows_of(estimate: Estimate, source: str | None) -> PublicTable | None
 
 
 def store_run(
-    estimate: Estimate, folder: str | os.PathLike[str], public: PublicTable | None, ledger: str
+    estimate: Estimate,
+    folder: str | os.PathLike[str],
+    public: PublicTable | None,
+    ledger: str,
+    series: str | None = None,
 ) -> ReleaseFiles:
     """Keep the release of a run that came to its end, with the history of its budget on the page.
 
@@ -51,6 +55,7 @@ def store_run(
         folder: root of the tree.
         public: for the page; None draws none.
         ledger: URL of the ledger that the run was charged to.
+        series: that the release belongs to; None: to none.
 
     Raises:
         InvalidInput: a simulation, bad names, or public rows of another release.
@@ -59,8 +64,8 @@ def store_run(
     """
     with Ledger.open(ledger, create=False) as opened:
         history = History.of(opened, str(estimate.provenance["dataset"]))
-    _store_release(estimate, folder, public, history)
-    return ReleaseFiles.of(estimate, folder)
+    _store_release(estimate, folder, public, history, series)
+    return ReleaseFiles.of(estimate, folder, series)
 
 
 def _store_release(
@@ -68,10 +73,11 @@ def _store_release(
     folder: str | os.PathLike[str],
     public: PublicTable | None = None,
     history: History | None = None,
+    series: str | None = None,
 ) -> Path:
-    """Keep a release in the output tree: model, table, page, and `latest.json` if none there is newer.
+    """Keep a release in the output tree: model, table, page, and the series' latest if none there is newer.
 
-    A release that is there already is left as it is, to the byte: a replay changes nothing, and `latest.json` never
+    A release that is there already is left as it is, to the byte: a replay changes nothing, and the latest never
     goes back to an older one.
 
     Args:
@@ -79,6 +85,7 @@ def _store_release(
         folder: root of the tree.
         public: for the page.
         history: for the page.
+        series: that the release belongs to; None: to none.
 
     Returns:
         The model file.
@@ -88,7 +95,7 @@ def _store_release(
         LedgerViolation: another release is kept under this id.
         Unavailable: the disk refuses a file; storing again is safe.
     """
-    files = ReleaseFiles.of(estimate, folder)
+    files = ReleaseFiles.of(estimate, folder, series)
     refused = None
     try:
         with _alone(files.model.parent):

@@ -5,7 +5,8 @@
     PUBPRIV_OUTPUT/models/<dataset>/<release id>.json      the model file
                                     <release id>.parquet   the same numbers as a table, one a row
                                     <release id>.html      the report page
-                                    latest.json            a copy of the newest model
+                                    latest-<series>.json   a copy of the newest model of a series
+                                    latest.json            the same of runs that belong to none
 
 Names are other people's text: whatever is not a letter, digit, dot, dash or underscore is written as %XX, so two
 names never share a file and none leaves its folder.
@@ -38,12 +39,13 @@ class ReleaseFiles:
     latest: Path
 
     @classmethod
-    def of(cls, estimate: "Estimate", folder: str | os.PathLike[str]) -> "ReleaseFiles":
+    def of(cls, estimate: "Estimate", folder: str | os.PathLike[str], series: str | None = None) -> "ReleaseFiles":
         """Tell where the files of a release are kept.
 
         Args:
             estimate: that was released.
             folder: root of the tree, as in `PUBPRIV_OUTPUT`.
+            series: that the release belongs to; None: to none.
 
         Raises:
             InvalidInput: a simulation, or names that make no file name.
@@ -53,7 +55,8 @@ class ReleaseFiles:
             raise InvalidInput("a simulation is no release: save it with .save(path)")
         home, name = Path(folder) / "models" / _safe_name(dataset), _safe_name(release_id)
         model, table, page = (home / f"{name}{suffix}" for suffix in (".json", ".parquet", ".html"))
-        return cls(model, table, page, home / f"{_LATEST}.json")
+        latest = _LATEST if series is None else f"{_LATEST}-{_safe_name(series)}"
+        return cls(model, table, page, home / f"{latest}.json")
 
     def model_of(self, release_id: str) -> Path:
         """Tell where the model file of another release of the same dataset is kept.
@@ -75,13 +78,13 @@ class ReleaseFiles:
 
     @staticmethod
     def models(folder: str | os.PathLike[str], dataset: str) -> list[Path]:
-        """List the model files of a dataset, without the copy of the newest.
+        """List the model files of a dataset, without the copies of the newest.
 
         Args:
             folder: with a folder for each dataset, as `models` of an output tree is.
             dataset: its name.
         """
-        return [path for path in Path(folder, _safe_name(dataset)).glob("*.json") if path.stem != _LATEST]
+        return [path for path in Path(folder, _safe_name(dataset)).glob("*.json") if not _is_latest(path.stem)]
 
 
 def output_root() -> Path | None:
@@ -114,11 +117,16 @@ def _safe_name(name: str) -> str:
         InvalidInput: it is too long, empty, or no text.
     """
     safe = quote(name, safe="") if _is_text(name) else ""
-    if safe[:1] == "." or safe == _LATEST:
+    if safe[:1] == "." or _is_latest(safe):
         safe = f"%{ord(safe[0]):02X}{safe[1:]}"
     if not 0 < len(safe) <= _LONGEST:
         raise InvalidInput(f"{name[:40]!r} is no name for a file: give it 1 to {_LONGEST} plain letters")
     return safe
+
+
+def _is_latest(stem: str) -> bool:
+    """It is the name of a copy of a newest model; no release has such a file name."""
+    return stem == _LATEST or stem.startswith(f"{_LATEST}-")
 
 
 def _is_text(name: str) -> bool:

@@ -5,8 +5,10 @@ inside the page's text (a data URI), so the UI shows them without a file server.
 """
 
 import base64
+import hashlib
 import os
 import re
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -27,9 +29,37 @@ _URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
 """Where `PUBPRIV_OUTPUT` is served, if it is: links to report pages begin with it."""
 
 
-def artifact_key(*names: str) -> str:
-    """Write names as Prefect wants keys: lowercase letters, digits and dashes."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(names).lower()).strip("-") or "unnamed"
+@dataclass(frozen=True)
+class Subject:
+    """What an artifact is about, and is found by: a dataset, and a series of its releases or those of no series.
+
+    Attributes:
+        dataset: its name in the ledger, or `simulation`.
+        series: of the deployment; None: the run belongs to none.
+    """
+
+    dataset: str
+    series: str | None = None
+
+    def key(self, what: str) -> str:
+        """Write the key of an artifact, as Prefect wants it: lowercase letters, digits and dashes.
+
+        Two dashes stand between names, and a hash after those that had to be changed, so no two subjects share a key.
+        """
+        names = [self.dataset, *([] if self.series is None else [self.series]), what]
+        plain = [_slug(name) for name in names]
+        if plain == names:
+            return "--".join(names)
+        exact = hashlib.sha256("/".join(names).encode()).hexdigest()[:_HASH]
+        return f"{'--'.join(name or 'unnamed' for name in plain)}---{exact}"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+_HASH = 12
+"""Hexadecimal digits of a name's hash."""
 
 
 def shown(value: Any) -> Any:
@@ -37,7 +67,7 @@ def shown(value: Any) -> Any:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-def show_budget(history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
+def show_budget(subject: Subject, history: History, outlook: BudgetOutlook, release_id: str) -> tuple[UUID, UUID]:
     """Show what is left of a dataset's budget: a picture with a sentence, and a table of the newest runs.
 
     Returns:
@@ -45,25 +75,25 @@ def show_budget(history: History, outlook: BudgetOutlook, release_id: str) -> tu
     """
     name = history.dataset
     page = create_markdown_artifact(
-        key=artifact_key(name, "budget"),
+        key=subject.key("budget"),
         description=f"Budget of {name} after release {release_id}",
         markdown=f"## Budget of {name}\n\n{_in_words(outlook)}\n\n"
         f"{_embedded(picture_text(burn_down(history, release_id)), 'What is left after each release')}\n",
     )
     table = create_table_artifact(
-        key=artifact_key(name, "runs"),
+        key=subject.key("runs"),
         description=f"Runs of {name} and what each spent, in {history.currency}, newest first",
         table=_runs(history),
     )
     return _identity(page), _identity(table)
 
 
-def show_picture(estimate: Estimate, public: PublicTable | None) -> UUID:
+def show_picture(subject: Subject, estimate: Estimate, public: PublicTable | None) -> UUID:
     """Show a release as ellipses (or densities) over the public points."""
-    name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"]
+    name, release_id = subject.dataset, estimate.provenance["release_id"]
     return _identity(
         create_markdown_artifact(
-            key=artifact_key(name, "picture"),
+            key=subject.key("picture"),
             description=f"Picture of {name}, release {release_id or 'none'}",
             markdown=f"## {name}, release {release_id or 'none'}\n\n"
             f"{_embedded(picture(estimate, public), 'Released components over public points')}\n",
@@ -71,12 +101,12 @@ def show_picture(estimate: Estimate, public: PublicTable | None) -> UUID:
     )
 
 
-def show_refusal(outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
+def show_refusal(subject: Subject, outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
     """Show why a run was refused, and what to do."""
     name = outlook.balance.dataset
     return _identity(
         create_markdown_artifact(
-            key=artifact_key(name, "refused"),
+            key=subject.key("refused"),
             description=f"Release {release_id} of {name} was refused: no budget",
             markdown=f"## Release {release_id} of {name} was refused\n\nNothing was read and nothing was spent.\n\n"
             f"{_plain(refusal)}\n\n{_in_words(outlook)}\n\n"
@@ -86,22 +116,22 @@ def show_refusal(outlook: BudgetOutlook, release_id: str, refusal: str) -> UUID:
     )
 
 
-def show_report(dataset: str, release_id: str, page: str, root: str) -> UUID:
+def show_report(subject: Subject, release_id: str, page: str, root: str) -> UUID:
     """Show where the report page of a release is; a link, where `PUBPRIV_OUTPUT_URL` says what serves it.
 
     Args:
-        dataset: of the release.
+        subject: dataset and series of the release.
         release_id: of the release.
         page: path of the HTML file.
         root: the output folder that it is in.
     """
     served = os.environ.get(_URL_VARIABLE, "").rstrip("/")
-    where = f"Report page: `{page}`"
+    dataset, where = subject.dataset, f"Report page: `{page}`"
     if served:
         where = f"[Report page of {_plain(dataset)}, release {_plain(release_id)}]({served}/{_below(page, root)})"
     return _identity(
         create_markdown_artifact(
-            key=artifact_key(dataset, "report"),
+            key=subject.key("report"),
             description=f"Report page of {dataset}, release {release_id}",
             markdown=f"{where}\n\nModel, table and page are in the same folder.\n",
         )

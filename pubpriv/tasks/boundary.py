@@ -46,6 +46,7 @@ from pubpriv.errors import (
     Unavailable,
 )
 from pubpriv.tasks.crossing import CrossingError, PublicHandle, check_crossing, unpacked
+from pubpriv.tasks.outages import foreign
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -61,7 +62,7 @@ _FLOW_FAILED = (
 _OURS = (CrossingError, SpecMismatch, RunClosed, InvalidInput, BudgetExceeded, Unavailable, LedgerViolation)
 
 
-def _fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) -> BaseException:
+def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubPrivError]) -> BaseException:
     """Give what may leave in place of `error`: one of our errors with the same text, or a fixed one.
 
     The result is a new object of a class from a closed list, so nothing hangs on it: no attribute, note,
@@ -76,10 +77,10 @@ def _fresh_error(error: BaseException, otherwise: Callable[[], PubPrivError]) ->
     if isinstance(error, PrivateStepFailed):
         return PrivateStepFailed()
     kind = next((kind for kind in type(error).__mro__ if kind in _OURS), None)
-    return kind(str(error)) if kind else otherwise()
+    return kind(str(error)) if kind else otherwise(error)
 
 
-def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[], PubPrivError]) -> _R:
+def _call(step: Callable[..., _R], args: Any, kwargs: Any, otherwise: Callable[[BaseException], PubPrivError]) -> _R:
     """Give the result of `step`; whatever it raises leaves as `_fresh_error` makes it."""
     try:
         return step(*args, **kwargs)
@@ -189,11 +190,12 @@ def publishing_task(*, name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
 
 
 def _task(name: str, private: bool, **kept: Any) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
-    """Declare a task; `kept` says what Prefect does with its result."""
-    tags = ["private" if private else "public"]
-    return lambda step: prefect_task(name=name, tags=tags, retries=0, log_prints=False, **kept)(
-        _guarded(step, private=private)
-    )
+    """Declare a task; `kept` says what Prefect does with its result.
+
+    It has no tags: for each tag Prefect asks the server for a slot before the task begins, and a server that does not
+    answer would fail a run as often as it has steps.
+    """
+    return lambda step: prefect_task(name=name, retries=0, log_prints=False, **kept)(_guarded(step, private=private))
 
 
 def _guarded(step: Callable[_P, _R], private: bool) -> Callable[_P, _R]:
@@ -210,7 +212,7 @@ def _guarded(step: Callable[_P, _R], private: bool) -> Callable[_P, _R]:
         arguments = signature.bind(*args, **kwargs)
         for value in arguments.arguments.values():
             check_crossing(value, admit_handles=private)
-        result = _call(opened, (arguments,), {}, PrivateStepFailed) if private else opened(arguments)
+        result = _call(opened, (arguments,), {}, lambda _: PrivateStepFailed()) if private else opened(arguments)
         check_crossing(result, admit_handles=private)
         return result
 
@@ -236,7 +238,7 @@ def safe_flow(
         @functools.wraps(body)
         def inner(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             _refuse_debug_mode()
-            return _call(body, args, kwargs, lambda: PubPrivError(_FLOW_FAILED))
+            return _call(body, args, kwargs, _failed_in_flow)
 
         return prefect_flow(
             name=name,
@@ -249,6 +251,11 @@ def safe_flow(
         )(inner)
 
     return declare
+
+
+def _failed_in_flow(error: BaseException) -> PubPrivError:
+    """Say that the server or a disk failed, if that is it; anything else outside private steps is a defect."""
+    return foreign(error) or PubPrivError(_FLOW_FAILED)
 
 
 def _refuse_debug_mode() -> None:

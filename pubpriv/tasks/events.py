@@ -19,6 +19,10 @@ EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
 
 
+_SKIPPED = "pubpriv.release.skipped"
+"""A scheduled run did not begin: its series is paused, or it came too late for its period."""
+
+
 def resource_id(dataset: str) -> str:
     """Name a dataset in events."""
     return f"pubpriv.dataset.{dataset}"
@@ -70,6 +74,12 @@ def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
         return False
     _emit(EXHAUSTED, outlook, release_id)
     return True
+
+
+def tell_of_skipped(dataset: str, release_id: str, why: str) -> None:
+    """Emit `pubpriv.release.skipped`."""
+    resource = {"prefect.resource.id": resource_id(dataset), "prefect.resource.name": dataset}
+    emit_event(_SKIPPED, resource=resource, payload={"dataset": dataset, "release_id": release_id, "why": why})
 
 
 def _emit(event: str, outlook: BudgetOutlook, release_id: str, **more: Any) -> None:

@@ -24,7 +24,7 @@ from pubpriv.released.kinds import KINDS
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
-from pubpriv.tasks.artifacts import artifact_key, show_budget, show_picture, show_refusal, show_report, shown
+from pubpriv.tasks.artifacts import Subject, show_budget, show_picture, show_refusal, show_report, shown
 from pubpriv.tasks.boundary import publishing_task
 from pubpriv.tasks.crossing import crossing
 from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
@@ -40,7 +40,9 @@ _WHAT_IS_PUBLIC = (
 _CHARGE = ("label", "question", "cost")
 
 
-def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int) -> _E:
+def publish_release(
+    estimate: _E, job: Job, folder: str | os.PathLike[str], warn_below: int, series: str | None = None
+) -> _E:
     """Show a finished run, write its files under `PUBPRIV_OUTPUT` if that is set, and tell if the budget runs low.
 
     Args:
@@ -48,28 +50,30 @@ def publish_release(estimate: _E, job: Job, folder: str | os.PathLike[str], warn
         job: that the run did.
         folder: where public rows are kept for tasks.
         warn_below: an event tells that fewer such runs fit.
+        series: that the release belongs to; None: to none.
 
     Returns:
         The estimate.
     """
-    dataset, release_id = job.dataset, job.release_id
-    _publish_statement(estimate.privacy, dataset, release_id)
-    _publish_numbers(estimate)
+    subject, release_id = Subject(job.dataset, series), job.release_id
+    _publish_statement(estimate.privacy, subject, release_id)
+    _publish_numbers(estimate, subject)
     public = public_rows_of(estimate, job.public)
-    show_picture(estimate, public)
+    show_picture(subject, estimate, public)
     with Ledger.open(job.ledger, create=False) as ledger:
-        history, outlook = History.of(ledger, dataset), _outlook(ledger, job)
-    show_budget(history, outlook, release_id)
+        history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
+    show_budget(subject, history, outlook, release_id)
     tell_if_low(outlook, release_id, warn_below)
     root = output_root()
     if root is not None:
-        written = crossing(_store_release, folder)(json.dumps(estimate.to_json()), job.ledger, public, str(root))
-        show_report(dataset, release_id, written, str(root))
+        model = json.dumps(estimate.to_json())
+        written = crossing(_store_release, folder)(model, job.ledger, public, str(root), series)
+        show_report(subject, release_id, written, str(root))
     return estimate
 
 
 @contextmanager
-def refusals_shown(job: Job) -> Iterator[None]:
+def refusals_shown(job: Job, series: str | None = None) -> Iterator[None]:
     """Show why a run that the ledger refuses was refused, and tell if the budget is used up.
 
     A run whose files could not be kept afterwards does not begin.
@@ -83,20 +87,20 @@ def refusals_shown(job: Job) -> Iterator[None]:
         yield
     except BudgetExceeded as refusal:
         with suppress(Exception):  # ledger or server went away meanwhile: it is the refusal that counts
-            _show_refusal(job, str(refusal))
+            _show_refusal(job, Subject(job.dataset, series), str(refusal))
         raise
 
 
-def _show_refusal(job: Job, refusal: str) -> None:
+def _show_refusal(job: Job, subject: Subject, refusal: str) -> None:
     with Ledger.open(job.ledger, create=False) as ledger:
         history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
     tell_if_exhausted(outlook, job.release_id)
-    show_refusal(outlook, job.release_id, refusal)
-    show_budget(history, outlook, job.release_id)
+    show_refusal(subject, outlook, job.release_id, refusal)
+    show_budget(subject, history, outlook, job.release_id)
 
 
 @publishing_task(name="store release")
-def _store_release(model: str, ledger: str, public: PublicTable | None, root: str) -> str:
+def _store_release(model: str, ledger: str, public: PublicTable | None, root: str, series: str | None) -> str:
     """Write model, table and report page into the output folder; what is there already is left as it is.
 
     Args:
@@ -104,53 +108,54 @@ def _store_release(model: str, ledger: str, public: PublicTable | None, root: st
         ledger: URL without a password, for the budget's history.
         public: rows for the picture.
         root: the output folder.
+        series: that the release belongs to; None: to none.
 
     Returns:
         Path of the report page.
     """
     data = json.loads(model)
-    return str(store_run(KINDS[data["kind"]].from_json(data), root, public, ledger).page)
+    return str(store_run(KINDS[data["kind"]].from_json(data), root, public, ledger, series).page)
 
 
 def _outlook(ledger: Ledger, job: Job) -> BudgetOutlook:
     return BudgetOutlook.of(ledger, job.dataset, parse_budget(job.budget))
 
 
-def _publish_statement(statement: Mapping[str, Any], dataset: str | None, release_id: str | None) -> tuple[UUID, UUID]:
+def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_id: str) -> tuple[UUID, UUID]:
     """Show a run's privacy statement: a page with the guarantee, and a table with one row per charge.
 
     Args:
         statement: as `Statement.to_json` gives it: unit, neighbouring, kind, guarantee, spent, charges.
-        dataset: its name, or None for a simulation.
-        release_id: of the run, or None.
+        subject: dataset and series of the run.
+        release_id: of the run.
 
     Returns:
-        Identities of the page and the table. Both carry the dataset's name, so the UI shows their history.
+        Identities of the page and the table. Both carry the series' name, so the UI shows their history.
     """
-    name = dataset or "simulation"
+    name = subject.dataset
     parts = "\n".join(f"- {part}: {_text_of(value)}" for part, value in statement["guarantee"].items())
     guarantee = statement["guarantee"].get("text", parts)
-    unit = declared(statement["unit"]) if dataset else statement["unit"]
+    unit = declared(statement["unit"])
     one = "person" if statement.get("person") else "record"
     page = create_markdown_artifact(
-        key=artifact_key(name, "privacy"),
-        description=f"Privacy statement of {name}, release {release_id or 'none'}",
+        key=subject.key("privacy"),
+        description=f"Privacy statement of {name}, release {release_id}",
         markdown=(
             f"## Privacy of {name}\n\n"
             f"One {one} is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
-            f"Spent by release {release_id or 'none'}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
+            f"Spent by release {release_id}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
         ),
     )
     charges = create_table_artifact(
-        key=artifact_key(name, "charges"),
-        description=f"What release {release_id or 'none'} of {name} asked, and what each answer cost",
+        key=subject.key("charges"),
+        description=f"What release {release_id} of {name} asked, and what each answer cost",
         table=[{part: _text_of(charge[part]) for part in _CHARGE} for charge in statement["charges"]],
     )
     return _identity(page), _identity(charges)
 
 
-def _publish_numbers(estimate: Estimate) -> UUID:
+def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
     """Show the released numbers: one row per component of a mixture, else one row per column, after a check.
 
     Raises:
@@ -159,10 +164,10 @@ def _publish_numbers(estimate: Estimate) -> UUID:
     several = estimate.n_components is not None
     numbers = estimate.numbers()
     frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
-    name, release_id = estimate.provenance["dataset"] or "simulation", estimate.provenance["release_id"] or "none"
     table = create_table_artifact(
-        key=artifact_key(name, "components" if several else estimate.kind),
-        description=f"Released {'mixture' if several else estimate.kind} of {name}, release {release_id}: "
+        key=subject.key("components" if several else estimate.kind),
+        description=f"Released {'mixture' if several else estimate.kind} of {subject.dataset}, release "
+        f"{estimate.provenance['release_id']}: "
         f"{estimate.estimand}",
         table=_cells(frame),
     )

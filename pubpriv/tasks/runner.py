@@ -16,7 +16,7 @@ from uuid import UUID
 
 from prefect import State, Task
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.context import TaskRunContext
+from prefect.context import FlowRunContext, TaskRunContext
 from prefect.logging import get_run_logger
 
 from pubpriv.curator import Curator
@@ -24,9 +24,10 @@ from pubpriv.data import progress
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import Place, Step
-from pubpriv.tasks.artifacts import artifact_key
+from pubpriv.tasks.artifacts import Subject
 from pubpriv.tasks.boundary import private_task, public_task
 from pubpriv.tasks.crossing import PublicHandle, for_prefect, packed
+from pubpriv.tasks.outages import not_needed
 
 _MOST_PARTS = 1000
 """So many parts of a value are looked at for what earlier steps made."""
@@ -118,14 +119,22 @@ class _Bar:
         self._name = name
         self._dataset = getattr(curator.handle, "dataset", "simulation")
         self._artifact: UUID | None = None
+        self._given_up = False
 
     def __call__(self, fraction: float, ended: bool) -> None:
         """Show it, in percent; after the end of a scan the next one gets a bar of its own."""
-        percent = round(100.0 * fraction, 1)
+        if self._given_up:
+            return
+        self._given_up = True  # a server that does not answer is asked once: the scan goes on without its bar
+        with not_needed():
+            self._show(round(100.0 * fraction, 1), ended)
+            self._given_up = False
+
+    def _show(self, percent: float, ended: bool) -> None:
         if self._artifact is None:
             made: Any = create_progress_artifact(
                 progress=percent,
-                key=artifact_key(self._dataset, "progress"),
+                key=Subject(self._dataset, _series()).key("progress"),
                 description=f"{self._name}: blocks of the private table read",
             )
             self._artifact = made
@@ -133,6 +142,13 @@ class _Bar:
             update_progress_artifact(self._artifact, progress=percent)
         if ended:
             self._artifact = None
+
+
+def _series() -> str | None:
+    """Name the series of the flow run at work, if it is of one."""
+    context = FlowRunContext.get()
+    form = (context.parameters or {}).get("parameters") if context else None
+    return getattr(form, "series", None)
 
 
 def _costs(curator: Curator | None) -> list[str]:

@@ -33,7 +33,7 @@ def daily(tmp_path, monkeypatch):
     }
     rule = CronSchedule(cron="15 2 * * *", timezone=BERLIN)
     return SimpleNamespace(
-        name="visits-mean", parameters={"parameters": form}, schedules=[SimpleNamespace(schedule=rule)]
+        name="visits.mean", parameters={"parameters": form}, schedules=[SimpleNamespace(schedule=rule)]
     )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import astuple
 
+import pandas as pd
 import pytest
 from helpers.cli_world import run_program
 
@@ -106,9 +107,9 @@ def command(monkeypatch, capsys, *words: object) -> tuple[object, str, str]:
     return astuple(run_program(monkeypatch, capsys, *words))
 
 
-def test_dry_run_prints_what_prefect_deploy_reads(monkeypatch, capsys, told, tmp_path):
+def test_a_prefect_yaml_is_printed_and_nothing_else_is_done(monkeypatch, capsys, told, tmp_path):
     """A prefect.yaml on standard output, and nothing else anywhere."""
-    code, out, err = command(monkeypatch, capsys, "deploy", tmp_path / "visits.yaml", "--dry-run")
+    code, out, err = command(monkeypatch, capsys, "deploy", tmp_path / "visits.yaml", "--prefect-yaml")
     assert (code, err) == (0, "")
     assert "entrypoint: pubpriv.flows.estimate.estimate_mean" in out
     assert "period: month" in out
@@ -124,8 +125,41 @@ def test_a_mistake_in_a_file_is_one_line_and_exit_code_2(monkeypatch, capsys, tm
     assert err.startswith(f"error: {tmp_path / 'bad.yaml'}, line 7: releases[0].estimator:")
 
 
-def test_pruning_needs_files(monkeypatch, capsys):
-    """Without files the examples are meant, and everything of one's own would be deleted."""
-    code, _, err = command(monkeypatch, capsys, "deploy", "--prune")
-    assert code == 2
-    assert err.startswith("error: --prune deletes")
+def test_pruning_needs_files_and_an_installation(monkeypatch, capsys, told, tmp_path):
+    """Without files the examples are meant; without a name for the installation, somebody else's could be meant."""
+    monkeypatch.delenv("PUBPRIV_INSTALLATION", raising=False)
+    for files, words in (((), "name the files, or their folder"), ((tmp_path,), "PUBPRIV_INSTALLATION")):
+        code, _, err = command(monkeypatch, capsys, "deploy", *files, "--prune")
+        assert code == 2
+        assert err.startswith("error: --prune deletes")
+        assert words in err
+
+
+def test_a_dataset_that_is_not_registered_is_not_deployed(monkeypatch, capsys, told, tmp_path):
+    """Exit 2 before any server is asked, with the line to run."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
+        code, out, err = command(monkeypatch, capsys, "deploy", tmp_path)
+    assert (code, out) == (2, "")
+    assert "run `pubpriv budget set visits zcdp:1" in err
+    assert "nothing was deployed: not as their files say are 1 datasets in the ledger" in err
+
+
+def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
+    """What is missing is named, with exit 2, and no server is asked; when all is there it is 0."""
+    write = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 3.0]}).to_parquet
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    (tmp_path / "files").mkdir()
+    text = TEXT.replace("/data", str(tmp_path)) + "columns: [a, c]\n"
+    (tmp_path / "files" / "visits.yml").write_text(text)
+    line = "deploy", tmp_path / "files", "--check", "--set-budget"
+    write(tmp_path / "public.parquet")
+    for words in ("column 'c' is missing from the public table", "private.parquet"):
+        code, _, err = command(monkeypatch, capsys, *line)
+        assert code == 2
+        assert "dataset visits: " in err
+        assert words in err
+        (tmp_path / "files" / "visits.yml").write_text(text.replace("a, c", "a, b"))
+    write(tmp_path / "private.parquet")
+    assert command(monkeypatch, capsys, *line)[0] == 0

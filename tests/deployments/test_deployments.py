@@ -31,6 +31,9 @@ releases:
 """
 
 
+SCHEDULE = 'schedule: {cron: "15 2 * * *", timezone: Europe/Berlin}'
+
+
 @pytest.fixture
 def file(tmp_path):
     """Writes a file of deployments and returns its path."""
@@ -95,11 +98,12 @@ def test_a_form_has_bounds_and_descriptions():
 def test_a_good_file_becomes_a_deployment(file):
     """Names, entry point, parameters, period and environment."""
     (each,) = render([read(file(GOOD + "output: /released\nconcurrency: {runs: 2, wait_seconds: 30}\n"))])
-    assert each.full_name == "estimate-mixture/visits-groups"
+    assert each.full_name == "estimate-mixture/visits.groups"
     form = each.parameters["parameters"]
     assert (form["period"], form["series"], form["components"]) == ("day Europe/Berlin", "groups", 3)
     assert (form["ledger"], form["budget"]) == ("PUBPRIV_LEDGER", "zcdp:0.5")
     assert "release_id" not in form
+    assert form["skip_if_later_than"] == 23 * 3600  # on one day in March its runs are no further apart
     alive = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"}  # what the automation that looks for dead runs counts on
     assert each.env == {"PUBPRIV_SLOT_SECONDS": "30", "PUBPRIV_OUTPUT": "/released"} | alive
     assert (each.dataset, each.slots) == ("visits", 2)
@@ -111,8 +115,17 @@ BAD = {
     "unknown field inside": ("timezone:", "time_zone:", 11, "releases[0].schedule.time_zone: there is no such field"),
     "missing field": ("cap: zcdp:1\n", "", None, "cap: this field is missing"),
     "bad budget": ("zcdp:1\n", "zcdp:lots\n", 3, "cap: "),
-    "too large an allotment": ("zcdp:0.5", "zcdp:1.5", None, "the allotment zcdp:1.5 exceeds the cap zcdp:1"),
-    "another kind of budget": ("zcdp:1\n", "pure:1\n", None, "cannot be charged to a pure ledger"),
+    "too large an allotment": ("zcdp:0.5", "zcdp:1.5", 9, "the allotment zcdp:1.5 exceeds the cap zcdp:1"),
+    "another kind of budget": ("zcdp:1\n", "pure:1\n", 9, "cannot be charged to a pure ledger"),
+    "a number for a budget": (
+        "cap: zcdp:1\n",
+        "cap: 1.0\n",
+        3,
+        "a valid string; write for example zcdp:1.0",
+    ),
+    "one column": ("releases:", "columns: age\nreleases:", 6, "write for example [age, log1p(cost)]"),
+    "late and never late": ("settings:", "catchup: true\n    skip_if_later_than: 90\n    settings:", 7, "and not both"),
+    "late by hand": (SCHEDULE, "catchup: true", 7, "a schedule"),
     "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
     "unknown setting": ("components:", "clusters:", 7, "settings of mixture are components,"),
@@ -154,14 +167,14 @@ def test_a_dataset_in_two_files_is_refused(file, tmp_path):
 
 
 def test_two_releases_of_one_name_are_refused(file):
-    """Their release ids would be the same."""
-    with pytest.raises(InvalidInput, match="a name of its own"):
+    """Their release ids would be the same; the line is that of the second."""
+    with pytest.raises(InvalidInput, match=r"line 12: .*a name of its own"):
         read(file(GOOD + GOOD.partition("releases:\n")[2]))
 
 
 def test_an_empty_folder_and_a_file_that_is_not_there_are_told(tmp_path):
     """Neither is taken for nothing to do, which would prune everything."""
-    with pytest.raises(InvalidInput, match=r"no \.yaml file"):
+    with pytest.raises(InvalidInput, match=r"no \.yaml or \.yml file"):
         read_all([tmp_path])
     with pytest.raises(InvalidInput, match="No such file"):
         read_all([tmp_path / "none.yaml"])
@@ -179,7 +192,7 @@ def test_registering_is_idempotent_and_tells_what_changes(prefect_server, file):
             outcomes = register(client, render([read(file(text))]), **options)
         return {each.what.removesuffix("used up'"): (each.result, each.detail) for each in outcomes}
 
-    deployment, slot = "deployment estimate-mixture/visits-groups", "slot private-visits"
+    deployment, slot = "deployment estimate-mixture/visits.groups", "slot private-visits"
     text = GOOD.replace("s3://bucket", "/data")
     assert registered(text, dry_run=True)[deployment][0] == "created"
     first = registered(text)
@@ -188,23 +201,80 @@ def test_registering_is_idempotent_and_tells_what_changes(prefect_server, file):
     mine = {name: result for name, (result, _) in again.items() if "visits" in name or "pool" in name}
     assert set(mine.values()) == {"unchanged"}
     with server() as client:
-        known = client.read_deployment_by_name("estimate-mixture/visits-groups")
+        known = client.read_deployment_by_name("estimate-mixture/visits.groups")
         client.pause_deployment(known.id)
     changed = registered(text.replace("components: 3", "components: 4").replace("15 2", "30 2"))
-    assert changed[deployment] == ("changed", "changed: parameters, schedule")
+    result, told = changed[deployment]
+    assert result == "changed"
+    for part in ("parameters.parameters.components: 3 -> 4", '"15 2 * * *" -> "30 2 * * *"', "it is paused"):
+        assert part in told
     with server() as client:
-        after = client.read_deployment_by_name("estimate-mixture/visits-groups")
+        after = client.read_deployment_by_name("estimate-mixture/visits.groups")
     assert (after.id, after.paused) == (known.id, True)
     assert after.parameters["parameters"]["components"] == 4
     assert [each.schedule.cron for each in after.schedules] == ["30 2 * * *"]
-    assert registered(text + "concurrency: {runs: 2}\n")[slot] == ("changed", "limit: 1 then, 2 now")
+    assert registered(text + "concurrency: {runs: 2}\n")[slot] == ("changed", "limit: 1 -> 2")
     renamed = text.replace("name: groups", "name: clusters")
     other = text.replace("dataset: visits", "dataset: others")
-    assert "deployment visits-groups" not in registered(other)  # a file of another dataset has no say
-    assert registered(other, whole=True, dry_run=True)["deployment visits-groups"][0] == "in no file"
-    assert registered(renamed)["deployment visits-groups"][0] == "in no file"
-    assert registered(renamed, prune=True)["deployment visits-groups"][0] == "removed"
-    assert "deployment visits-groups" not in registered(renamed)
+    assert "deployment visits.groups" not in registered(other)  # a file of another dataset has no say
+    assert registered(other, whole=True, dry_run=True)["deployment visits.groups"][0] == "in no file"
+    assert registered(renamed)["deployment visits.groups"][0] == "in no file"
+    assert registered(renamed, prune=True)["deployment visits.groups"][0] == "removed"
+    assert "deployment visits.groups" not in registered(renamed)
+
+
+@pytest.mark.prefect
+def test_deploying_again_keeps_what_others_did_on_the_server(prefect_server, file):
+    """A schedule that a person paused stays so, and tags stay; the file can switch a schedule off and on."""
+    from prefect.client.schemas.actions import DeploymentUpdate
+
+    text = GOOD.replace("s3://bucket", "/data").replace("dataset: visits", "dataset: kept")
+
+    def deployed(changed: str, **options):
+        with server() as client:
+            outcomes = register(client, render([read(file(changed))]), **options)
+            after = client.read_deployment_by_name("estimate-mixture/kept.groups")
+        return after, next(each for each in outcomes if each.what.startswith("deployment"))
+
+    first, _ = deployed(text)
+    with server() as client:
+        client.update_deployment_schedule(first.id, first.schedules[0].id, active=False)
+        added = {"env": first.job_variables["env"] | {"PYTHONPATH": "/tmp"}}
+        client.update_deployment(first.id, DeploymentUpdate(tags=[*first.tags, "on-call"], job_variables=added))
+    planned, plan = deployed(text.replace("15 2", "45 2"), dry_run=True)
+    assert planned.schedules[0].schedule.cron == "15 2 * * *"
+    assert '"15 2 * * *" -> "45 2 * * *"' in plan.detail
+    after, told = deployed(text.replace("15 2", "45 2"))
+    assert (after.schedules[0].schedule.cron, after.schedules[0].active) == ("45 2 * * *", False)
+    assert "its schedule is paused on the server" in told.detail
+    assert "on-call" in after.tags
+    assert after.job_variables == first.job_variables  # a pool of ours takes no environment that no file names
+    off, on = (deployed(text.replace("cron:", f"active: {active}, cron:"))[0] for active in ("false", "true"))
+    assert (off.schedules[0].active, on.schedules[0].active) == (False, True)
+
+
+@pytest.mark.prefect
+def test_two_installations_on_one_server_leave_each_other_alone(prefect_server, file):
+    """`a-b`/`c` is not `a`/`b-c`; pruning takes one's own with its slot; another's dataset is refused, untouched."""
+    from prefect.exceptions import ObjectNotFound
+
+    text = GOOD.replace("s3://bucket", "/data") + "pool: shared\noutput: /one\n"
+    one = text.replace("visits", "a-b").replace("name: groups", "name: c")
+    two = text.replace("visits", "a").replace("name: groups", "name: b-c").replace("/one", "/two")
+    with server() as client:
+        register(client, render([read(file(one))]), installation="north")
+        register(client, render([read(file(two))]), installation="south", whole=True)
+        theirs = client.read_deployment_by_name("estimate-mixture/a-b.c")
+        register(client, render([read(file(two))]), installation="south", whole=True, prune=True)
+        assert client.read_deployment_by_name("estimate-mixture/a-b.c") == theirs
+        client.create_flow_run_from_deployment(theirs.id, job_variables=theirs.job_variables)  # still allowed
+        with pytest.raises(InvalidInput, match="a-b is deployed on this server by the installation 'north'"):
+            register(client, render([read(file(one.replace("3}", "4}")))]), installation="south")
+        gone = register(client, render([read(file(one.replace("a-b", "other")))]), True, True, installation="north")
+        assert ("slot private-a-b", "removed") in {(each.what, each.result) for each in gone}
+        with pytest.raises(ObjectNotFound):
+            client.read_global_concurrency_limit_by_name("private-a-b")
+        assert client.read_deployment_by_name("estimate-mixture/a.b-c").parameters["parameters"]["dataset"] == "a"
 
 
 @pytest.mark.prefect
@@ -215,7 +285,7 @@ def test_the_server_refuses_a_bad_parameter_and_says_which(prefect_server, file)
 
     with server() as client:
         register(client, render([read(file(GOOD.replace("s3://bucket", "/data")))]))
-        known = client.read_deployment_by_name("estimate-mixture/visits-groups")
+        known = client.read_deployment_by_name("estimate-mixture/visits.groups")
         form = {"parameters": known.parameters["parameters"] | {"components": 0}}
         with pytest.raises((PrefectHTTPStatusError, httpx.HTTPStatusError)) as refused:
             client.create_flow_run_from_deployment(known.id, parameters=form)
@@ -246,7 +316,7 @@ def test_a_run_cannot_bring_commands_or_an_environment(prefect_server, file):
         register(client, render([read(file(text))]))
         register(client, render([read(file(other, "others.yaml"))]))  # what the first may have it keeps
         for name, output in (("ward", "/released"), ("clinic", "/elsewhere")):
-            known = client.read_deployment_by_name(f"estimate-mixture/{name}-groups")
+            known = client.read_deployment_by_name(f"estimate-mixture/{name}.groups")
             assert client.create_flow_run_from_deployment(known.id).deployment_id == known.id
             assert known.job_variables["env"]["PUBPRIV_OUTPUT"] == output
             for variables in hostile:

@@ -124,10 +124,10 @@ def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(pref
     with Ledger.open(jobs[name].ledger) as ledger:
         assert ledger.balance("visits").spent.main == spent
     shown = _artifacts(state.state_details.flow_run_id)
-    assert set(shown) >= {"visits-charges", "visits-privacy", f"visits-{kind}"}
-    assert [row["label"] for row in json.loads(shown["visits-charges"].data)] == [charge.label for charge in charges]
-    assert "one patient" in shown["visits-privacy"].data
-    table = json.loads(shown[f"visits-{kind}"].data)
+    assert set(shown) >= {"visits--charges", "visits--privacy", f"visits--{kind}"}
+    assert [row["label"] for row in json.loads(shown["visits--charges"].data)] == [charge.label for charge in charges]
+    assert "one patient" in shown["visits--privacy"].data
+    table = json.loads(shown[f"visits--{kind}"].data)
     assert [row["column"] for row in table] == ["a", "b", "c"]
     assert [row["mean"] for row in table] == pytest.approx(estimate.mean, rel=1e-8)
     errors = estimate.standard_errors["mean"]["privacy"]

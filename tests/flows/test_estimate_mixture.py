@@ -247,8 +247,8 @@ def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(worl
     with Ledger.open(world.url) as ledger:
         charges = ledger.run("visits", "r1").bill().charges
     artifacts = world.first.artifacts()
-    assert set(artifacts) >= {"visits-charges", "visits-privacy", "visits-components"}
-    table, page = artifacts["visits-charges"], artifacts["visits-privacy"]
+    assert set(artifacts) >= {"visits--charges", "visits--privacy", "visits--components"}
+    table, page = artifacts["visits--charges"], artifacts["visits--privacy"]
     assert (table.type, page.type) == ("table", "markdown")
     rows = json.loads(table.data)
     assert [(row["label"], row["question"]) for row in rows] == [(c.label, c.question) for c in charges]
@@ -261,7 +261,7 @@ def test_the_statement_is_an_artifact_with_one_row_per_charge_of_the_ledger(worl
 def test_the_released_components_are_an_artifact(world):
     """A table lists each component with its weight and means, as the model has them, to nine digits."""
     estimate = world.first.estimate
-    rows = json.loads(world.first.artifacts()["visits-components"].data)
+    rows = json.loads(world.first.artifacts()["visits--components"].data)
     assert [row["weight"] for row in rows] == pytest.approx(estimate.weights, rel=1e-8)
     means = np.array([[row[f"mean of {name}"] for name in estimate.columns] for row in rows])
     assert means == pytest.approx(estimate.means, rel=1e-8)

@@ -28,7 +28,7 @@ def two_runs(served: Served):
     """Two finished runs of the mixture, two releases of their own."""
     runs = []
     for release_id in (f"browser-{secrets.token_hex(3)}" for _ in range(2)):
-        run = served.await_run(served.trigger("visits-mixture", release_id=release_id))
+        run = served.await_run(served.trigger("visits.mixture", release_id=release_id))
         assert run.state_name == "Completed", f"{run.state.message}\n{served.worker_log()}"
         runs.append(run)
     return runs
@@ -83,7 +83,7 @@ def artifacts(served: Served, run) -> dict[str, str]:
 def test_artifacts_open(browser, served, two_runs):
     """Each artifact of a run opens and shows something; the statement says what is guaranteed, with its numbers."""
     found = artifacts(served, two_runs[0])
-    assert {"visits-privacy", "visits-charges", "visits-components"} <= found.keys()
+    assert {"visits--mixture--privacy", "visits--mixture--charges", "visits--mixture--components"} <= found.keys()
     for key, identity in found.items():
         with browser.open(f"{served.ui}/artifacts/artifact/{identity}", 1400, 1000) as seen:
             seen.page.get_by_text(key, exact=True).first.wait_for()
@@ -91,7 +91,7 @@ def test_artifacts_open(browser, served, two_runs):
             seen.shot(f"artifact-{key}")
             text = seen.text()
             assert only_ours(seen.requests, served)
-        if key == "visits-privacy":
+        if key == "visits--mixture--privacy":
             assert "neighbouring" in text
             assert two_runs[0].name.removeprefix("visits-") in text
 
@@ -100,8 +100,8 @@ def test_artifacts_open(browser, served, two_runs):
 def test_the_form_refuses_a_bad_number_of_components(browser, served, components):
     """The message names the field, the value and the bound, and no run is made."""
     sync_api = pytest.importorskip("playwright.sync_api")
-    deployment = served.deployment("visits-mixture")
-    before = {run.id for run in served.runs("visits-mixture")}
+    deployment = served.deployment("visits.mixture")
+    before = {run.id for run in served.runs("visits.mixture")}
     with browser.open(f"{served.ui}/deployments/deployment/{deployment.id}/run", 1400, 1000) as seen:
         field = seen.page.locator(".p-label", has_text="Number of mixture components").last.locator("input")
         sync_api.expect(field).to_have_value("2")  # what the deployment has; before that, the form is not ready
@@ -114,12 +114,12 @@ def test_the_form_refuses_a_bad_number_of_components(browser, served, components
         seen.page.wait_for_timeout(800)  # it fades in
         seen.shot(f"form-refuses-{components}", whole=False)
         assert "components" in said.inner_text()
-    assert {run.id for run in served.runs("visits-mixture")} == before
+    assert {run.id for run in served.runs("visits.mixture")} == before
 
 
 def test_the_form_says_what_each_field_means(browser, served):
     """Every field of the form has a description under it."""
-    deployment = served.deployment("visits-mixture")
+    deployment = served.deployment("visits.mixture")
     schema = deployment.parameter_openapi_schema["definitions"]["MixtureParameters"]["properties"]
     with browser.open(f"{served.ui}/deployments/deployment/{deployment.id}/run", 1400, 1000) as seen:
         seen.page.get_by_text("Number of mixture components").first.wait_for()
@@ -131,7 +131,7 @@ def test_pages_of_the_whole_can_be_looked_at(browser, served, two_runs):
     """Dashboard, deployments, automations, slots and events open; nothing on them asks another host."""
     for page, word in {
         "dashboard": "Flow Runs",
-        "deployments": "visits-mixture",
+        "deployments": "visits.mixture",
         "automations": "visits",
         "concurrency-limits": "private-visits",
         "events": "Event",

@@ -21,8 +21,8 @@ from pubpriv.privacy.ledger import Ledger
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-THEIRS = [f"estimate-{each}" for each in ("mixture/rand-people-mixture", "gaussian/rand-people-gaussian")]
-EXAMPLES = {"rand-people-mixture", "rand-people-gaussian", "sensors-mean", "machines-mixture", "nightly"}
+THEIRS = [f"estimate-{each}" for each in ("mixture/rand-people.mixture", "gaussian/rand-people.gaussian")]
+EXAMPLES = {"rand-people.mixture", "rand-people.gaussian", "sensors.mean", "machines.mixture", "nightly"}
 
 
 OWN = """
@@ -52,7 +52,7 @@ def test_the_scheduler_creates_runs_and_a_worker_finishes_one(served: Served):
     deadline = time.monotonic() + PATIENCE
     finished = []
     while not finished and time.monotonic() < deadline:
-        runs = [run for run in served.runs("sensors-mean") if run.auto_scheduled]
+        runs = [run for run in served.runs("sensors.mean") if run.auto_scheduled]
         finished = [run for run in runs if run.state_name == "Completed"]
         time.sleep(1)
     assert len(runs) > 10
@@ -72,7 +72,7 @@ def test_deploying_again_changes_nothing(served: Served):
     assert told.returncode == 0, told.stderr
     lines = [line for line in told.stdout.splitlines() if line.startswith(("work pool", "slot", "deployment"))]
     results = {line.rpartition(": ")[2] for line in lines}
-    assert "deployment estimate-mean/sensors-mean: unchanged" in told.stdout
+    assert "deployment estimate-mean/sensors.mean: unchanged" in told.stdout
     # the datasets of this suite are in other files
     assert results == {"unchanged", "in no file (it goes on; `pubpriv deploy --prune` deletes it)"}
     assert {each: served.deployment(each).id for each in EXAMPLES} == before

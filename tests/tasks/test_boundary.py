@@ -121,8 +121,12 @@ class Hoarder(InvalidInput):
         self.add_note("a note about 7391.54821")
 
 
+def unexplained(_):
+    return PrivateStepFailed()
+
+
 def test_our_errors_leave_fresh():
-    fresh = _fresh_error(Hoarder("no such column", ROWS), PrivateStepFailed)
+    fresh = _fresh_error(Hoarder("no such column", ROWS), unexplained)
     assert type(fresh) is InvalidInput
     assert str(fresh) == "no such column"
     assert vars(fresh) == {}
@@ -131,7 +135,7 @@ def test_our_errors_leave_fresh():
 
 @pytest.mark.parametrize("kind", [SpecMismatch, BudgetExceeded, CrossingError])
 def test_the_class_is_kept(kind):
-    assert type(_fresh_error(kind("text"), PrivateStepFailed)) is kind
+    assert type(_fresh_error(kind("text"), unexplained)) is kind
 
 
 class Dead(BaseException):
@@ -150,7 +154,7 @@ class Dead(BaseException):
     ],
 )
 def test_everything_else_leaves_with_a_fixed_text(error, kind, text):
-    fresh = _fresh_error(error, PrivateStepFailed)
+    fresh = _fresh_error(error, unexplained)
     assert type(fresh) is kind
     assert str(fresh) == text
 
@@ -202,19 +206,15 @@ def test_what_keeps_data_in_cannot_be_set(declare, option):
         declare(name="step", **{option: True})
 
 
-def test_names_tags_and_descriptions_show():
+def test_names_and_descriptions_show_and_no_tag_asks_for_a_slot():
     def step(x: int) -> int:
         """What it does."""
         return x
 
     private, public = private_task(name="private PCA")(step), public_task(name="seeding")(step)
-    assert (private.name, private.tags, private.description, private.retries) == (
-        "private PCA",
-        {"private"},
-        "What it does.",
-        0,
-    )
-    assert (public.name, public.tags, public.description) == ("seeding", {"public"}, "What it does.")
+    assert (private.name, private.description, private.retries) == ("private PCA", "What it does.", 0)
+    assert (public.name, public.description) == ("seeding", "What it does.")
+    assert private.tags == public.tags == set()
 
 
 def test_global_settings_do_not_undo_it(in_new_process, monkeypatch):

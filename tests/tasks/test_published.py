@@ -19,8 +19,11 @@ import pubpriv as pp
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.tasks.artifacts import Subject
 
 pytestmark = pytest.mark.prefect
+
+WARD = Subject("ward.7")
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,6 @@ class Flown:
 
     state: object
     artifacts: dict[str, object]
-    deployment_id: UUID
 
     @property
     def run_id(self) -> UUID:
@@ -39,7 +41,6 @@ class Flown:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, prefect_server):
     """Runs r1 and r2 of one dataset, r3 for which there is no room, and the folder of all files."""
-    from pubpriv.flows.automations import ensure_automations
     from pubpriv.flows.estimate import estimate_mean
     from pubpriv.flows.parameters import parameters_of
 
@@ -48,13 +49,11 @@ def world(tmp_path_factory, prefect_server):
     url = f"sqlite:///{folder}/ledger.db"
     with Ledger.open(url) as ledger:
         ledger.register("ward.7", budget=pp.parse_budget("zcdp:0.75"), unit="one patient")
-    deployment_id = _deployment(estimate_mean)
-    ensure_automations("ward.7", [deployment_id])
 
     def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
         wanted = parameters_of(Job.of(MEAN, *tables, None, budget, "ward.7", url, release_id))
         state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
-        return Flown(state, _artifacts(state.state_details.flow_run_id), deployment_id)
+        return Flown(state, _artifacts(state.state_details.flow_run_id))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PUBPRIV_OUTPUT", str(folder / "out"))
@@ -63,13 +62,6 @@ def world(tmp_path_factory, prefect_server):
         runs |= {"r2": fly("r2"), "r3": fly("r3", "zcdp:0.5")}
     prefect_server.settle()
     return folder, runs
-
-
-def _deployment(flow) -> UUID:
-    from prefect.client.orchestration import get_client
-
-    with get_client(sync_client=True) as client:
-        return client.create_deployment(flow_id=client.create_flow(flow), name="ward")
 
 
 def _artifacts(run_id) -> dict[str, object]:
@@ -108,19 +100,19 @@ def test_a_finished_run_shows_statement_model_budget_picture_and_report(world):
     folder, runs = world
     shown = runs["r1"].artifacts
     parts = ("privacy", "charges", "mean", "picture", "budget", "runs", "report")
-    assert set(shown) == {f"ward-7-{part}" for part in parts}
-    for name in ("ward-7-picture", "ward-7-budget"):
+    assert set(shown) == {WARD.key(part) for part in parts}
+    for name in (WARD.key("picture"), WARD.key("budget")):
         svg = _svg(shown[name].data)
         assert svg.tag.endswith("svg")
         assert svg.find("{*}desc").text
-    assert "room for 2 more runs of" in shown["ward-7-budget"].data
-    rows = json.loads(runs["r2"].artifacts["ward-7-runs"].data)
+    assert "room for 2 more runs of" in shown[WARD.key("budget")].data
+    rows = json.loads(runs["r2"].artifacts[WARD.key("runs")].data)
     assert [row["release"] for row in rows] == ["r2", "r1"]
     assert rows[0]["left after it"] == pytest.approx(0.25, abs=1e-8)
     page = folder / "out" / "models" / "ward.7" / "r1.html"
-    assert str(page) in shown["ward-7-report"].data
+    assert str(page) in shown[WARD.key("report")].data
     link = "(https://reports.example/models/ward.7/r2.html)"
-    assert link in runs["r2"].artifacts["ward-7-report"].data
+    assert link in runs["r2"].artifacts[WARD.key("report")].data
 
 
 def test_the_last_task_keeps_the_release(world):
@@ -176,45 +168,38 @@ def test_a_budget_that_runs_low_is_told_in_time(world):
     assert "0.25" in payload["allotment_of_a_run"]
 
 
-def test_a_run_without_budget_is_refused_in_words_and_its_deployment_paused(world):
-    """The state says spent, remaining and what to do; nothing was opened or read; the server pauses the deployment."""
-    from prefect.client.orchestration import get_client
-
+def test_a_run_without_budget_is_refused_in_words(world):
+    """The state says spent, remaining and what to do; nothing was opened or read."""
     folder, runs = world
     refused = runs["r3"]
     assert refused.state.is_failed()
     assert re.search(r"spent 0\.\d+ rho, held 0 rho, requested 0\.5 rho, remaining 0\.25", refused.state.message)
     assert "What fits: zcdp:0.25" in refused.state.message
-    assert set(refused.artifacts) == {"ward-7-refused", "ward-7-budget", "ward-7-runs"}
-    assert "Nothing was read" in refused.artifacts["ward-7-refused"].data
+    assert set(refused.artifacts) == {WARD.key(part) for part in ("refused", "budget", "runs")}
+    assert "Nothing was read" in refused.artifacts[WARD.key("refused")].data
     [payload] = _events("pubpriv.budget.exhausted", 1)
     assert payload["release_id"] == "r3"
     assert payload["runs_that_fit"] == 0
     with Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
         assert [run.release_id for run in ledger.history("ward.7")] == ["r1", "r2"]
-    with get_client(sync_client=True) as client:
-        for _ in range(600):
-            if client.read_deployment(refused.deployment_id).paused:
-                break
-            time.sleep(0.1)
-        assert client.read_deployment(refused.deployment_id).paused
 
 
 def test_automations_are_registered_once(prefect_server):
-    """A second registration changes nothing, another set of deployments changes one automation."""
-    from prefect.client.orchestration import get_client
-
+    """A second registration changes nothing, another heartbeat changes one automation."""
     from pubpriv.flows.automations import ensure_automations
-    from pubpriv.flows.estimate import estimate_mean
 
-    identity = _deployment(estimate_mean)
-    name = "pubpriv: pause once when its budget is used up"
-    assert name in ensure_automations("once", [identity])
-    assert ensure_automations("once", [identity]) == []
-    assert ensure_automations("once", []) == [name]
-    with get_client(sync_client=True) as client:
-        [known] = client.read_automations_by_name(name)
-        assert known.actions == []
+    ensure_automations()
+    assert ensure_automations() == []
+    assert ensure_automations(heartbeat_seconds=40) == ["pubpriv: a flow run without signs of life has crashed"]
+
+
+def test_no_two_subjects_share_a_key():
+    """Names that only dashes, dots or capitals tell apart have keys of their own, which Prefect takes."""
+    subjects = [("a-b", "c"), ("a", "b-c"), ("a-b-c", None), ("A-b", "c"), ("a.b", "c"), ("a-", "b-c"), ("a--b", "c")]
+    keys = [Subject(*names).key("budget") for names in subjects]
+    assert len(set(keys)) == len(subjects)
+    assert all(re.fullmatch(r"[a-z0-9-]+", key) for key in keys)
+    assert Subject("a-b", "c").key("budget") == "a-b--c--budget"
 
 
 def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
@@ -242,7 +227,7 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     assert state.is_completed()
     run_id = state.state_details.flow_run_id
     [bar] = _artifacts(run_id).values()
-    assert (bar.key, bar.type, float(bar.data)) == ("simulation-progress", "progress", 100.0)
+    assert (bar.key, bar.type, float(bar.data)) == ("simulation--progress", "progress", 100.0)
     assert bar.description == "count rows: blocks of the private table read"
     prefect_server.settle()
     assert re.search(r"count rows: \d+\.\d s, charged 0\.125 rho for 1 answer$", _log(run_id), re.MULTILINE)
@@ -268,7 +253,7 @@ def test_a_run_that_gives_no_sign_of_life_has_crashed(prefect_server):
     from pubpriv.flows.automations import ensure_automations
     from pubpriv.flows.estimate import estimate_mean
 
-    ensure_automations("silent", [], heartbeat_seconds=4)
+    ensure_automations(heartbeat_seconds=4)
     tags = {"ours": "pubpriv", "theirs": "other"}
     with get_client(sync_client=True) as client:
         runs = {name: client.create_flow_run(estimate_mean, tags=[tag], state=Running()) for name, tag in tags.items()}

@@ -37,7 +37,7 @@ def test_a_declaration_decides_what_prefect_may_keep(each):
     assert each.private == (first.annotation is Curator or opens)
     assert task.name == each.title
     assert task.description == inspect.getdoc(each.function)
-    assert task.tags == ({"private"} if each.private else {"public"})
+    assert task.tags == set()
     assert task.persist_result is not each.private
     assert (task.cache_policy is NO_CACHE) == each.private
     assert isinstance(task.cache_policy, _ByContent) != each.private

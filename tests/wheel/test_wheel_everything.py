@@ -93,10 +93,10 @@ def test_serve_and_deploy(everything):
             assert page.status == 200
             assert b"<html" in page.read()
         there = {"PREFECT_API_URL": served["api"], "PUBPRIV_LEDGER": served["ledger"]}
-        assert "estimate-mean/visits-mean: created" in everything.run("deploy", own, "--set-budget", **there)
+        assert "estimate-mean/visits.mean: created" in everything.run("deploy", own, "--set-budget", **there)
         assert "nothing to change" in everything.run("deploy", own, **there)
         # one of the examples: the worker may name the files of those that `serve` was started with
-        run = ("deployment", "run", "estimate-mean/sensors-mean", "--watch", "--watch-timeout", PATIENCE)
+        run = ("deployment", "run", "estimate-mean/sensors.mean", "--watch", "--watch-timeout", PATIENCE)
         assert "Completed" in everything.run(*run, program="prefect", **there)
     for name in ("server", "worker"):
         with pytest.raises(ProcessLookupError):

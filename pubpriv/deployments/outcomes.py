@@ -1,0 +1,54 @@
+"""What became, or would become, of things on a server, and what differs between what is there and what is wanted."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CREATED, CHANGED, UNCHANGED, REMOVED, LEFT = "created", "changed", "unchanged", "removed", "in no file"
+
+_LONGEST = 80
+"""Characters of a value that are shown."""
+
+_UNTOLD = "form"
+"""Too long to be shown, and made of the installed version: that it differs is all that is told of it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one thing on the server, or would.
+
+    Attributes:
+        what: for example `deployment estimate-mean/sensors.mean`.
+        result: created, changed, unchanged, removed, or in no file.
+        detail: what changed, as it was and as it is; or what to do.
+    """
+
+    what: str
+    result: str
+    detail: str = ""
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Say part by part what differs: `parameters.budget: "zcdp:0.1" -> "zcdp:0.2"`."""
+    told = []
+    for name in [name for name in after if before[name] != after[name]]:
+        if name == _UNTOLD:
+            told.append(f"{name}: that of another version")
+            continue
+        old, new = dict(_parts(name, before[name])), dict(_parts(name, after[name]))
+        differing = [part for part in sorted({*old, *new}) if old.get(part) != new.get(part)]
+        told += [f"{part}: {old.get(part, 'none')} -> {new.get(part, 'none')}" for part in differing]
+    return told
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Give the leaves of a value with their dotted names."""
+    if isinstance(value, Mapping) and value:
+        for key, part in value.items():
+            yield from _parts(f"{name}.{key}", part)
+    elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):
+        yield from _parts(name, value[0])
+    else:
+        text = json.dumps(value, default=str)
+        yield name, text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."

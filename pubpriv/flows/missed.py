@@ -1,0 +1,66 @@
+"""Scheduled runs that do not begin: those of a paused series, and those that come too late for their period.
+
+A run that its schedule made stays on the server while no worker takes it. When one does, days later perhaps, it would
+be charged for a period that is over and read today's table. So it is skipped, and told; `pubpriv backfill` makes up for
+it if somebody wants to. A run that began, or that a person started, is never skipped.
+"""
+
+from datetime import UTC, datetime
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import FlowRunContext
+from prefect.runtime import deployment, flow_run
+
+from pubpriv.estimators.jobs import Job
+from pubpriv.flows.parameters import Parameters
+from pubpriv.ledger import Ledger
+
+SKIPPED = "Skipped"
+"""Name of the state in which such a run ends, of Prefect's type `CANCELLED`: it is no release, and no failure."""
+
+
+def why_skipped(parameters: Parameters, job: Job) -> str | None:
+    """Say why the run at work is not to begin; None: it is.
+
+    Args:
+        parameters: of the run.
+        job: what it would do.
+
+    Raises:
+        InvalidInput, Unavailable: see `Ledger.open`.
+    """
+    context = FlowRunContext.get()
+    known = context.flow_run if context else None
+    if deployment.id is None or not isinstance(known, FlowRun) or not known.auto_scheduled:
+        return None
+    with Ledger.open(job.ledger, create=False) as ledger:
+        if ledger.run(job.dataset, job.release_id).begun() is not None:
+            return None  # paid, at least in part: it goes on at no further cost
+    late = (datetime.now(UTC) - flow_run.scheduled_start_time).total_seconds()
+    latest, why = parameters.skip_if_later_than, None
+    if latest is not None and late > latest:
+        why = f"it was due {_duration(late)} ago, and a run of this series begins within {_duration(latest)} or never"
+    elif _is_paused():
+        why = "its deployment, or its schedule, is paused"
+    made_up_for = "nothing was read or charged, and `pubpriv backfill` makes up for it"
+    return why and f"{why}. Release {job.release_id} was not made: {made_up_for}"
+
+
+def skipped(why: str) -> State[None]:
+    """Make the state in which a run ends that did not begin."""
+    return State(type=StateType.CANCELLED, name=SKIPPED, message=f"Skipped: {why}")
+
+
+def _is_paused() -> bool:
+    with get_client(sync_client=True) as client:
+        known = client.read_deployment(deployment.id)
+    schedules = known.schedules
+    return bool(known.paused or (schedules and not any(each.active for each in schedules)))
+
+
+def _duration(seconds: float) -> str:
+    """Write a time in its largest unit: `3 days`, `40 minutes`."""
+    units = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
+    unit = next((unit for unit, length in units.items() if seconds >= 2 * length), "seconds")
+    return f"{seconds / units[unit]:.0f} {unit}"

@@ -1,0 +1,73 @@
+"""Troubles of the Prefect server, told from defects: it is down, overloaded or locked, or does not let us in.
+
+Prefect's client and httpx raise them wherever a flow or a command speaks to the server. What leaves is `Unavailable`
+with the class and the status, and nothing else of the error: its text may quote what was sent.
+"""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pubpriv.errors import PubPrivError, Unavailable
+
+_TRY_AGAIN = frozenset({401, 403, 408, 425, 429})
+"""Statuses below 500 that say nothing about the request itself: who asks, and how often."""
+
+_SERVER_ERRORS = 500
+
+_KEPT = "what was paid is kept, and the same release id goes on at no further cost"
+
+
+def outage_of(error: BaseException) -> str | None:
+    """Name the class, and the status if there is one, of an error that means that the server cannot be used now.
+
+    Returns:
+        None for any other error: it is a defect, or somebody else's to explain.
+    """
+    import httpx
+
+    if isinstance(error, httpx.HTTPStatusError):  # Prefect's own `PrefectHTTPStatusError` among them
+        status = error.response.status_code
+        return f"{type(error).__name__}, status {status}" if status >= _SERVER_ERRORS or status in _TRY_AGAIN else None
+    return type(error).__name__ if isinstance(error, httpx.TransportError) else None
+
+
+def foreign(error: BaseException) -> PubPrivError | None:
+    """Give what may leave in place of an error of the server's or of the disk's; None for any other."""
+    outage = outage_of(error)
+    if outage is not None:
+        return Unavailable(f"the Prefect server cannot be used ({outage}); {_KEPT}. Run again when it answers")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Unavailable(
+            f"no space is left on a disk of this machine; {_KEPT}. Make room where PREFECT_HOME, PUBPRIV_OUTPUT and "
+            "the temporary folder are, and run again"
+        )
+    return None
+
+
+@contextmanager
+def told_of(what: str) -> Iterator[None]:
+    """Raise `Unavailable` for an outage of the server of which `what` tells where it is.
+
+    Raises:
+        Unavailable: in place of the client's own error.
+    """
+    outage: str | None = None
+    try:
+        yield
+    except Exception as error:
+        outage = outage_of(error)
+        if outage is None:
+            raise
+    if outage is not None:
+        raise Unavailable(f"{what} cannot be used now ({outage}): look at its log, and run this again, which is safe")
+
+
+@contextmanager
+def not_needed() -> Iterator[None]:
+    """Go on without something that only shows, where the server cannot be used."""
+    try:
+        yield
+    except Exception as error:
+        if outage_of(error) is None:
+            raise
