@@ -142,14 +142,12 @@ def best_moment_radius(n: int, d: int, rho: float) -> float:
     return _least(lambda log_radius: _moment_error(n, d, rho, math.exp(log_radius)), d, 0.3)
 
 
-def widest_moment_radius(n: int, d: int, rho: float, factor: float) -> float:
-    """The largest radius whose root mean square error is at most `factor` times that of `best_moment_radius`."""
-    low = best_moment_radius(n, d, rho)
-    most, high = factor**2 * _moment_error(n, d, rho, low), 4 * low
-    while high > 1.001 * low:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _moment_error(n, d, rho, middle) <= most else (low, middle)
-    return low
+def variance_error(n: float, d: int, rho: float, radius: float) -> float:
+    """Mean square error of one variance of n standard Gaussian rows, clipped to `radius` and debiased."""
+    c = moment_constants(d, radius)
+    noise = radius**4 / (n * n * rho)
+    shape = (c.shape_variance / n + noise) / (c.shape * c.shape)
+    return shape * (1 - 1 / d) + (c.trace_variance / n + noise) / max(c.trace, 1e-9) ** 2 / d
 
 
 def _moment_error(n: int, d: int, rho: float, radius: float) -> float:

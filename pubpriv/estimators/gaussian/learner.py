@@ -26,7 +26,6 @@ from pubpriv.estimators.gaussian.clipping import (
     median_norm_squared,
     moment_constants,
     unclip_variances,
-    widest_moment_radius,
 )
 from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
@@ -44,9 +43,6 @@ _FAR = 0.5
 _UNEXPECTED, _HARMLESS = 4.0, 0.1
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
-
-_COST, _COST_OF_FEW = 0.01, 40.0
-"""See `wide_radius`."""
 
 _MISSED = 4.0
 """Rows count as incomplete if the released count is short of n by so many of its noise sds."""
@@ -346,15 +342,10 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
 
 
 def final_radius(n: int, d: int, rho: float) -> float:
-    """Clip radius of the final release at `rho`, of which the joint mean takes its part. See `best_moment_radius`."""
-    return best_moment_radius(n, d, rho / (1 + float(final_theta(d)) / 2) ** 2)
+    """Clip radius of the final release at `rho`. See `best_moment_radius`."""
+    return best_moment_radius(n, d, final_rho(d, rho))
 
 
-def wide_radius(n: int, d: int, rho: float) -> float:
-    """Clip radius where rows may be no Gaussian's: wider than `final_radius`, so that less is undone by assumption.
-
-    It costs a Gaussian at most `_COST` of its error, and `_COST_OF_FEW` / (n d^2) more: few rows do not tell their
-    tail, and most entries of a large covariance have nothing to gain.
-    """
-    part = rho / (1 + float(final_theta(d)) / 2) ** 2
-    return widest_moment_radius(n, d, part, 1 + _COST + _COST_OF_FEW / (n * d * d))
+def final_rho(d: int, rho: float) -> float:
+    """What the second moment takes of the `rho` of a final release, of which the joint mean takes its part."""
+    return rho / (1 + float(final_theta(d)) / 2) ** 2

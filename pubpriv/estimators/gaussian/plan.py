@@ -48,8 +48,12 @@ _SEARCH_STEPS = math.ceil(math.log2(2 * math.log(_REACH) / _TOLERANCE))
 _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
 
-_HISTOGRAM_SHARE, _FOURTH_SHARE = Fraction(5, 100), Fraction(2, 100)
-"""What the histogram of |w| and the fourth moments take of the budget."""
+_HISTOGRAM_SHARES, _FOURTH_SHARE = (Fraction(5, 100), Fraction(20, 100)), Fraction(2, 100)
+"""What the histogram of |w| takes of the budget, at least and at most, and what the fourth moments take."""
+
+_TELLING = 0.0063
+"""The histogram takes more than the least share where the noise of a bin is more than this part of n d: few rows of few
+columns hardly tell one tail from another."""
 
 _COUNT_SHARE = Fraction(1, 100)
 """What the count of whole rows takes of the budget."""
@@ -158,7 +162,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
         shares[_scale_name(column.index)] = share, partial(scale_question, layout, column, Whole(1.0, 0.0))
     frame, blank = Frame((0.0,) * d), blank_cut()
-    shares["histogram"] = _HISTOGRAM_SHARE, partial(histogram_question, frame, float(n))
+    shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
     asks = split_purse(purse, "gaussian", _with_final(shares, partial(shells_question, frame, blank)))
     return TablePlan(
@@ -171,6 +175,12 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
         fourth=asks["fourth"],
         may_be_gaussian=target == "auto" and not layout.degenerate,  # degenerate columns are no Gaussian's
     )
+
+
+def _histogram_share(n: int, d: int, rho: float) -> Fraction:
+    """Give the share of the histogram of |w|."""
+    least, most = _HISTOGRAM_SHARES
+    return min(most, max(least, Fraction(1 / (rho * (_TELLING * n * d) ** 2)).limit_denominator(1000)))
 
 
 def _scale_name(index: int) -> str:

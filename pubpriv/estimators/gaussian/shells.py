@@ -21,36 +21,21 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
 from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.whole import length_quantile
+from pubpriv.estimators.lengths import length_quantile
 from pubpriv.estimators.steps import step
 
 RATIO = 1.5
 """Outer edge of a shell over its inner one."""
 
-_FINE = math.sqrt(RATIO)
+FINE = math.sqrt(RATIO)
 """The same in the histogram: two of its bins make a shell."""
 
-_BINS_INSIDE, _BINS_OUTSIDE = 10, 28
+BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 """Bins of the histogram within and beyond the radius where Gaussian rows end."""
 
 _ROWS_BEYOND, _ROOM = 0.1, 1.12
 """Gaussian rows end at ROOM times the radius that ROWS_BEYOND rows of n exceed: room for a scale that is a little off,
 since rows beyond are measured apart and the debiasing of the core does not expect them there."""
-
-_CORE = 0.9
-"""Share of the rows in the core where they are no Gaussian's."""
-
-_FEWEST_SHELLS = 2
-"""Shells beyond the core, at least."""
-
-_SCALE, _SCALES = 0.5, 101
-"""The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
-
-_UNLIKE, _HEAVY = 3.5, 2.6
-"""Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
-
-_INSIDE = 0.9
-"""The tail is what lies beyond this share of a Gaussian's rows."""
 
 
 @public_value
@@ -81,6 +66,7 @@ class Cut:
         excess: sds by which the tail of the histogram is heavier than a Gaussian's; negative if it is lighter.
         edges: (shells,) outer edges of the core and of all shells but the last one, which is open.
         radii: (shells + 1,) clip radii.
+        laws: weights of `tail_laws` where `gaussian`; else empty.
     """
 
     gaussian: bool
@@ -88,11 +74,12 @@ class Cut:
     excess: float
     edges: tuple[float, ...]
     radii: tuple[float, ...]
+    laws: tuple[float, ...] = ()
 
 
 def blank_cut() -> Cut:
     """Give a cut into as many shells as there can be, about nothing: for prices."""
-    shells = (_BINS_INSIDE + _BINS_OUTSIDE) // 2
+    shells = (BINS_INSIDE + _BINS_OUTSIDE) // 2
     edges = tuple((RATIO ** np.arange(shells, dtype=float)).tolist())
     return Cut(False, 1.0, 0.0, edges, (*edges, edges[-1] * RATIO))
 
@@ -104,8 +91,8 @@ def gaussian_end(n: float, d: int) -> float:
 
 def histogram_edges(n: float, d: int) -> tuple[float, ...]:
     """Give the edges of the histogram: public."""
-    powers = np.arange(-_BINS_INSIDE, _BINS_OUTSIDE + 1, dtype=float)
-    return tuple((gaussian_end(n, d) * _FINE**powers).tolist())
+    powers = np.arange(-BINS_INSIDE, _BINS_OUTSIDE + 1, dtype=float)
+    return tuple((gaussian_end(n, d) * FINE**powers).tolist())
 
 
 def histogram_question(frame: Frame, n: float, ask: Ask) -> Counts:
@@ -131,57 +118,6 @@ def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> H
     return Histogram(
         partition.edges, tuple(answer.values["count"].tolist()), float(answer.question.noise()["count"][0])
     )
-
-
-@step(title="cut into shells")
-def cut(histogram: Histogram, d: int, records: float, best: float, may_be_gaussian: bool) -> Cut:
-    """Say where the core ends, where it is clipped, and where the shells beyond it are.
-
-    Args:
-        histogram: of |w|.
-        d: columns.
-        records: rows without missing or infinite values.
-        best: the clip radius that is best for standard Gaussian rows.
-        may_be_gaussian: False where the shape of a Gaussian must not be used.
-    """
-    unlike, excess, scale = _against_gaussian(histogram, d, records)
-    gaussian = may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY
-    scale = scale if gaussian else 1.0
-    edges = np.array(histogram.edges)
-    inside = np.cumsum(histogram.counts)[: len(edges)]
-    enough = np.flatnonzero(inside >= _CORE * records)
-    widest = len(edges) - 2 * _FEWEST_SHELLS
-    end = _BINS_INSIDE + round(math.log(scale) / math.log(_FINE))
-    first = end if gaussian else min(int(enough[0]) if len(enough) else widest, widest)
-    outer = edges[first::2]
-    radii = [*outer.tolist(), float(outer[-1] * RATIO)]
-    if gaussian:
-        radii[0] = min(scale * best, radii[0])
-    return Cut(gaussian, scale, excess, tuple(outer.tolist()), tuple(radii))
-
-
-def _against_gaussian(histogram: Histogram, d: int, records: float) -> tuple[float, float, float]:
-    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail, the best scale)."""
-    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
-    scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
-    expected = records * gaussian_shares(edges, d, scales)
-    variances = histogram.sd**2 + expected
-    distances = ((counts - expected) ** 2 / variances).sum(axis=1)
-    best = int(np.argmin(distances))
-    freedom = len(counts) - 1
-    middles = np.append(middle_squares(np.insert(edges, 0, 0.0)), edges[-1] ** 2)
-    begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
-    weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
-    off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
-    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, float(scales[best])
-
-
-def gaussian_shares(edges: np.ndarray, d: int, scales: np.ndarray) -> np.ndarray:
-    """Give the shares (scales, len(edges) + 1) of Gaussian rows of each scale between adjacent `edges`."""
-    from scipy.special import gammainc
-
-    below = gammainc(d / 2, (edges / scales[:, None]) ** 2 / 2)
-    return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
 
 
 def middle_squares(edges: np.ndarray) -> np.ndarray:

@@ -70,8 +70,9 @@ class Outside:
         tail: which shells count.
         mean: (d,).
         second: (d, d) about the middle of the core.
-        mean_variance: (d,) of the noise of `mean`.
-        shape_variance, trace_variance: of the noise of `second`, see `entry_variances`.
+        mean_variance: (d, d) of the noise of `mean`, and of what was taken for noise.
+        shape_variance: of the noise in the shape of `second`, see `entry_variances`.
+        trace_noise: (last, d, d) sds that the noise in the trace of each shell makes, which has that shell's shape.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
         lost: (d, d) the same of `second`.
         shares: (last, d, d) what each shell that counts adds to `second`.
@@ -83,7 +84,7 @@ class Outside:
     second: np.ndarray
     mean_variance: np.ndarray
     shape_variance: float
-    trace_variance: float
+    trace_noise: np.ndarray
     lost_mean: np.ndarray
     lost: np.ndarray
     shares: np.ndarray
@@ -123,26 +124,31 @@ def read_outside(
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
     shape, total = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12), np.zeros((d, d))
-    shares, shape_variance, trace_variance = [], 0.0, 0.0
-    mean, mean_variance = np.zeros(d), np.zeros(d)
+    shares, trace_noise, shape_variance = [], [], 0.0
+    mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
         length, sd = float(tail.lengths[k]), float(moments.second_sds[k + 1])
         held = length / float(middle[k]) * n
-        room = (length + float(tail.sds[k])) ** 2 / float(middle[k]) / d
-        weight = room / (room + float(moments.mean_sds[k + 1]) ** 2)
-        moved = weight * moments.means[k + 1]
+        chance = math.sqrt(held) * float(middle[k]) / n
+        # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
+        _, raw = _leant(moments.seconds[k + 1], length, shape, sd, chance, axes)
+        room = raw * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
+        noise = float(moments.mean_sds[k + 1]) ** 2 * np.eye(d)
+        weight = room @ np.linalg.inv(room + noise)
+        moved = weight @ moments.means[k + 1]
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
-        trace, chance = max(length - float(np.trace(cross)), 0.0), math.sqrt(held) * float(middle[k]) / n
+        trace = max(length - float(np.trace(cross)), 0.0)
         kept, share = _leant(moments.seconds[k + 1] - cross, trace, shape, sd, chance, axes)
         shares.append(share)
         total = total + share
         shape_variance += kept * float(moments.second_sds[k + 1]) ** 2
-        trace_variance += float(tail.sds[k]) ** 2 / d
+        shape_here = share / trace if trace > 0 else np.eye(d) / d
+        trace_noise.append(float(tail.sds[k]) * shape_here)
         mean = mean + moved
-        mean_variance = mean_variance + weight * float(moments.mean_sds[k + 1]) ** 2
+        mean_variance = mean_variance + weight @ noise
         if held > 0 and trace > 0:
-            shape = (_LASTING * d * shape + held * share / float(np.trace(share))) / (_LASTING * d + held)
+            shape = (_LASTING * d * shape + held * shape_here) / (_LASTING * d + held)
     known = float(tail.lengths.sum())
     lean = mean / known if known > 0 else np.zeros(d)
     return Outside(
@@ -151,7 +157,7 @@ def read_outside(
         second=total + shape * tail.beyond,
         mean_variance=mean_variance,
         shape_variance=shape_variance,
-        trace_variance=trace_variance,
+        trace_noise=np.array(trace_noise).reshape(tail.last, d, d),
         lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
         lost=shape * tail.beyond_sd,
         shares=np.array(shares).reshape(tail.last, d, d),
@@ -310,14 +316,14 @@ def error_parts(
     variance = np.maximum(fourth - (own / scales**2) ** 2, 0.05 * (own / scales**2) ** 2) * scales**4 / n
     ratio = np.sqrt(variance * n / (2 * own**2))
     sampling = np.sqrt((np.outer(own, own) + covariance**2) / n * np.outer(ratio, ratio))
-    privacy = entry_variances(
-        colour @ colour.T, core_sds[1] ** 2 + outside.shape_variance, core_sds[1] ** 2 + outside.trace_variance
-    )
+    privacy = entry_variances(colour @ colour.T, core_sds[1] ** 2 + outside.shape_variance, core_sds[1] ** 2)
+    privacy = privacy + ((colour @ outside.trace_noise @ colour.T) ** 2).sum(axis=0)
     lost = colour @ outside.lost @ colour.T
+    around = core_sds[0] ** 2 * np.eye(len(own)) + outside.mean_variance
     return {
         "mean": {
             "sampling": np.sqrt(own / n),
-            "privacy": np.sqrt((colour**2) @ (core_sds[0] ** 2 + outside.mean_variance)),
+            "privacy": np.sqrt(np.einsum("ij,jk,ik->i", colour, around, colour)),
             "clipping": np.abs(colour @ outside.lost_mean),
         },
         "covariance": {

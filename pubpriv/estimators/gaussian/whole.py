@@ -1,6 +1,5 @@
 """How many rows count: those without a missing or infinite value, and how near to their number a rank may come."""
 
-import math
 from dataclasses import dataclass
 
 from pubpriv.curator import Curator
@@ -52,10 +51,3 @@ def count_rows(curator: Curator, ask: Ask) -> Whole:
     answer = curator.release(count_question(ask), ask.label)
     count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
     return Whole(curator.size.counted(count, sd, _DOUBT, least=2.0), curator.size.counted_sd(sd))
-
-
-def length_quantile(d: int, share: float) -> float:
-    """The quantile of |z| below which `share` of standard Gaussian rows z in R^d lie: chi's, without `scipy.stats`."""
-    from scipy.special import gammaincinv
-
-    return math.sqrt(2 * float(gammaincinv(d / 2, share)))

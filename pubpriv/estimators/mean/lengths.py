@@ -18,6 +18,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.steps import step
 
@@ -86,9 +87,7 @@ class Lengths:
 
 def edges(d: int, spread: float) -> tuple[float, ...]:
     """Edges of the shells for rows around a centre that is off by `spread` standard deviations in each column."""
-    from scipy.special import gammaincinv
-
-    inner = np.sqrt(2 * gammaincinv(d / 2, np.array(_INNER)) * (1 + spread**2))
+    inner = np.array([length_quantile(d, share) for share in _INNER]) * math.sqrt(1 + spread**2)
     outer = inner[-1] * _RATIO ** np.arange(1, _OUTER + 1)
     return tuple(inner.tolist()) + tuple(outer.tolist())
 
@@ -160,7 +159,7 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
         noise: sd of one coordinate of the mean that step 2 would release with a clip radius of 1.
     """
     counts, middles, n = np.array(found.counts), found.middles, found.whole
-    expected = n * _chi_parts(found.edges, d, spread)
+    expected = n * _gaussian_parts(found.edges, d, spread)
     first = len(_INNER) + 1
     surprise = float(((counts - expected) ** 2 / (found.sd**2 + expected))[:first].sum())
     outside = _last_visible((counts - expected) / np.sqrt(found.sd**2 + expected), first)
@@ -201,7 +200,7 @@ def _last_visible(z: np.ndarray, first: int) -> int:
 def _mean_square(found: Lengths, seen: np.ndarray, expected: np.ndarray, d: int, spread: float) -> tuple[float, float]:
     """Mean of |z|^2 over that of a Gaussian, and how far it may be off."""
     # a Gaussian's own mean square within a shell is nearer to it than the middle is
-    own = d * (1 + spread**2) * _chi_parts(found.edges, d + 2, spread) * found.whole / np.maximum(expected, 1e-300)
+    own = d * (1 + spread**2) * _gaussian_parts(found.edges, d + 2, spread) * found.whole / np.maximum(expected, 1e-300)
     squares = np.where(expected > 1, own, found.middles**2)
     scale = max(float(seen.sum()), 1.0) * d * (1 + spread**2)
     variances = np.where(seen > 0, seen + found.sd**2, 0.0)
@@ -219,9 +218,6 @@ def _continued(counts: np.ndarray, sd: float, last: int) -> np.ndarray:
     return np.asarray(rows)
 
 
-def _chi_parts(edges: tuple[float, ...], freedom: int, spread: float) -> np.ndarray:
-    """Shares by shell of a chi-square law of so many degrees of freedom, in units of 1 + spread^2."""
-    from scipy.special import gammainc
-
-    within = gammainc(freedom / 2, np.square(edges) / (2 * (1 + spread**2)))
-    return np.asarray(np.diff(within, prepend=0.0, append=1.0))
+def _gaussian_parts(edges: tuple[float, ...], d: int, spread: float) -> np.ndarray:
+    """Shares by shell of Gaussian rows in R^d with variances 1 + spread^2."""
+    return np.asarray(gaussian_shares(np.array(edges), d, np.array([math.sqrt(1 + spread**2)]))[0])

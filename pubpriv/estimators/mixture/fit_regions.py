@@ -7,6 +7,7 @@ import numpy as np
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
+from pubpriv.estimators.lengths import beyond_share, length_quantile
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -23,18 +24,18 @@ _AXIS = 0.15, 0.3, 0.5, 0.7, 0.85, 0.95
 
 def shells_about(cells: Cells) -> ComponentShells:
     """Shells of the distance from a record's component."""
-    radii = [math.sqrt(_chi_square(cells.frames[0].dimension, share)) for share in _SHELLS]
+    radii = [length_quantile(cells.frames[0].dimension, share) for share in _SHELLS]
     return ComponentShells(cells, (*radii, *(factor * radii[-1] for factor in FURTHER)), (), len(FURTHER))
 
 
 def shells_inside(cells: Cells) -> ComponentShells:
     """Few shells in each of several cells."""
-    return ComponentShells(cells, tuple(math.sqrt(_chi_square(cells.frames[0].dimension, share)) for share in _INSIDE))
+    return ComponentShells(cells, tuple(length_quantile(cells.frames[0].dimension, share) for share in _INSIDE))
 
 
 def shells_along(cells: Cells, axes: tuple[Frame, ...]) -> ComponentShells:
     """Shells of the distance along the axis of a record's component, which has one direction; see `longest_axes`."""
-    return ComponentShells(cells, tuple(math.sqrt(_chi_square(1, share)) for share in _AXIS), axes)
+    return ComponentShells(cells, tuple(length_quantile(1, share) for share in _AXIS), axes)
 
 
 def longest_axes(scaling: Scaling, mixture: Mixture) -> tuple[Frame, ...]:
@@ -50,15 +51,6 @@ def longest_axes(scaling: Scaling, mixture: Mixture) -> tuple[Frame, ...]:
     return tuple(frames)
 
 
-def _chi_square(d: int, share: float) -> float:
-    """Quantile of chi-square with d degrees of freedom."""
-    from scipy.special import gammaincinv
-
-    return 2 * float(gammaincinv(d / 2, share))
-
-
 def beyond(d: int, times: float, scale: float) -> float:
     """Share of Gaussian rows, `scale` times as wide as a component, further out than so many times its 99% radius."""
-    from scipy.special import gammaincc
-
-    return float(gammaincc(d / 2, _chi_square(d, _SHELLS[-1]) * (times / scale) ** 2 / 2))
+    return beyond_share(d, length_quantile(d, _SHELLS[-1]) * times / scale)

@@ -10,8 +10,11 @@ import pubpriv as pp
 from benchmarks.learner import SETTINGS, Setting, measure, world
 from benchmarks.tables import HEALTH, LOGGED, Row, cells, measured
 from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.gaussian.shells import Histogram, cut, histogram_edges
+from pubpriv.estimators.gaussian.cutting import cut
+from pubpriv.estimators.gaussian.shells import Histogram, histogram_edges
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
 
 HALF = pp.ZeroConcentratedDP(0.5)
 
@@ -21,6 +24,11 @@ def histogram(lengths, n, d, sd):
     edges = histogram_edges(n, d)
     counts = np.histogram(lengths, [0.0, *edges, np.inf])[0]
     return Histogram(edges, tuple(counts.astype(float).tolist()), sd)
+
+
+def divided(found, n, d, may_be_gaussian=True):
+    """The cut of a histogram, for public rows that say nothing."""
+    return cut(found, Frame((0.0,) * d), n, 0.3, may_be_gaussian, PublicShape())
 
 
 def automatic(setting, seed, **options):
@@ -35,19 +43,19 @@ def test_exact_histograms_decide_rightly(d):
     n, generator = 20_000, np.random.default_rng(d)
     lengths = chi.ppf((np.arange(n) + 0.5) / n, d)
     for scale in (1.0, 0.9, 1.1):
-        assert cut(histogram(scale * lengths, n, d, 6.0), d, n, 3.0, True).gaussian
+        assert divided(histogram(scale * lengths, n, d, 6.0), n, d).gaussian
     heavy = lengths / np.sqrt(generator.chisquare(4, n) / 4)
-    found = cut(histogram(heavy, n, d, 6.0), d, n, 3.0, True)
+    found = divided(histogram(heavy, n, d, 6.0), n, d)
     assert not found.gaussian
     assert from_json(to_json(found)) == found
-    assert not cut(histogram(lengths, n, d, 6.0), d, n, 3.0, False).gaussian
+    assert not divided(histogram(lengths, n, d, 6.0), n, d, may_be_gaussian=False).gaussian
 
 
 def test_the_core_holds_nine_rows_in_ten_where_no_gaussian_is():
     """Its edge is the first of the histogram within which so many lie; clip radii are the outer edges."""
     n, d = 10_000, 2
     lengths = np.random.default_rng(0).pareto(2.0, n)
-    found = cut(histogram(lengths, n, d, 6.0), d, n, 3.0, True)
+    found = divided(histogram(lengths, n, d, 6.0), n, d)
     assert 0.9 <= (lengths <= found.edges[0]).mean() < 0.95
     assert found.radii[:-1] == found.edges
     assert found.radii[-1] == 1.5 * found.edges[-1]

@@ -8,8 +8,8 @@ from benchmarks.tables import errors
 from pubpriv.data.codec import from_json, rebuilt, to_json
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.column_scales import Scale, assemble, learn_scale
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
-from pubpriv.estimators.gaussian.table_driver import _assemble, _learn_scale, _Scale
 from pubpriv.estimators.gaussian.whole import Whole
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -145,19 +145,19 @@ def test_a_learnt_scale_is_a_quantile_of_the_column():
     public, private = table(ZEROS)
     layout = examine(pp.PublicTable.open(public))
     ask = Ask("gaussian/scale-2", 1, 100)
-    found = _learn_scale(pp.Curator.simulation(private, HALF, 1), layout, 0, Whole(N, 10.0), ask)
+    found = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, 0, Whole(N, 10.0), ask)
     reach = np.quantile(np.abs(private[:, 1]), [0.985, 0.9999]) / (3 + np.sqrt(3))
     assert reach[0] < found.value < reach[1]
     assert found.seen
     private[5:, 1] = 0.0
-    lost = _learn_scale(pp.Curator.simulation(private, HALF, 1), layout, 0, Whole(N, 10.0), ask)
+    lost = learn_scale(pp.Curator.simulation(private, HALF, 1), layout, 0, Whole(N, 10.0), ask)
     assert not lost.seen
 
 
 def test_the_frame_of_the_last_release_leaves_the_others_alone():
     """Whitened columns first, degenerate ones over their scale; without degenerate columns it is the frame itself."""
     layout = examine(pp.PublicTable.open(table(RARE)[0]))
-    _, matrix = _assemble(layout, None, (_Scale(2.0, True),)).dense()
+    _, matrix = assemble(layout, None, (Scale(2.0, True),)).dense()
     assert matrix.tolist() == [[0.0, 0.5, 0.0]]
 
 

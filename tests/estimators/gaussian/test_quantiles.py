@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import chi, chi2, f
 
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.gaussian.whole import length_quantile
+from pubpriv.estimators.lengths import length_quantile
 from pubpriv.estimators.mixture.linear import clip_radius
 
 DIMENSIONS = (1, 2, 3, 10, 50, 200, 1000)

@@ -1,0 +1,94 @@
+"""Where the last release is cut and clipped, by the histogram of lengths and the public rows; post-processing.
+
+Where the histogram is a Gaussian's, of a scale that it tells better than the rounds do, the core reaches to where such
+rows end and is clipped where its variances are expected to be off the least: the less is known of the tail, the further
+out.
+"""
+
+import math
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian.clipping import best_moment_radius
+from pubpriv.estimators.gaussian.shells import BINS_INSIDE, FINE, RATIO, Cut, Histogram, middle_squares
+from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
+from pubpriv.estimators.lengths import gaussian_shares, length_quantile
+from pubpriv.estimators.steps import step
+
+_CORE = 0.9
+"""Share of the rows in the core where they are no Gaussian's."""
+
+_FEWEST_SHELLS = 2
+"""Shells beyond the core, at least."""
+
+_SCALE, _SCALES = 0.5, 101
+"""The histogram is held against a Gaussian's at SCALES scales, up to a factor of exp(SCALE) either way."""
+
+_UNLIKE, _HEAVY = 3.5, 2.6
+"""Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
+
+_INSIDE = 0.9
+"""The tail is what lies beyond this share of a Gaussian's rows."""
+
+_BINS_BEYOND = 2
+"""Bins beyond the core that tell of its tail: rows further out are odd ones, and measured apart."""
+
+
+@step(title="cut into shells")
+def cut(
+    histogram: Histogram, frame: Frame, records: float, rho: float, may_be_gaussian: bool, shape: PublicShape
+) -> Cut:
+    """Say where the core ends, where it is clipped, and where the shells beyond it are.
+
+    Args:
+        histogram: of |w|.
+        frame: the map to w.
+        records: rows without missing or infinite values.
+        rho: of the second moment in the last release, see `final_rho`.
+        may_be_gaussian: False where the shape of a Gaussian must not be used.
+        shape: of the public rows.
+    """
+    d, edges = frame.dimension, np.array(histogram.edges)
+    shift = np.zeros(len(edges) + 1)
+    unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
+    if may_be_gaussian and shape.steps:
+        shift = lattice_shift(frame, shape, edges, scale)
+        unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
+    if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
+        first = BINS_INSIDE + round(math.log(scale) / math.log(FINE))
+        weights = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape.odds)
+        most = float(edges[first]) / scale
+        least = min(best_moment_radius(int(records), d, rho), most)
+        radius = scale * best_radius(weights, d, records, rho, least, most)
+        outer = edges[first::2]
+        radii = (radius, *outer.tolist()[1:], float(outer[-1] * RATIO))
+        return Cut(True, scale, excess, tuple(outer.tolist()), radii, tuple(weights.tolist()))
+    inside = np.cumsum(histogram.counts)[: len(edges)]
+    enough = np.flatnonzero(inside >= _CORE * records)
+    widest = len(edges) - 2 * _FEWEST_SHELLS
+    outer = edges[min(int(enough[0]) if len(enough) else widest, widest) :: 2]
+    return Cut(False, 1.0, excess, tuple(outer.tolist()), (*outer.tolist(), float(outer[-1] * RATIO)))
+
+
+def _against_gaussian(histogram: Histogram, d: int, records: float, shift: np.ndarray) -> tuple[float, float, float]:
+    """(sds of chi-square beyond what noise explains, sds of the weighted excess in the tail, the best scale).
+
+    Args:
+        histogram: of |w|.
+        d: columns.
+        records: rows without missing or infinite values.
+        shift: of the shares of bins, see `lattice_shift`.
+    """
+    counts, edges = np.array(histogram.counts), np.array(histogram.edges)
+    scales = np.exp(np.linspace(-_SCALE, _SCALE, _SCALES))
+    expected = records * np.maximum(gaussian_shares(edges, d, scales) + shift, 0.0)
+    variances = histogram.sd**2 + expected
+    distances = ((counts - expected) ** 2 / variances).sum(axis=1)
+    best = int(np.argmin(distances))
+    freedom = len(counts) - 1
+    middles = np.append(middle_squares(np.insert(edges, 0, 0.0)), edges[-1] ** 2)
+    begin = (length_quantile(d, _INSIDE) * scales[best]) ** 2
+    weights = np.where(middles > begin, np.minimum(middles - begin, 8 * d), 0.0)
+    off = float(weights @ (counts - expected[best])) / math.sqrt(float(weights**2 @ variances[best]))
+    return (float(distances[best]) - freedom) / math.sqrt(2 * freedom), off, float(scales[best])

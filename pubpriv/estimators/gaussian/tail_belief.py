@@ -1,0 +1,257 @@
+"""What may be cut off and not be seen where rows are taken for a Gaussian's in the middle; post-processing.
+
+Clipping is undone as if the tail were a Gaussian's. Few rows, in noise, do not tell that tail from others, so each of
+`tail_laws` has a weight: a prior one, times how likely it makes the released histogram, and how likely it makes the
+public rows, within bounds, for these may be of another law. The mean over these laws corrects the variances and widens
+their sampling errors; how far the laws differ, and how far all of them may be wrong, is the error of clipping.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constants, variance_error
+from pubpriv.estimators.gaussian.learner import Fitted
+from pubpriv.estimators.gaussian.preconditioner import precondition
+from pubpriv.estimators.gaussian.shells import Cut, Histogram
+from pubpriv.estimators.gaussian.tail_laws import TailLaw, tail_laws
+from pubpriv.estimators.lattice import lattice, rounded
+from pubpriv.estimators.lengths import gaussian_shares
+from pubpriv.estimators.steps import step
+
+_GAUSSIAN = 0.4
+"""Prior weight of the Gaussian; symmetric laws and skewed ones share the rest, half of it each."""
+
+_AGAINST, _FOR = 1.0, 3.0
+"""Public rows change the weight of a law against the Gaussian's by these powers of e at most, down and up."""
+
+_MISTAKEN = 0.7
+"""The true tail may differ from all laws that are known by this part of what they correct: one sd."""
+
+_SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
+"""Scales at which a law is held against a histogram; all are equally likely."""
+
+_RADII = 16
+"""Clip radii that are tried."""
+
+_BINS = np.geomspace(0.1, 30.0, 50)
+"""Bins in which lengths of public rows are counted."""
+
+_SMOOTH = 1e-6
+"""Least share of a law in such a bin."""
+
+_DRAWN = 200_000
+"""Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
+
+Errors = dict[str, dict[str, np.ndarray]]
+"""Standard errors of mean (d,) and covariance (d, d), by source."""
+
+
+@public_value
+@dataclass(frozen=True)
+class PublicShape:
+    """What the public rows say of the shape of all rows.
+
+    Attributes:
+        odds: logarithms of how much likelier each of `tail_laws` makes them than the Gaussian does; empty: unknown.
+        origin: one of them.
+        steps: of the columns, 0 where the values are on no lattice.
+    """
+
+    odds: tuple[float, ...] = ()
+    origin: tuple[float, ...] = ()
+    steps: tuple[float, ...] = ()
+
+
+@step(title="shape of the public rows")
+def public_shape(public: PublicTable) -> PublicShape:
+    """Hold the public rows against each of `tail_laws`, and find the lattices of their columns.
+
+    Lengths of whitened public rows are brought to those that as many Gaussian rows have without whitening.
+    """
+    from scipy.special import betainc, gammaincinv
+
+    rows = public.rows
+    m, d = rows.shape
+    steps = tuple(lattice(column) for column in rows.T)
+    if m < d + 2:
+        return PublicShape((), tuple(rows[0].tolist()), steps)
+    center, whitening, _ = precondition(public).arrays
+    squares = (((rows - center) @ whitening.T) ** 2).sum(axis=1)
+    ranks = betainc(d / 2, (m - 1 - d) / 2, np.minimum(squares * m / (m - 1) ** 2, 1.0))
+    lengths = np.sqrt(2 * gammaincinv(d / 2, np.clip(ranks, 1e-12, 1 - 1e-12)))
+    counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
+    odds = np.array([_likelihood(counts, law.shares(_BINS, _SCALES)) for law in tail_laws(d)])
+    return PublicShape(tuple((odds - odds[0]).tolist()), tuple(rows[0].tolist()), steps)
+
+
+def _likelihood(counts: np.ndarray, shares: np.ndarray) -> float:
+    """Logarithm of the mean likelihood, over scales, of counts without noise; shares (scales, bins)."""
+    return _log_mean(np.log(np.maximum(shares, _SMOOTH)) @ counts)
+
+
+def _log_mean(logs: np.ndarray) -> float:
+    """Logarithm of the mean of exp(logs)."""
+    most = float(logs.max())
+    return most + math.log(float(np.exp(logs - most).mean()))
+
+
+def lattice_shift(frame: Frame, shape: PublicShape, edges: np.ndarray, scale: float) -> np.ndarray:
+    """Give what rounding adds to the shares (len(edges) + 1,) of Gaussian rows of that scale between adjacent `edges`.
+
+    Values on a lattice fill some bins of lengths and leave others empty. Rows are drawn, evenly in each column, and
+    counted before and after they are rounded as the public rows are.
+    """
+    from scipy.special import ndtri
+
+    d, steps = frame.dimension, np.array(shape.steps)
+    if not steps.any():
+        return np.zeros(len(edges) + 1)
+    count = max(min(_DRAWN // d, 100_000), 1000)
+    generator, column = np.random.default_rng(d), scale * ndtri((np.arange(count) + 0.5) / count)
+    drawn = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
+    center, matrix = frame.dense()
+    moved = (rounded(center + drawn @ np.linalg.inv(matrix).T, np.array(shape.origin), steps) - center) @ matrix.T
+    found = [np.searchsorted(edges, np.linalg.norm(rows, axis=1)) for rows in (moved, drawn)]
+    after, before = (np.bincount(bins, minlength=len(edges) + 1) for bins in found)
+    return np.asarray((after - before) / count)
+
+
+def believe(
+    histogram: Histogram, d: int, n: float, bins: int, shift: np.ndarray, odds: tuple[float, ...]
+) -> np.ndarray:
+    """Give the weights of `tail_laws`, which add up to 1.
+
+    Args:
+        histogram: of |w|.
+        d: columns.
+        n: whole rows.
+        bins: how many, from the first: rows further out are measured apart.
+        shift: see `lattice_shift`.
+        odds: see `PublicShape`.
+    """
+    laws = tail_laws(d)
+    counts, edges = np.array(histogram.counts)[:bins], np.array(histogram.edges)
+    logs = np.log(_prior(laws))
+    for i, law in enumerate(laws):
+        shares = gaussian_shares(edges, d, _SCALES) if i == 0 else law.shares(edges, _SCALES)
+        expected = n * np.maximum(shares + shift, 0.0)[:, :bins]
+        variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
+        logs[i] += _log_mean(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
+    if odds:
+        logs += np.clip(np.array(odds), -_AGAINST, _FOR)
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
+    """Weights of laws before anything is known."""
+    skewed = np.array([law.leaning is not None for law in laws])
+    rest = (1 - _GAUSSIAN) / 2
+    weights = np.where(skewed, rest / max(int(skewed.sum()), 1), rest / max(int((~skewed).sum()) - 1, 1))
+    weights[0] = _GAUSSIAN
+    return np.asarray(weights)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What the laws make of moments that were debiased for a Gaussian's.
+
+    Attributes:
+        factor: of the covariance.
+        sd: of that factor, by what is not known of the tail.
+        excess: fourth moment of a column, over its squared variance, beyond a Gaussian's 3.
+        shift: how far a mean may be off, in standard deviations: one sd.
+    """
+
+    factor: float
+    sd: float
+    excess: float
+    shift: float
+
+    @classmethod
+    def of(cls, weights: np.ndarray, d: int, radius: float, end: float, all_rows: bool) -> "Correction":
+        """For a core, in units of the debiasing.
+
+        Args:
+            weights: of `tail_laws`.
+            d: columns.
+            radius: to which the core is clipped.
+            end: of the core.
+            all_rows: whether the rows beyond the core are to be made up for, too.
+        """
+        laws = tail_laws(d)
+        level, slope = moment_constants(d, radius).level, mean_constants(d, radius).slope
+        scales = np.array([law.scale_at(d, level, radius, end) for law in laws])
+        scales[0] = 1.0
+        held = [law.held_within(end / scale) for law, scale in zip(laws, scales, strict=True)]
+        factors = scales**2 * (1.0 if all_rows else np.array(held) / held[0])
+        factor = float(weights @ factors)
+        spread = math.sqrt(max(float(weights @ factors**2) - factor**2, 0.0))
+        missed = [
+            scale * (law.place + law.clipped_mean(radius / scale, end / scale) / slope)
+            for law, scale in zip(laws, scales, strict=True)
+        ]
+        return cls(
+            factor,
+            math.hypot(spread, _MISTAKEN * (factor - 1)),
+            float(weights @ [law.excess for law in laws]),
+            math.sqrt(float(weights @ np.square(missed)) / factor),
+        )
+
+    def applied(self, fitted: Fitted) -> Fitted:
+        """Give the estimate with its private part corrected."""
+        own = self.factor * (1 - fitted.covariance_weight) + fitted.covariance_weight
+        return replace(fitted, covariance=tuple(tuple(own * value for value in row) for row in fitted.covariance))
+
+    def widened(self, errors: Errors, fitted: Fitted) -> Errors:
+        """Give the standard errors of a corrected estimate, from those of a Gaussian's: with a part for clipping.
+
+        Args:
+            errors: by part of the estimate and source.
+            fitted: the corrected estimate.
+        """
+        mean, covariance = errors["mean"], errors["covariance"]
+        parts = {
+            "mean": {"sampling": mean["sampling"] * math.sqrt(self.factor), "privacy": mean["privacy"]},
+            "covariance": {
+                "sampling": covariance["sampling"] * self.factor * math.sqrt(1 + self.excess / 2),
+                "privacy": covariance["privacy"] * self.factor,
+            },
+        }
+        return self.added(parts, np.array(fitted.covariance))
+
+    def added(self, errors: Errors, core: np.ndarray) -> Errors:
+        """Give standard errors with what is not known of the tail of a core of that covariance (d, d)."""
+        spreads = np.sqrt(np.diag(core))
+        own = {"mean": self.shift * spreads, "covariance": self.sd * np.outer(spreads, spreads)}
+        return {
+            part: {**found, "clipping": np.hypot(found.get("clipping", 0.0), own[part])}
+            for part, found in errors.items()
+        }
+
+
+def best_radius(weights: np.ndarray, d: int, n: float, rho: float, least: float, end: float) -> float:
+    """Give the clip radius from `least` to the end of the core at which a variance is expected to be off the least."""
+    tried = np.geomspace(least, end, _RADII)
+    errors = [
+        variance_error(n, d, rho, float(radius)) + Correction.of(weights, d, float(radius), end, True).sd ** 2
+        for radius in tried
+    ]
+    return float(tried[int(np.argmin(errors))])
+
+
+def correction(where: Cut, d: int, all_rows: bool) -> Correction:
+    """Say how a core that was cut at `where` and debiased for a Gaussian's is to be corrected.
+
+    Args:
+        where: the cut.
+        d: columns.
+        all_rows: also for what lies beyond the core; not where that was measured.
+    """
+    radius, end = where.radii[0] / where.scale, where.edges[0] / where.scale
+    return Correction.of(np.array(where.laws), d, radius, end, all_rows)

@@ -1,0 +1,171 @@
+"""Laws of rows that look like Gaussian ones in the middle: what few rows, in noise, cannot tell from one another.
+
+Each has mean 0 and variance 1 in every column. Rows of the symmetric ones are Gaussian, but whole rows are wider or
+narrower: by a lognormal factor, whose tails end soon, or by that of a t, whose tails do not. The skewed ones have
+independent columns, gamma or lognormal. Which rows lie within a length, and how much they hold there, is all that is
+asked of a law. Public: nothing here sees a row.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pubpriv.estimators.lengths import length_quantile
+
+_HEAVY = 0.4, 1.0, 2.0, 4.0, 8.0, 16.0
+_SKEWED = 0.6, 1.6, 4.0, 9.0
+_LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
+"""What a column's kurtosis exceeds a Gaussian's by: of symmetric laws, and of gamma columns; and the standard deviation
+of the logarithm of lognormal columns."""
+
+_NODES = 21
+"""Of a quadrature over lognormal widths."""
+
+_ROWS, _CELLS = 4000, 40_000
+"""Rows that stand for a law of skewed columns, and at most so many cells of them."""
+
+_SETTLES, _PASSES = 0.98, 8
+"""Clipped means settle as if rows were clipped to the length that this share of Gaussian rows does not exceed; in so
+many passes."""
+
+_LENGTHS = np.exp(np.linspace(math.log(0.02), math.log(200.0), 900))
+"""Where a law is tabulated."""
+
+
+@dataclass(frozen=True)
+class TailLaw:
+    """A law of rows in R^d with variances 1.
+
+    Attributes:
+        excess: fourth moment of a column beyond a Gaussian's 3.
+        place: how far from the mean, along each column, lengths are measured from: where a clipped mean settles.
+        rows: rows that stand for it in its tables; None: they are exact.
+        within: share of the rows that are no longer than each of `_LENGTHS`.
+        held: mean squared length of those, per row of all and column.
+        leaning: mean, along a column, of those, and of their directions; None: zero.
+    """
+
+    excess: float
+    place: float
+    rows: int | None
+    within: np.ndarray
+    held: np.ndarray
+    leaning: tuple[np.ndarray, np.ndarray] | None = None
+
+    def shares(self, edges: np.ndarray, scales: np.ndarray) -> np.ndarray:
+        """Give the shares (scales, len(edges) + 1) of rows of each scale between adjacent `edges`."""
+        below = np.interp(edges / scales[:, None], _LENGTHS, self.within)
+        return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
+
+    def held_within(self, length: float) -> float:
+        """Give the mean squared length, per column, of the rows that are no longer than that."""
+        return float(np.interp(length, _LENGTHS, self.held))
+
+    def scale_at(self, d: int, level: float, radius: float, end: float) -> float:
+        """Give the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
+        ends = np.interp(_LENGTHS * end / radius, _LENGTHS, self.within)
+        clipped = self.held + _LENGTHS**2 / d * np.maximum(ends - self.within, 0.0)
+        # at scale s it is s^2 clipped(x) with x = radius / s; of two such scales the larger leaves hardly a row inside
+        off = level / radius**2 - clipped / _LENGTHS**2
+        last = int(np.flatnonzero(off <= 0)[-1]) if (off <= 0).any() else int(np.argmin(off))
+        near, far = float(off[last]), float(off[min(last + 1, len(off) - 1)])
+        part = min(max(-near / (far - near), 0.0), 1.0) if far > near else 0.0
+        return radius / float(_LENGTHS[last] * (_LENGTHS[1] / _LENGTHS[0]) ** part)
+
+    def clipped_mean(self, radius: float, end: float) -> float:
+        """Give the mean along a column, from `place`, of the rows up to `end`, clipped to `radius`."""
+        if self.leaning is None:
+            return 0.0
+        sums, directions = self.leaning
+        beyond = float(np.interp(end, _LENGTHS, directions) - np.interp(radius, _LENGTHS, directions))
+        return float(np.interp(radius, _LENGTHS, sums)) + radius * beyond
+
+
+@cache
+def tail_laws(d: int) -> tuple[TailLaw, ...]:
+    """Give all laws of rows in R^d; the Gaussian comes first."""
+    rows = min(_ROWS, max(_CELLS // d, 1))
+    columns = [_gamma_column(excess, rows) for excess in _SKEWED] + [_lognormal_column(sd, rows) for sd in _LOGS]
+    return (
+        _lognormal_wide(d, 0.0),
+        *(_lognormal_wide(d, excess) for excess in _HEAVY),
+        *(_t(d, excess) for excess in _HEAVY),
+        *(_independent(d, excess, column) for excess, column in columns),
+    )
+
+
+def _spread(d: int, excess: float) -> float:
+    """Fourth moment of a row's width over the square of its second.
+
+    It is that of squared lengths of rows with independent columns: their variance exceeds a Gaussian's by d `excess`.
+    """
+    return 1 + excess / (d + 2)
+
+
+def _lognormal_wide(d: int, excess: float) -> TailLaw:
+    """Gaussian rows that are wider by a lognormal factor each, or Gaussian ones where the excess is zero."""
+    from scipy.special import gammainc
+
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    log = math.log(_spread(d, excess)) / 4
+    widths = np.exp(math.sqrt(log) * nodes - log)
+    weights = weights / weights.sum()
+    half = (_LENGTHS[:, None] / widths) ** 2 / 2
+    within, held = gammainc(d / 2, half) @ weights, gammainc(d / 2 + 1, half) @ (weights * widths**2)
+    return TailLaw(excess, 0.0, None, within, held)
+
+
+def _t(d: int, excess: float) -> TailLaw:
+    """A multivariate t: |z|^2 over its mean is a multiple of Fisher's F."""
+    from scipy.special import betainc
+
+    spread = _spread(d, excess)
+    freedom = (4 * spread - 2) / (spread - 1)
+    squares = _LENGTHS**2 / (freedom - 2)
+    part = squares / (1 + squares)
+    return TailLaw(excess, 0.0, None, betainc(d / 2, freedom / 2, part), betainc(d / 2 + 1, freedom / 2 - 1, part))
+
+
+def _middles(count: int) -> np.ndarray:
+    """Evenly spaced probabilities (count,)."""
+    return (np.arange(count) + 0.5) / count
+
+
+def _gamma_column(excess: float, count: int) -> tuple[float, np.ndarray]:
+    """(excess of the fourth moment, evenly likely values of a standardised gamma)."""
+    from scipy.special import gammaincinv
+
+    shape = 6 / excess
+    return excess, np.asarray((gammaincinv(shape, _middles(count)) - shape) / math.sqrt(shape))
+
+
+def _lognormal_column(sd: float, count: int) -> tuple[float, np.ndarray]:
+    """The same of a lognormal."""
+    from scipy.special import ndtri
+
+    w = math.exp(sd * sd)
+    values = (np.exp(sd * ndtri(_middles(count))) - math.sqrt(w)) / math.sqrt((w - 1) * w)
+    return w**4 + 2 * w**3 + 3 * w**2 - 6, values
+
+
+def _independent(d: int, excess: float, column: np.ndarray) -> TailLaw:
+    """Rows with independent columns of evenly likely values, about the place where a clipped mean settles."""
+    generator, count = np.random.default_rng(d), len(column)
+    rows = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
+    radius, place = length_quantile(d, _SETTLES), 0.0
+    for _ in range(_PASSES):
+        lengths = np.linalg.norm(rows - place, axis=1)
+        kept = np.minimum(1.0, radius / np.maximum(lengths, 1e-12))
+        place += float(((rows - place) * kept[:, None]).mean())
+    lengths = np.linalg.norm(rows - place, axis=1)
+    order = np.argsort(lengths)
+    lengths, along = lengths[order], (rows - place).mean(axis=1)[order]
+    ends = np.searchsorted(lengths, _LENGTHS, side="right")
+
+    def summed(values: np.ndarray) -> np.ndarray:
+        return np.asarray(np.append(0.0, np.cumsum(values))[ends] / count)
+
+    leaning = summed(along), summed(along / np.maximum(lengths, 1e-12))
+    return TailLaw(excess, place, count, ends / count, summed(lengths**2) / d, leaning)

@@ -1,0 +1,35 @@
+"""Columns whose values are multiples of a step, as whole numbers are: what the public rows show of them."""
+
+import numpy as np
+
+_LEVELS = 1000
+"""A column with more steps between its least and its largest public value is as good as continuous."""
+
+_REPEATED = 4
+"""Rows of which two values are no chance."""
+
+_EXACT = 1e-6
+"""Gaps are multiples of a step if they are so to within this share of it."""
+
+
+def lattice(column: np.ndarray) -> float:
+    """Find the largest step of which all gaps between values (m,) are multiples; 0: none, or too small to matter."""
+    gaps = np.diff(np.unique(column))
+    if len(gaps) < 2:  # two values are on a lattice if they are repeated, and else on any that has both
+        return float(gaps.sum()) if len(column) >= _REPEATED else 0.0
+    width = float(gaps.sum())
+    step = float(gaps.min())
+    while step * _LEVELS > width:
+        rest = np.abs(gaps - step * np.rint(gaps / step))
+        if (rest <= _EXACT * step).all():
+            return step
+        step = float(rest[rest > _EXACT * step].min())
+    return 0.0
+
+
+def rounded(rows: np.ndarray, origin: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Round rows (count, d) to whole steps (d,) from an origin (d,), in the columns whose step is not 0."""
+    on = steps > 0
+    found = np.array(rows)
+    found[:, on] = origin[on] + steps[on] * np.rint((found[:, on] - origin[on]) / steps[on])
+    return found

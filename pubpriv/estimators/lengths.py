@@ -1,0 +1,27 @@
+"""Laws of the lengths of Gaussian rows: |z| is chi-distributed with d degrees of freedom. Without `scipy.stats`."""
+
+import math
+
+import numpy as np
+
+
+def length_quantile(d: int, share: float) -> float:
+    """Give the quantile of |z| below which `share` of standard Gaussian rows z in R^d lie."""
+    from scipy.special import gammaincinv
+
+    return math.sqrt(2 * float(gammaincinv(d / 2, share)))
+
+
+def gaussian_shares(edges: np.ndarray, d: int, scales: np.ndarray) -> np.ndarray:
+    """Give the shares (scales, len(edges) + 1) of Gaussian rows of each scale between adjacent `edges`."""
+    from scipy.special import gammainc
+
+    below = gammainc(d / 2, (edges / scales[:, None]) ** 2 / 2)
+    return np.asarray(np.diff(below, axis=1, prepend=0.0, append=1.0))
+
+
+def beyond_share(d: int, length: float) -> float:
+    """Give the share of standard Gaussian rows in R^d that are longer than `length`."""
+    from scipy.special import gammaincc
+
+    return float(gammaincc(d / 2, length**2 / 2))

@@ -1,0 +1,159 @@
+"""Where rows are taken for a Gaussian's: which tails are believed in, and what clip, estimate and errors follow."""
+
+import numpy as np
+import pytest
+from scipy.stats import t as student
+
+import pubpriv as pp
+from pubpriv.data.frames import Frame
+from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.gaussian.clipping import best_moment_radius, unclip_variances
+from pubpriv.estimators.gaussian.cutting import cut
+from pubpriv.estimators.gaussian.learner import ClippedMoments
+from pubpriv.estimators.gaussian.shells import Histogram, histogram_edges
+from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, believe, lattice_shift, public_shape
+from pubpriv.estimators.gaussian.tail_laws import tail_laws
+from pubpriv.estimators.lengths import gaussian_shares
+
+D, N, RHO = 1, 2000.0, 0.3
+LINE = Frame((0.0,) * D)
+QUANTILES = (np.arange(40_000) + 0.5) / 40_000
+
+
+def histogram(scale=1.0, sd=4.0):
+    """Expected counts of Gaussian rows of that scale."""
+    edges = histogram_edges(N, D)
+    return Histogram(edges, tuple((N * gaussian_shares(np.array(edges), D, np.array([scale]))[0]).tolist()), sd)
+
+
+def heavy(sd=4.0):
+    """Counts of N rows of a t with five degrees of freedom, in its own standard deviations."""
+    edges = histogram_edges(N, D)
+    lengths = np.abs(student.ppf(QUANTILES, 5)) / np.sqrt(5 / 3)
+    counts = np.histogram(lengths, [0.0, *edges, np.inf])[0] * N / len(QUANTILES)
+    return Histogram(edges, tuple(counts.tolist()), sd)
+
+
+def divided(found, may_be_gaussian=True):
+    """The cut of a histogram, for public rows that say nothing."""
+    return cut(found, LINE, N, RHO, may_be_gaussian, PublicShape())
+
+
+def believed(found, odds=()):
+    """Weights of the laws, by the whole histogram."""
+    return believe(found, D, N, len(found.counts), np.zeros(len(found.counts)), odds)
+
+
+@pytest.mark.parametrize("d", [1, 5])
+def test_laws_have_the_moments_that_they_say(d):
+    """Variances 1; within all lengths all rows; tables that grow; the Gaussian first, and exact."""
+    laws = tail_laws(d)
+    assert laws[0].excess == 0
+    edges = np.array([0.5, 1.0, 2.0, 4.0])
+    assert np.allclose(laws[0].shares(edges, np.ones(1)), gaussian_shares(edges, d, np.ones(1)), atol=1e-3)
+    for law in laws:
+        assert law.within[-1] == pytest.approx(1.0, abs=1e-3)
+        assert law.held_within(1e9) == pytest.approx(1.0, abs=0.03)
+        assert (np.diff(law.within) >= 0).all()
+
+
+def test_a_law_is_recognised_by_its_clipped_moments():
+    """Rows of a t, clipped and debiased as a Gaussian's, have the true variance after the correction of their law."""
+    law = next(own for own in tail_laws(1)[7:] if own.excess == 8.0)
+    freedom = 4 + 6 / law.excess
+    rows = student.ppf(QUANTILES, freedom) / np.sqrt(freedom / (freedom - 2))
+    scale, radius, end = 0.85, 2.5, 4.0
+    inside = rows[np.abs(rows) <= end * scale] / scale
+    clipped = (np.minimum(np.abs(inside), radius) ** 2).sum() / len(rows)
+    own = unclip_variances(np.array([clipped]), radius, 1e-3)[0] * scale**2
+    weights = np.array([float(other is law) for other in tail_laws(1)])
+    found = Correction.of(weights, 1, radius / np.sqrt(own) * scale, end / np.sqrt(own) * scale, True)
+    assert own < 0.9
+    assert own * found.factor == pytest.approx(1.0, abs=0.04)
+    assert found.excess == law.excess
+    assert found.shift == 0
+
+
+def test_the_histogram_tells_a_gaussian_from_heavier_laws():
+    """Each is believed in on its own counts; noise blurs them; public rows help, up to a bound."""
+    assert believed(histogram(sd=1.0))[0] > 0.8
+    assert believed(heavy(sd=1.0))[0] < 0.01
+    blurred = believed(heavy(sd=20.0))[0]
+    assert blurred > 0.1
+    against = (0.0, *[100.0] * (len(tail_laws(D)) - 1))
+    assert 0.001 < believed(heavy(sd=20.0), against)[0] < blurred / 3
+
+
+def test_the_clip_follows_scale_and_tail():
+    """A scale that is off moves clip and core; where the tail is in doubt the clip is further out than is best."""
+    plain = divided(histogram(1.0))
+    assert plain.gaussian
+    assert sum(plain.laws) == pytest.approx(1.0)
+    assert plain.radii[0] >= 0.99 * best_moment_radius(int(N), D, RHO)
+    for scale in (0.7, 1.4):
+        found = divided(histogram(scale))
+        assert found.scale == pytest.approx(scale, rel=0.02)
+        assert found.radii[0] == pytest.approx(plain.radii[0] * scale, rel=0.1)
+        assert found.edges[0] == pytest.approx(plain.edges[0] * scale, rel=0.12)
+    doubtful = divided(heavy(sd=12.0))
+    assert doubtful.gaussian
+    assert doubtful.radii[0] / doubtful.scale > 1.2 * plain.radii[0]
+
+
+def test_nothing_is_believed_where_a_gaussian_must_not_be_used():
+    """The core is neither scaled nor corrected there."""
+    found = divided(histogram(1.4), may_be_gaussian=False)
+    assert (found.gaussian, found.scale, found.laws) == (False, 1.0, ())
+
+
+def test_moments_at_a_scale_are_those_of_rows_over_it():
+    """Every number has the power of the scale that its unit says."""
+    moments = ClippedMoments(Frame((5.0,)), N, 3.0, np.array([0.2]), np.array([[2.0]]), 0.01, 0.02)
+    found = moments.at_scale(2.0)
+    assert (found.radius, found.mean[0], found.second[0, 0], found.mean_sd, found.moment_sd) == (
+        (1.5, 0.1, 0.5, 0.005, 0.005)
+    )
+    assert found.frame.dense()[1][0, 0] == pytest.approx(0.5, rel=1e-6)
+
+
+def test_public_rows_speak_for_their_law():
+    """Thirty t rows make heavy tails likelier, thirty Gaussian ones do not; too few say nothing."""
+    generator = np.random.default_rng(3)
+    normal, long = generator.standard_normal((60, 2)), generator.standard_t(2.5, (60, 2))
+    assert max(public_shape(PublicTable.open(long)).odds) > 3
+    assert max(public_shape(PublicTable.open(normal)).odds) < 1
+    assert public_shape(PublicTable.open(normal[:3])).odds == ()
+
+
+def test_a_lattice_moves_counts_to_where_its_points_are():
+    """Whole numbers of sd 2: lengths are multiples of a half, and shares are those of rounded rows."""
+    frame, edges = Frame((0.0,), None, (0.5,)), np.array([0.2, 0.4, 0.6, 0.9, 1.1, 3.2])
+    rounded = np.abs(np.rint(2 * np.random.default_rng(1).standard_normal(200_000))) / 2
+    shares = np.histogram(rounded, [0.0, *edges, np.inf])[0] / len(rounded)
+    shift = lattice_shift(frame, PublicShape((), (3.0,), (1.0,)), edges, 1.0)
+    assert np.allclose(gaussian_shares(edges, 1, np.ones(1))[0] + shift, shares, atol=0.004)
+    assert not lattice_shift(frame, PublicShape((), (3.0,), (0.0,)), edges, 1.0).any()
+
+
+def test_whole_numbers_are_no_cause_for_alarm():
+    """Five hundred whole numbers of sd 2 in one column: twelve runs, each a Gaussian's, none flagged."""
+    generator = np.random.default_rng(5)
+    for seed in range(12):
+        private, public = (
+            np.rint(2 * generator.standard_normal((500, 1))),
+            np.rint(2 * generator.standard_normal((30, 1))),
+        )
+        found = pp.estimate_gaussian(public, pp.Curator.simulation(private, pp.parse_budget("zcdp:0.5"), seed))
+        assert found.converged
+        assert found.diagnostics["shape"] == "gaussian"
+
+
+def test_intervals_of_few_rows_hold_the_variance_of_a_t():
+    """(5 columns, 500 rows), t with five degrees: 4 in 5 of 60 intervals hold it; as a Gaussian's, half of them did."""
+    generator, held = np.random.default_rng(6), []
+    for seed in range(12):
+        rows = generator.standard_t(5, (530, 5))
+        found = pp.estimate_gaussian(rows[:30], pp.Curator.simulation(rows[30:], pp.parse_budget("zcdp:0.5"), seed))
+        errors = np.sqrt(sum(np.diag(part) ** 2 for part in found.standard_errors["covariance"].values()))
+        held.append(np.abs(np.diag(found.covariance) - 5 / 3) < 1.96 * errors)
+    assert np.mean(held) > 0.8
