@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, Purse
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
+from pubpriv.privacy.events import Event, GaussianEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
-from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable
+from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, named
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
@@ -22,7 +22,7 @@ class _Line:
     """One charge, as a statement shows it.
 
     `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
-    a pure mechanism); `noise_scale` the integer standard deviations of its parts.
+    a pure mechanism); `noise_scale` the integer standard deviations of its parts, where the noise is Gaussian.
     """
 
     label: str
@@ -71,13 +71,13 @@ class Run(Protocol):
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
+    def afford(self, events: Sequence[Event]) -> None:
         """Refuse events that together do not fit the run, before the first of them is charged."""
 
     def find(self, label: str) -> ChargeView | None:
         """The charge under a label, with its answer if there is one."""
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume."""
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
@@ -138,7 +138,7 @@ class RecordedRun:
         given = self._run.start(method, configuration, public_sha256, share, self._table)
         return Purse(given.main, allotment.kind)
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
+    def afford(self, events: Sequence[Event]) -> None:
         """Refuse what does not fit, in the run's currency and in the ledger's."""
         run = self._run.bill()
         _afford(events, run.allotment, run.state.allotment)
@@ -148,7 +148,7 @@ class RecordedRun:
         """Look up a charge; nothing is paid."""
         return self._run.find(label)
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume; the charge is on disk when this returns."""
         return self._run.charge(label, question, event)
 
@@ -200,7 +200,7 @@ class RecordedRun:
 class _SimulatedCharge:
     question: Any
     cost: Amount
-    event: GaussianEvent
+    event: Event
     answer: dict[str, list[int]] | None = None
 
 
@@ -240,7 +240,7 @@ class SimulatedRun:
         self._methods[method] = (configuration, public_sha256, purse)
         return purse
 
-    def afford(self, events: Sequence[GaussianEvent]) -> None:
+    def afford(self, events: Sequence[Event]) -> None:
         """Refuse what does not fit, as a ledger would."""
         _afford(events, self._budget, self._budget.cap)
 
@@ -249,7 +249,7 @@ class SimulatedRun:
         line = self._lines.get(label)
         return ChargeView(line.question, line.answer, "simulated", line.event) if line else None
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, refuse or resume, as a ledger would."""
         standing = self.find(label)
         if standing is not None:
@@ -294,7 +294,7 @@ class SimulatedRun:
     def statement(self) -> Statement:
         """Make a statement which says that nothing here is private."""
         lines = tuple(
-            _line_of(label, line.question["type"], line.event, line.cost, self._budget)
+            _line_of(label, named(line.question), line.event, line.cost, self._budget)
             for label, line in self._lines.items()
         )
         guarantee = {"kind": self._budget.kind, "text": "none (simulation)"}
@@ -330,7 +330,7 @@ def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     return budget.cap
 
 
-def _afford(events: Sequence[GaussianEvent], budget: Budget, room: Amount) -> None:
+def _afford(events: Sequence[Event], budget: Budget, room: Amount) -> None:
     total = sum((budget.price(event) for event in events), Amount(0))
     if total.main > room.main:
         raise BudgetExceeded(
@@ -351,7 +351,7 @@ def _line(charge: Charge, allotment: Budget) -> _Line:
 
 
 def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
-    if isinstance(event, PureEvent):
+    if not isinstance(event, GaussianEvent):
         return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
     scales = tuple(sd for sd, _ in event.noise)
     return _Line(label, question, float(event.squared_distance) ** 0.5, scales, allotment.amount_text(cost))

@@ -227,7 +227,7 @@ class Balance:
 def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:
     return Charge(
         label=facts["label"],
-        question=str(facts["question"]["type"]),
+        question=named(facts["question"]),
         price_run=Amount.from_json(facts["price_run"]),
         price_ledger=Amount.from_json(facts["price_ledger"]),
         event=event_from_json(facts["event"]),
@@ -235,3 +235,9 @@ def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:
         user=record.user,
         answered=False,
     )
+
+
+def named(question: Any) -> str:
+    """What a stored question is, for people: `Counts`, or `Radial(Counts)` where one is wrapped in another."""
+    inner = question.get("inner")
+    return f"{question['type']}({named(inner)})" if isinstance(inner, dict) else str(question["type"])
