@@ -22,6 +22,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import remembering
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
+from pubpriv.data.questions.radial import draws_of, reach_of, under_law
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
@@ -255,7 +256,7 @@ class Curator(Confined):
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        known = [checked(question, len(self.columns)) for question in questions]
+        known = [self._as_asked(question) for question in questions]
         for question in known:
             self._check_room(question)
         self._run.afford([event_of(question) for question in known])
@@ -271,11 +272,12 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, charged
-        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
+        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, and in a run with a
+        pure allotment a radial one at no higher epsilon^2; it is charged before rows are opened, the charge is never
+        returned, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = checked(question, len(self.columns))
+        question = self._as_asked(question)
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)
@@ -302,8 +304,7 @@ class Curator(Confined):
         """Noisy integers of one question. Whatever fails in here fails with one text."""
         noisy: Totals | None = None
         try:
-            wanted = [(name, part.noise_scale, part.size) for name, part in question.parts.items()]
-            with drawn_beside(self._noise, label, wanted) as draw:
+            with drawn_beside(self._noise, label, draws_of(question)) as draw:
                 totals = scan(self._source, question, self._executor)
                 check_totals(question, totals, self.n_rows)
                 noisy = question.answer(totals, draw)
@@ -318,12 +319,17 @@ class Curator(Confined):
         self._check_room(question)
         rehearse(question, len(self.columns))
 
+    def _as_asked(self, question: Question) -> Question:
+        """The question under the law of this run's noise, checked."""
+        columns = len(self.columns)
+        return checked(under_law(self.budget.noise_law, checked(question, columns)), columns)
+
     def _check_room(self, question: Question) -> None:
-        """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
+        """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self.n_rows * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
+            if self.n_rows * part.bound * part.factor + reach_of(question) * part.noise_scale >= LIMIT:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:

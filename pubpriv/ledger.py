@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pubpriv.data import questions  # noqa: F401 - registers what `from_json` may build
-from pubpriv.data.codec import from_json
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.events import GaussianEvent, RadialEvent
 from pubpriv.privacy.ledger import Ledger as EventLedger
-from pubpriv.privacy.ledger.views import Asked, ChargeView
+from pubpriv.privacy.ledger.views import Asked, ChargeView, named
 
 _UNREADABLE = (TypeError, ValueError, KeyError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """Whatever data that is no question can bring about while it is built or priced."""
@@ -27,10 +28,17 @@ _PLANTED = (
 )
 
 
-def event_of(question: Question) -> GaussianEvent:
+def event_of(question: Question) -> GaussianEvent | RadialEvent:
     """What a question costs, as data: its distance of neighbours, and its noise."""
     noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
+    if isinstance(question, Radial):
+        return RadialEvent(question.squared_distance, noise, question.blocks)
     return GaussianEvent(question.squared_distance, noise)
+
+
+def name_of(question: Question) -> str:
+    """What a question is, as the ledger tells it."""
+    return named(to_json(question))
 
 
 def _sizes_of(question: Question) -> dict[str, int]:

@@ -26,6 +26,7 @@ from pubpriv.data.questions import (
     FourthMoments,
     LiftedGram,
     Moments,
+    Radial,
 )
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
@@ -62,6 +63,7 @@ GOOD = {
     "gram": LiftedGram.priced(HALVES, *TWO, PRICE, SHARES),
     "bisection": Bisection(PLANE, 0.1, 10.0, 4, 20.0, SD, logarithmic=True),
     "score": BoundedScore(CELLS, ONE, 1.0, SD),
+    "radial": Radial(Counts(HALVES, SD)),
 }
 
 

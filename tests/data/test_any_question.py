@@ -22,7 +22,7 @@ from pubpriv.data import codec
 from pubpriv.data.codec import to_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import QUESTIONS, Bisection
+from pubpriv.data.questions import QUESTIONS, Bisection, Radial
 from pubpriv.data.questions.base import PARTITIONS
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
@@ -141,8 +141,17 @@ def regions(partition):
 
 @st.composite
 def questions(draw, d):
+    """(the data of a well-formed question, now and then under radial noise)."""
+    inner = draw(plain_questions(d))
+    if draw(st.integers(0, 7)):
+        return inner
+    return {"type": "Radial", "inner": inner, "by_region": "partition" in inner and draw(st.booleans())}
+
+
+@st.composite
+def plain_questions(draw, d):
     """(the data of a well-formed question)."""
-    kind = draw(st.sampled_from([cls.__name__ for cls in QUESTIONS]))
+    kind = draw(st.sampled_from([cls.__name__ for cls in QUESTIONS if cls is not Radial]))
     sd = st.integers(SD >> 8, SD)
     if kind == "Bisection":
         low, logarithmic = draw(st.floats(0.1, 2)), draw(st.booleans())

@@ -9,8 +9,10 @@
 | `LiftedGram` | count, sum of q, sum of q q' | 2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2) |
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
+| `Radial` | any of these, with radial noise (pure DP) | epsilon^2: theirs, or by region 4 f |
 
-w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
+w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`; f is
+the squared length of what a record adds to its region, at most. Proofs are in the classes.
 """
 
 from pubpriv.data.questions.base import Part, Question
@@ -18,9 +20,10 @@ from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.radial import Radial
 from pubpriv.data.questions.score import BoundedScore
 
-QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments)
+QUESTIONS = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, LiftedGram, Moments, Radial)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -33,4 +36,5 @@ __all__ = [
     "Moments",
     "Part",
     "Question",
+    "Radial",
 ]

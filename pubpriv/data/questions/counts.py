@@ -60,9 +60,14 @@ class Counts(Additive):
         return {"count": Part(self.partition.n_regions, COUNT_FACTOR, self.noise_scale, 1)}
 
     @property
+    def squared_length(self) -> Fraction:
+        """w^2: of what a record adds to its region, at most."""
+        return squared_weight(self.parts["count"])
+
+    @property
     def squared_distance(self) -> Fraction:
         """2 w^2, or w^2 for one region."""
-        return min(self.partition.n_regions, 2) * squared_weight(self.parts["count"])
+        return min(self.partition.n_regions, 2) * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
@@ -117,9 +122,14 @@ class ClippedSums(Additive):
         return {"sum": Part(sum(f.dimension for f in self.frames), SUM_FACTOR, self.noise_scale, GRID)}
 
     @property
+    def squared_length(self) -> Fraction:
+        """R^2 w^2: of what a record adds to its region, at most."""
+        return GRID * GRID * squared_weight(self.parts["sum"])
+
+    @property
     def squared_distance(self) -> Fraction:
         """4 R^2 w^2."""
-        return 4 * GRID * GRID * squared_weight(self.parts["sum"])
+        return 4 * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """{"sum": concatenated sums}."""

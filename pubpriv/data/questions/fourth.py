@@ -74,9 +74,14 @@ class FourthMoments(Additive):
         return {"fourth": Part(sum(f.dimension for f in self.frames), SUM_FACTOR, self.noise_scale, GRID)}
 
     @property
+    def squared_length(self) -> Fraction:
+        """R^2 w^2: of what a record adds to its region, at most."""
+        return GRID * GRID * squared_weight(self.parts["fourth"])
+
+    @property
     def squared_distance(self) -> Fraction:
         """2 R^2 w^2."""
-        return 2 * GRID * GRID * squared_weight(self.parts["fourth"])
+        return 2 * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """{"fourth": concatenated sums}."""
