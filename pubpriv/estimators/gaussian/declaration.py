@@ -49,10 +49,13 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
 
 def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run below the line of feasibility, unless it is forced."""
+    from pubpriv.estimators.asks import gaussian_only
     from pubpriv.estimators.gaussian.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
-    if settings.method == "learner" and not settings.force:
+    if settings.method != "learner":
+        gaussian_only(settings.method, budget.kind)
+    elif not settings.force:
         check_feasible(n_private, len(public.columns), Purse.of(budget), budget)
 
 
@@ -72,6 +75,7 @@ GAUSSIAN = Estimator(
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),
+        Trial("auto, pure", GaussianSettings(target="auto"), budget="pure:4"),
         Trial("moments", GaussianSettings(target="moments")),
         Trial("algorithm-2", GaussianSettings(target="gaussian", method="algorithm-2")),
     ),

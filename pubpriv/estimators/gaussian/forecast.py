@@ -67,7 +67,7 @@ class GaussianCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return feasible(n, self.d, purse.rho)
+        return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Say what the errors assume, and which columns are degenerate."""
@@ -102,7 +102,7 @@ class GaussianCase:
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[float, float]:
         """Noise of covariance and mean, clipped where Gaussian rows end."""
         d, final = self.d, plan.final
-        noise = joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final).noise()
+        noise = final.as_asked(joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final)).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
 

@@ -47,7 +47,7 @@ def debiased(
 ) -> GaussianResult:
     """The outcome of a debiased release."""
     n, d = curator.n_rows, preconditioner.dimension
-    enough = feasible(measured.records, d, purse.rho)
+    enough = feasible(measured.records, d, purse)
     warnings = shortage(measured.records, n, enough)
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")

@@ -13,7 +13,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.asks import Ask, gaussian_only
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import prefer
 from pubpriv.estimators.mixture.components import (
@@ -105,6 +105,8 @@ def estimate_mixture(
     curator.check_public(public)
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
+    if method != "auto":
+        gaussian_only(method, curator.budget.kind)
     purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":

@@ -17,6 +17,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import Counts
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
@@ -218,7 +219,7 @@ class Counted:
         answer = curator.release(Counts.priced(partition, ask.price), ask.label)
         labels = partition.assign(drawn)
         share = np.bincount(labels[labels >= 0], minlength=partition.n_regions) / len(labels)
-        sd = float(answer.question.noise()["count"][0])
+        sd = bounding_sd(answer.question, "count")
         return cls(answer.question.partition, answer.values["count"], curator.n_rows * share, sd)
 
     @property

@@ -16,7 +16,7 @@ from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, NearestPoint, Partition
 from pubpriv.data.uncovered import Uncovered
-from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.supercluster import Regime
@@ -147,10 +147,11 @@ class MixturePlan(Plan):
         blanks = Blanks(d, k, covariance_type)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
-            shares = _overlapping(purse.rho, n / k, blanks, before)
+            shares = _overlapping(worth_of(purse, blanks.round), n / k, blanks, before)
         else:
             ample = regime == Regime.AMPLE
-            shares = _separated(purse.rho, n / k, blanks, before, most, most or k, ample, groups, several)
+            worth = worth_of(purse, blanks.round)
+            shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
         asks = split_purse(purse, "mixture", shares)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
@@ -269,14 +270,15 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: bool) -> tuple[str, 
         k: components, or the most that there may be.
         alone: whether some public rows stand alone.
     """
-    price = 2 * purse.rho * float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0])
+    # of the count alone, whose noise is louder in a pure run
+    price = 2 * purse.worth(float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0])) / (2 if purse.radial else 1)
     if k < 2 or 6 * math.sqrt(2 / price) > _VISIBLE * n:
         return ()
     return (SUPPORT, UNCOVERED, ABSENT) if alone else (UNCOVERED, ABSENT)
 
 
 def _separated(
-    rho: float,
+    worth: Worth,
     count: float,
     blanks: Blanks,
     before: _Shares,
@@ -296,10 +298,10 @@ def _separated(
     if not ample:
         shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
     shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
-    rounds = measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
+    rounds = measuring_rounds(1 - _taken(shares), worth, d, count, blanks.covariance_type, blanks.round)
     if several and len(rounds) > 1:
         (first, _), (second, blank) = rounds.values()
-        if spectral_noise(float(first) * rho, d, count, blanks.covariance_type) < _TELLING:
+        if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
                 "explained/shells": (_EXPLAINED, blanks.shells),
@@ -310,11 +312,11 @@ def _separated(
     return shares | rounds
 
 
-def _overlapping(rho: float, count: float, blanks: Blanks, before: _Shares) -> _Shares:
+def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
     shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = spectral_noise(worth(float(_EXPLORE * rest)), blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
@@ -324,18 +326,18 @@ def _overlapping(rho: float, count: float, blanks: Blanks, before: _Shares) -> _
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
 
 
-def measuring_rounds(left: Fraction, rho: float, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
+def measuring_rounds(left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
     """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
 
     Args:
         left: share of the budget.
-        rho: of the whole budget, mu^2 / 2.
+        worth: rho of a round, mu^2 / 2, by its share of the whole budget.
         d: columns.
         count: private rows of a component.
         covariance_type: as `MixtureSettings` has it.
         blank: makes the question of a round.
     """
-    noise = spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
+    noise = spectral_noise(worth(float(_FIRST_ROUND * left)), d, count, covariance_type)
     if noise < _TWO_ROUNDS_BELOW:
         return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
     return {"round-1": (left, blank)}
