@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    Radial,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
@@ -170,6 +172,20 @@ def _at_the_edge() -> dict[str, Question]:
     }
 
 
+def _radial() -> dict[str, Question]:
+    """Under radial noise: jointly, by region, and in a bisection."""
+    known = questions()
+    apart = ("counts", "sums", "fourth", "moments", "gram")
+    return {
+        **{
+            f"radial-{name}": Radial(known[name])
+            for name in (*(f"{kind}-refined" for kind in apart), *_of_one_number())
+        },
+        **{f"radial-apart-{kind}-refined": Radial(known[f"{kind}-refined"], by_region=True) for kind in apart},
+        "radial-gram-everything": Radial(known["gram-everything"]),
+    }
+
+
 def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
     """Integer sds whose squared weights at norm R are `shares` hundredths of the price, condition or no condition."""
     n, s, second = (PRICE / 2 * share / 100 for share in shares)
@@ -191,7 +207,7 @@ def examples() -> list[Example]:
     """Make all examples, with what an attack can hope for."""
     return [
         Example(name, _describe(name, question), question, _attainable(question))
-        for name, question in (questions() | _at_the_edge()).items()
+        for name, question in (questions() | _at_the_edge() | _radial()).items()
     ]
 
 
@@ -206,6 +222,11 @@ def _describe(name: str, question: Question) -> str:
     return f"{type(question).__name__}{over}" + (f" ({rest})" if rest else "")
 
 
+def bare(question: Any) -> Any:
+    """Give what is asked, without the law of its noise."""
+    return question.inner if isinstance(question, Radial) else question
+
+
 def _attainable(question: Question) -> float:
     """Work out the largest share of the declared squared distance that real vectors in the ball reach.
 
@@ -216,6 +237,8 @@ def _attainable(question: Question) -> float:
       beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
     - `Moments`: opposite vectors, or a vector and nobody's record.
     """
+    if isinstance(question, Radial):
+        return 1.0 if question.by_region else _attainable(question.inner)
     if isinstance(question, FourthMoments) and question.partition.n_regions == 1:
         # two columns reach it; one column alone has no second vector at a right angle
         return 1.0 if question.frames[0].dimension > 1 else 0.5
@@ -243,7 +266,7 @@ def _opposite(s: float, m: float, shorter: float) -> float:
 
 def adds(question: Question, record: Record) -> Integers:
     """Work out what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
-    a, b = record
+    question, (a, b) = bare(question), record
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
     if isinstance(question, Bisection):

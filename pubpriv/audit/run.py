@@ -3,7 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pubpriv.audit import canary, door, files, malformed, names, noise_law, prices, recording, sensitivity, tampering
+from pubpriv.audit import (
+    canary,
+    door,
+    files,
+    malformed,
+    names,
+    noise_law,
+    prices,
+    radial,
+    recording,
+    sensitivity,
+    tampering,
+)
 from pubpriv.audit.finding import Finding
 
 
@@ -29,6 +41,7 @@ _CHECKS = (
     _Check("prices", "recomputing prices", prices.findings),
     _Check("noise_law", "measuring noise", noise_law.findings),
     _Check("canary", "attacking each mechanism end to end", canary.findings),
+    _Check("radial", "measuring and attacking the noise of pure runs", radial.findings),
     _Check("recording", "replaying whole drivers on other tables", recording.findings),
     _Check("door", "breaking into the door: one charge, one answer, never a refund", door.findings),
     _Check("tampering", "writing into the ledger past the door", tampering.findings),

@@ -17,9 +17,9 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical
 from pubpriv.data.tables import ArrayTable
 from pubpriv.privacy.budgets import Budget, Purse
-from pubpriv.privacy.events import GaussianEvent
+from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.views import ChargeView
-from pubpriv.privacy.noise import SimulatedNoise
+from pubpriv.privacy.noise import Scale, SimulatedNoise
 from pubpriv.privacy.runs import SimulatedRun
 
 _Answer = dict[str, list[int]]
@@ -48,7 +48,7 @@ class _Entry:
 
     label: str
     question: str
-    event: GaussianEvent
+    event: Event
     answer: _Answer
 
 
@@ -75,7 +75,7 @@ class Tape:
     failure: str | None
 
     @property
-    def asked(self) -> list[tuple[str, str, GaussianEvent]]:
+    def asked(self) -> list[tuple[str, str, Event]]:
         """List labels, questions and events, in order."""
         return [(entry.label, entry.question, entry.event) for entry in self.entries]
 
@@ -93,7 +93,7 @@ class _TapedRun(SimulatedRun):
         super().__init__(budget)
         self._frozen = frozen or {}
         self.begun: list[tuple[str, ...]] = []
-        self.asked: list[tuple[str, str, GaussianEvent]] = []
+        self.asked: list[tuple[str, str, Event]] = []
         self.answers: dict[str, _Answer] = {}
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
@@ -102,7 +102,7 @@ class _TapedRun(SimulatedRun):
         self.begun.append((method, configuration, public_sha256, str(purse.units)))
         return purse
 
-    def charge(self, label: str, question: Any, event: GaussianEvent) -> ChargeView:
+    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Paid as a simulation pays, and answered if an answer was kept."""
         standing = super().charge(label, question, event)
         self.asked.append((label, canonical(question), event))
@@ -163,7 +163,7 @@ class _WatchedChunk:
 class _CountedNoise(SimulatedNoise):
     draws = 0
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         self.draws += 1
         return super().draw(label, part, sd, size)
 
