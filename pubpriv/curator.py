@@ -23,6 +23,7 @@ from pubpriv.data.confined import Confined
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
+from pubpriv.data.questions.radial import draws_of, reach_of, under_law
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
@@ -292,7 +293,7 @@ class Curator(Confined):
         events = {}
         for question in chain.from_iterable(plans):
             if id(question) not in events:
-                known = checked(self._unit.asked(question), len(self.columns))
+                known = self._as_asked(question)
                 self._check_room(known)
                 events[id(question)] = event_of(known)
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
@@ -309,11 +310,11 @@ class Curator(Confined):
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
         Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, but for what the
-        event tells (`event_of`), charged before rows are opened; the charge is never returned, and at most one answer
-        is ever published for it.
+        event tells (`event_of`), and in a run with a pure allotment a radial one at no higher epsilon^2. It is charged
+        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = checked(self._unit.asked(question), len(self.columns))
+        question = self._as_asked(question)
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)
@@ -340,8 +341,7 @@ class Curator(Confined):
         """Noisy integers of one question. Whatever fails in here fails with one text."""
         noisy: Totals | None = None
         try:
-            wanted = [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
-            with drawn_beside(self._noise, label, wanted) as draw:
+            with drawn_beside(self._noise, label, draws_of(question)) as draw:
                 totals = scan(self._source(question), question, self._executor)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
@@ -357,14 +357,20 @@ class Curator(Confined):
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 
+    def _as_asked(self, question: Question) -> Question:
+        """The question under the law of this run's noise, checked."""
+        columns = len(self.columns)
+        known = checked(self._unit.asked(question), columns)
+        return checked(under_law(self.budget.noise_law, known), columns)
+
     def _check_room(self, question: Question) -> None:
-        """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
+        """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
             if part.rows is not None and part.rows != self.n_rows:
                 raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self._unit.bounds * part.bound * part.factor + 64 * part.noise_scale >= LIMIT:
+            if self._unit.bounds * part.bound * part.factor + reach_of(question) * part.noise_scale >= LIMIT:
                 raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
 
     def settled(self, label: str, step: Callable[[], Any]) -> Any:

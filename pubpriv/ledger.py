@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pubpriv.data import questions  # noqa: F401 - registers what `from_json` may build
-from pubpriv.data.codec import from_json
+from pubpriv.data.codec import from_json, to_json
+from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.per_person import in_person_unit
 from pubpriv.data.questions.stable import StableCells
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.events import GaussianEvent, ThresholdEvent
+from pubpriv.privacy.events import GaussianEvent, RadialEvent, ThresholdEvent
 from pubpriv.privacy.ledger import Ledger as EventLedger
-from pubpriv.privacy.ledger.views import Asked, ChargeView
+from pubpriv.privacy.ledger.views import Asked, ChargeView, kind_of
 
 _UNREADABLE = (TypeError, ValueError, KeyError, ArithmeticError, AttributeError, IndexError, RecursionError)
 """Whatever data that is no question can bring about while it is built or priced."""
@@ -29,13 +30,20 @@ _PLANTED = (
 )
 
 
-def event_of(question: Question) -> GaussianEvent | ThresholdEvent:
+def event_of(question: Question) -> GaussianEvent | RadialEvent | ThresholdEvent:
     """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
     noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
+    if isinstance(question, Radial):
+        return RadialEvent(question.squared_distance, noise, question.blocks)
     event = GaussianEvent(question.squared_distance, noise)
     if isinstance(question, StableCells):
         return ThresholdEvent(event, question.margin, question.alone)
     return event
+
+
+def name_of(question: Question) -> str:
+    """What a question is, as the ledger tells it."""
+    return kind_of(to_json(question))
 
 
 def _sizes_of(question: Question) -> dict[str, int]:

@@ -27,6 +27,7 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    Radial,
     StableCells,
 )
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
@@ -65,6 +66,7 @@ GOOD = {
     "gram": LiftedGram.priced(HALVES, *TWO, PRICE, SHARES),
     "bisection": Bisection(PLANE, 0.1, 10.0, 4, 20.0, SD, logarithmic=True),
     "score": BoundedScore(CELLS, ONE, 1.0, SD),
+    "radial": Radial(Counts(HALVES, SD)),
 }
 
 

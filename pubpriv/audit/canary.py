@@ -25,7 +25,7 @@ from pubpriv.data.regions import NearestPoint
 from pubpriv.data.scan import scan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
-from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale
 from pubpriv.privacy.units import UNIT
 
 _FALSE_ALARM = 1e-6
@@ -153,9 +153,9 @@ class _Stock:
 
     source: NoiseSource
     runs: int
-    _left: dict[tuple[str, int, int], Iterator[np.ndarray]] = field(default_factory=dict)
+    _left: dict[tuple[str, Scale, int], Iterator[np.ndarray]] = field(default_factory=dict)
 
-    def draw(self, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, part: str, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,), each slice once."""
         found = next(self._left.get((part, sd, size), iter(())), None)
         if found is None:

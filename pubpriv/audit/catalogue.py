@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    Radial,
     StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
@@ -185,6 +187,17 @@ def _about_and_along() -> tuple[ComponentShells, ComponentShells]:
     return ComponentShells(cells, (1.0, 3.0), (), 1), ComponentShells(cells, (1.0, 3.0), (_ACROSS, _ACROSS))
 
 
+def _radial() -> dict[str, Question]:
+    """Under radial noise: jointly, by region, and in a bisection."""
+    known = questions()
+    apart = [*(f"{kind}-refined" for kind in ("counts", "sums", "fourth", "moments", "gram")), "joint"]
+    joint = [name for name, question in _of_one_kind().items() if not isinstance(question, StableCells)]
+    return {
+        **{f"radial-{name}": Radial(known[name]) for name in (*apart, *joint, "gram-everything")},
+        **{f"radial-apart-{name}": Radial(known[name], by_region=True) for name in apart},
+    }
+
+
 def _unbalanced_scales(shares: tuple[int, int, int]) -> tuple[int, int, int]:
     """Integer sds whose squared weights at norm R are `shares` hundredths of the price, condition or no condition."""
     n, s, second = (PRICE / 2 * share / 100 for share in shares)
@@ -206,7 +219,7 @@ def examples() -> list[Example]:
     """Make all examples, with what an attack can hope for."""
     return [
         Example(name, _describe(name, question), question, _attainable(question))
-        for name, question in (questions() | _at_the_edge()).items()
+        for name, question in (questions() | _at_the_edge() | _radial()).items()
     ]
 
 
@@ -221,6 +234,11 @@ def _describe(name: str, question: Question) -> str:
     return f"{type(question).__name__}{over}" + (f" ({rest})" if rest else "")
 
 
+def bare(question: Any) -> Any:
+    """Give what is asked, without the law of its noise."""
+    return question.inner if isinstance(question, Radial) else question
+
+
 def _attainable(question: Question) -> float:
     """Work out the largest share of the declared squared distance that real vectors in the ball reach.
 
@@ -231,6 +249,8 @@ def _attainable(question: Question) -> float:
       beyond -R^2 (in one dimension only opposite ends or nobody's record are there);
     - `Moments`: opposite vectors, or a vector and nobody's record.
     """
+    if isinstance(question, Radial):
+        return 1.0 if question.by_region else _attainable(question.inner)
     if isinstance(question, FourthMoments) and question.partition.n_regions == 1:
         # two columns reach it; one column alone has no second vector at a right angle
         return 1.0 if question.frames[0].dimension > 1 else 0.5
@@ -258,7 +278,7 @@ def _opposite(s: float, m: float, shorter: float) -> float:
 
 def adds(question: Question, record: Record) -> Integers:
     """Work out what a record with the cells (a, b) adds to a question about the columns `COLUMNS`."""
-    a, b = record
+    question, (a, b) = bare(question), record
     with np.errstate(all="ignore"):
         x = [a, float(np.log1p(b))]  # `math.log1p` has other last bits
     if isinstance(question, Bisection):

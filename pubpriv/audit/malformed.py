@@ -29,13 +29,14 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Question,
+    Radial,
     StableCells,
 )
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.privacy.budgets import ApproximateDP, Budget, ZeroConcentratedDP
-from pubpriv.privacy.noise import SimulatedNoise, drawn_beside
+from pubpriv.privacy.noise import Scale, SimulatedNoise, drawn_beside
 
 _Make = Callable[..., Any]
 """make(class, field=value, ...): by the constructor, or past it."""
@@ -116,7 +117,7 @@ class _Few:
 
     private = True
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG002 - the bug
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG002 - the bug
         return np.zeros(1, dtype=np.int64)
 
 
@@ -128,7 +129,7 @@ class _End:
     def __init__(self, end: int) -> None:
         self._end = end
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG002 - as every source
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG002 - as every source
         return np.full(size, self._end, dtype=np.int64)
 
 
@@ -276,6 +277,11 @@ _MALFORMED_SEARCHES: dict[str, Callable[[_Make], Any]] = {
 }
 """Makers of malformed searches for cells."""
 
+
+def _radial(make: _Make, inner: Any, by_region: Any = False) -> Any:
+    return make(Radial, inner=inner, by_region=by_region)
+
+
 _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
     "maps of other columns than the table's": {
         "one centre for two sums": lambda m: _sums(m, (_NARROW,), (300.0,)),
@@ -363,6 +369,22 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "zero for the sum of moments": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD, 0, _SD)),
         "shares without a proof": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD << 9, 1 << 20, _SD << 9)),
         "a bound of zero": lambda m: _score(m, _cells(m, _PLANE), 0.0),
+    },
+    "radial noise that does not fit": {
+        "around radial noise": lambda m: _radial(m, _radial(m, _counts(m, HALVES))),
+        "around a map": lambda m: _radial(m, _PLANE),
+        "around a question that says it is cheap": lambda m: _radial(
+            m, m(_Cheap, partition=Everything(), frames=(_PLANE,), radii=(1.0,), noise_scale=_SD)
+        ),
+        "around a question of another width": lambda m: _radial(m, _sums(m, (_NARROW,), (300.0,))),
+        "around noise that is none": lambda m: _radial(m, _counts(m, HALVES, 0)),
+        "by region, of a bisection": lambda m: _radial(m, _bisection(m, 0.1, 9.0), True),
+        "by region, of frames of two dimensions": lambda m: _radial(
+            m,
+            _joint(m, Moments, (_PLANE, Frame((0.0, 0.0), ((1.0, 0.0),))), (1.0, 1.0), partition=HALVES),
+            True,
+        ),
+        "by region, one or none": lambda m: _radial(m, _counts(m, HALVES), 1),
     },
     "objects that are not on the closed list": {
         "another class with all of a question's methods": lambda m: _Duck(),  # noqa: ARG005

@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
+from math import isqrt
 
 import numpy as np
 
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data.questions import Bisection, Question, StableCells
+from pubpriv.data.questions import Bisection, Question, Radial, StableCells
 from pubpriv.data.scan import scan
 
 COLUMNS = ("a", "log1p(b)")
@@ -71,7 +72,12 @@ def difference(first: Integers, second: Integers) -> Integers:
 
 
 def distance(question: Question, delta: Integers) -> Fraction:
-    """Work out sum_k (factor Delta_k)^2 / sd_k^2; for a bisection, the worst over all sequences of thresholds."""
+    """Work out sum_k (factor Delta_k)^2 / sd_k^2; for a bisection, the worst over all sequences of thresholds.
+
+    Where noise is radial by region: the square of the sum, over regions, of the roots of these, rounded down.
+    """
+    if isinstance(question, Radial):
+        return _by_region(question, delta) if question.by_region else distance(question.inner, delta)
     if isinstance(question, Bisection):
         part = question.parts["count"]
         changes = list(accumulate(delta["histogram"]))
@@ -86,6 +92,31 @@ def distance(question: Question, delta: Integers) -> Fraction:
         _hold(len(delta[name]) == part.size, f"the totals of {name} have another size than the question declares")
         found += Fraction(part.factor**2 * sum(d * d for d in delta[name]), part.noise_scale**2)
     return found
+
+
+def _by_region(question: Radial, delta: Integers) -> Fraction:
+    """Square the sum of what every region moves by, in units of its noise; totals are in the order of the regions."""
+    regions, total = question.partition.n_regions, Fraction(0)
+    for region in range(regions):
+        own = {name: _of_region(values, region, regions) for name, values in delta.items()}
+        squared = sum(
+            (
+                Fraction(part.factor**2 * sum(d * d for d in own[name]), part.noise_scale**2)
+                for name, part in question.parts.items()
+            ),
+            Fraction(0),
+        )
+        total += Fraction(isqrt(int(squared * _FINE**2)), _FINE)
+    return total**2
+
+
+def _of_region(values: list[int], region: int, regions: int) -> list[int]:
+    size = len(values) // regions
+    return values[region * size : (region + 1) * size]
+
+
+_FINE = 10**15
+"""Roots are rounded down to so small a part."""
 
 
 def _hold(holds: bool, otherwise: str) -> None:

@@ -34,7 +34,7 @@ from pubpriv.data.questions import (
 )
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.regions import Cells, NearestPoint
-from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale, SimulatedNoise
 
 _FALSE_ALARM, _TESTS = 1e-6, 160
 """How likely a whole audit may blame sound noise, and how many tests share that, at most."""
@@ -69,9 +69,9 @@ class _Batches:
 
     source: NoiseSource
     size: int
-    drawn: dict[int, np.ndarray] = field(default_factory=dict)
+    drawn: dict[Scale, np.ndarray] = field(default_factory=dict)
 
-    def take(self, sd: int, start: int, size: int) -> np.ndarray:
+    def take(self, sd: Scale, start: int, size: int) -> np.ndarray:
         """Hand out int64 (size,), from position `start` on."""
         if sd not in self.drawn:
             self.drawn[sd] = self.source.draw("audit", "law", sd, self.size)
@@ -115,10 +115,10 @@ def _answered(name: str, question: Question, batches: _Batches) -> Finding:
     """Measure what a question adds to nothing, by its own `answer`."""
     empty, declared = _nobody(question), [(part, p.noise_scale, p.draws) for part, p in question.parts.items()]
     shown = {part: p.size if p.drawn is None else p.size // 2 for part, p in question.parts.items()}
-    asked: list[tuple[str, int, int]] = []
+    asked: list[tuple[str, Scale, int]] = []
     place = dict.fromkeys(question.parts, 0)
 
-    def draw(part: str, sd: int, size: int) -> np.ndarray:
+    def draw(part: str, sd: Scale, size: int) -> np.ndarray:
         asked.append((part, sd, size))
         start = place.get(part, 0)
         place[part] = start + shown[part]

@@ -29,7 +29,7 @@ from pubpriv.audit.discrete import (
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import Amount, ApproximateDP, Budget, PureDP, ZeroConcentratedDP, parse_budget
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, ThresholdEvent
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, RadialEvent, ThresholdEvent
 from pubpriv.privacy.units import DELTA_UNIT, UNIT
 
 _SMALLEST = 1 << 20
@@ -55,6 +55,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield _caps(random, 3 if fast else 40)
     yield _as_budgets()
     yield _as_events()
+    yield _radial_prices(random, 10 if fast else 200)
 
 
 def _gaussian_prices(random: np.random.Generator, draws: int) -> Finding:
@@ -95,6 +96,28 @@ def _pure_prices(random: np.random.Generator, draws: int) -> Finding:
         if mp.erfc(mu / 2 / mp.sqrt(2)) / 2 > 1 / (1 + mp.exp(e)):
             faults.append(f"epsilon {float(epsilon):.6g} is priced below its mu")
     return _share("Pure events under every budget", "exact cost over price", worst, faults)
+
+
+def _radial_prices(random: np.random.Generator, draws: int) -> Finding:
+    """The root of a radial event's squared distance, and less than a unit more, in epsilon; then as any epsilon."""
+    mp = precise()
+    drawn = [Fraction(10 ** float(random.uniform(-20, 6))) for _ in range(draws)]
+    faults, worst = [], Fraction(0)
+    edges = [Fraction(4), Fraction(2), Fraction(1, 3), Fraction(1, 10**30), Fraction(10**24 + 1, 10**24)]
+    for squared in edges + drawn:
+        event = RadialEvent(squared, ((1 << 40, 4), (7, 2)), 2)
+        units = PureDP(1).price(event).main
+        root = mp.sqrt(mp.mpf(squared.numerator) / squared.denominator) * UNIT
+        worst = max(worst, Fraction(float(root)) / max(units, 1))
+        if not (units >= 1 and root <= units < root + 1):
+            faults.append(f"epsilon^2 {float(squared):.6g} is priced {units} units")
+        same = PureEvent(Fraction(units, UNIT))
+        faults += [
+            f"epsilon^2 {float(squared):.6g} costs another amount of {budget.currency} than its epsilon"
+            for budget in (_ZCDP, _APPROX)
+            if budget.price(event) != budget.price(same)
+        ]
+    return _share("Radial events under every budget", "exact cost over price", worst, faults)
 
 
 def _asked_prices() -> Finding:

@@ -7,6 +7,7 @@ a neighbour are then compared with what the run was charged.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -25,7 +26,7 @@ from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.estimator import Estimator, Trial
 from pubpriv.estimators.steps import plain
 from pubpriv.privacy.budgets import parse_budget
-from pubpriv.privacy.events import gaussian_part
+from pubpriv.privacy.events import noisy_part
 from pubpriv.privacy.units import UNIT
 
 
@@ -113,21 +114,23 @@ def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
     exact = [integers(scan(in_memory(driver.rows), question)) for question in questions]
     paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
-    broken, furthest = [], Fraction(0)
+    adds_up = math.sqrt if driver.budget.kind == "pure" else float  # epsilon, or mu^2
+    broken, furthest = [], 0.0
     for rows in near:
-        total = Fraction(0)
+        total = 0.0
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
             found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
-            total += found
-            charged = gaussian_part(entry.event)
+            total += adds_up(found)
+            charged = noisy_part(entry.event)
             if charged is None or found > charged.squared_distance:
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")
         furthest = max(furthest, total)
-    if furthest > paid:
+    if furthest > float(paid) * (1 + 1e-12):  # of floats that are each off by less
         broken.append("over the whole run, neighbours are further apart than was charged")
     how = f"exact totals of {len(near)} neighbours, all questions of a run"
     name = f"{driver.name}: distances within the charges"
-    return judged("recording", name, broken, how, float(paid) ** 0.5, float(furthest) ** 0.5)
+    power = 1.0 if driver.budget.kind == "pure" else 0.5
+    return judged("recording", name, broken, how, float(paid) ** power, furthest**power)
 
 
 # -- tables and drivers ---------------------------------------------------------------------------------------

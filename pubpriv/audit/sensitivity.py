@@ -15,7 +15,7 @@ from itertools import accumulate, product
 
 import numpy as np
 
-from pubpriv.audit.catalogue import CENTERS, EAST, WEST, Example, at, examples, unsound
+from pubpriv.audit.catalogue import CENTERS, EAST, WEST, Example, at, bare, examples, unsound
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.neighbours import NOBODY, Integers, Record, are_cells, difference, distance, totals_of
 from pubpriv.data.questions import Bisection, Question, StableCells
@@ -147,7 +147,7 @@ def _outside(question: Question, alone: Integers) -> str | None:
         question: what was asked.
         alone: totals of a table of one record.
     """
-    if isinstance(question, Bisection):
+    if isinstance(bare(question), Bisection):
         fits = alone["histogram"]
         return None if min(fits) >= 0 and sum(fits) <= 1 else "one record counts more than once"
     if isinstance(question, StableCells):
@@ -181,7 +181,7 @@ def _side_by_side(alone: list[Integers]) -> list[Integers]:
 
 def _weighted(question: Question, totals: Integers) -> list[float]:
     """Totals in units of the noise, as floats; of a bisection, its counts at all thresholds."""
-    if isinstance(question, Bisection):
+    if isinstance(bare(question), Bisection):
         return [float(count) for count in accumulate(totals["histogram"])]
     parts = question.parts
     return [value * part.factor / part.noise_scale for name, part in parts.items() for value in totals[name]]

@@ -21,7 +21,7 @@ from pubpriv.privacy.budgets import Budget, BudgetLike, Purse
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import ChargeView
-from pubpriv.privacy.noise import SimulatedNoise
+from pubpriv.privacy.noise import Scale, SimulatedNoise
 from pubpriv.privacy.runs import SimulatedRun
 
 _Answer = dict[str, list[int]]
@@ -175,7 +175,7 @@ class _WatchedChunk:
 class _CountedNoise(SimulatedNoise):
     draws = 0
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         self.draws += 1
         return super().draw(label, part, sd, size)
 

@@ -17,7 +17,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import ArrayTable, PrivateTable
 from pubpriv.ledger import Ledger
 from pubpriv.privacy.budgets import Budget, ZeroConcentratedDP
-from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale
 
 DATASET = "audited"
 
@@ -97,7 +97,7 @@ class WatchedNoise:
         self._before, self._source = before, OperatingSystemNoise()
         self.drawn: list[list[int]] = []
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         """Draw as the system does: int64 (size,)."""
         self._before()
         values = self._source.draw(label, part, sd, size)

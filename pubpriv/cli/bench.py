@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import honest
+from pubpriv.cli import honest, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import cell, tell
@@ -67,6 +67,7 @@ _RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.from
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
 app.command("honest")(honest.honest)
 app.command("shift")(honest.shift)
+app.command("pure")(pure.pure)
 
 
 @app.callback()

@@ -14,7 +14,7 @@ from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS, PerPerson
-from pubpriv.data.questions.base import Question, check_totals
+from pubpriv.data.questions.base import Question, Scale, check_totals
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -81,7 +81,7 @@ def _rehearse(question: Question, columns: int) -> None:
                 raise ValueError(f"noise of another shape than the values of {name}")
 
 
-def _silent(part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG001 - a draw's arguments
+def _silent(part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG001 - a draw's arguments
     return np.zeros(size, dtype=np.int64)
 
 

@@ -10,14 +10,13 @@ asks. Errors are root mean squares for rows of the law that the estimator is mad
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize
-from pubpriv.ledger import event_of
+from pubpriv.ledger import event_of, name_of
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.unit import first_questions
 
@@ -246,19 +245,15 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         error: what the first of the forecast's errors should be at most.
 
     Raises:
-        InvalidInput: a pure budget, a budget that is too small to be split, or an error that is not positive.
+        InvalidInput: a budget that is too small to be split, or an error that is not positive.
     """
-    if not budget.gaussian_units:
-        raise InvalidInput("these estimators add Gaussian noise: plan with a zcdp or an approx budget")
     if error is not None and not 0 < error < math.inf:
         raise InvalidInput(f"a wanted error must be a positive number, not {error!r}")
     forecast = case.forecast(n, Purse.of(budget))
     events = [event_of(question) for question in forecast.plan.questions]
-    whole = sum((ask.price for ask in forecast.plan.asks), Fraction(0))
+    whole = sum(ask.part for ask in forecast.plan.asks)
     steps = tuple(
-        _PlannedQuestion(
-            ask.label, type(question).__name__, float(ask.price / whole), budget.amount_text(budget.price(event))
-        )
+        _PlannedQuestion(ask.label, name_of(question), ask.part / whole, budget.amount_text(budget.price(event)))
         for ask, question, event in zip(forecast.plan.asks, forecast.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, Purse.of(budget))

@@ -11,7 +11,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.conversions import normal_tail
-from pubpriv.privacy.units import LARGEST, stored_fraction, stored_integer
+from pubpriv.privacy.units import LARGEST, UNIT, stored_fraction, stored_integer
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,51 @@ class GaussianEvent:
         divergence = sum((Fraction(size, 576 * sd**4) for sd, size in self.noise), Fraction(0))
         scale = 10**60
         return Fraction(isqrt(int(divergence / 2 * scale**2)) + 1, scale)
+
+
+@dataclass(frozen=True)
+class RadialEvent:
+    """Rounded radial noise (`privacy.radial`), added to an integer vector.
+
+    Attributes:
+        squared_distance: epsilon^2, where epsilon is the sup over neighbours of the sum, over the vectors of noise that
+            are drawn apart, of the l2 distance of what each is added to, in units of its scales.
+        noise: (integer scale, number of coordinates) of each part.
+        blocks: how many vectors of noise are drawn apart, alike in scales and sizes.
+
+    Raises:
+        InvalidInput: a distance that is not a positive fraction, no noise, noise without a spread, or parts that cannot
+            be divided into so many blocks.
+    """
+
+    squared_distance: Fraction
+    noise: tuple[tuple[int, int], ...]
+    blocks: int = 1
+
+    def __post_init__(self) -> None:
+        if not (_is_exact(self.squared_distance) and 0 < self.squared_distance <= LARGEST**2):
+            raise InvalidInput("the squared distance of a radial event must be a positive fraction, of no such size")
+        numbers = [self.blocks, *(number for part in self.noise for number in part)]
+        if not self.noise or not all(type(number) is int and number > 0 for number in numbers):
+            raise InvalidInput("a radial event needs noise: positive scales, coordinates and blocks")
+        if any(size % self.blocks for _, size in self.noise):
+            raise InvalidInput("the parts of a radial event must be divided into its blocks evenly")
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The root of the squared distance, rounded up to a unit."""
+        square = self.squared_distance * UNIT**2
+        floor = isqrt(square.numerator // square.denominator)
+        return Fraction(floor if floor * floor >= square else floor + 1, UNIT)
+
+    def to_json(self) -> dict[str, Any]:
+        """Write it as JSON: exact, with a tag."""
+        return {
+            "event": "radial",
+            "squared_distance": str(self.squared_distance),
+            "noise": [[str(scale), size] for scale, size in self.noise],
+            "blocks": self.blocks,
+        }
 
 
 @dataclass(frozen=True)
@@ -125,14 +170,20 @@ def _is_exact(value: object) -> bool:
     return isinstance(value, Fraction) or type(value) is int
 
 
-Event = GaussianEvent | PureEvent | ThresholdEvent
+Event = GaussianEvent | RadialEvent | PureEvent | ThresholdEvent
+
+
+def noisy_part(event: Event) -> GaussianEvent | RadialEvent | None:
+    """The mechanism with noise that an event is, or is but for its failures; None: no more than its price is known."""
+    if isinstance(event, ThresholdEvent):
+        return event.gaussian
+    return None if isinstance(event, PureEvent) else event
 
 
 def gaussian_part(event: Event) -> GaussianEvent | None:
     """The Gaussian mechanism that an event is, or is but for its failures; None: there is none in it."""
-    if isinstance(event, ThresholdEvent):
-        return event.gaussian
-    return event if isinstance(event, GaussianEvent) else None
+    part = noisy_part(event)
+    return part if isinstance(part, GaussianEvent) else None
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
@@ -145,6 +196,9 @@ def event_from_json(data: dict[str, Any]) -> Event:
     if data.get("event") == "gaussian":
         noise = tuple((stored_integer(sd), size) for sd, size in data["noise"])
         return GaussianEvent(stored_fraction(data["squared_distance"]), noise)
+    if data.get("event") == "radial":
+        noise = tuple((stored_integer(scale), size) for scale, size in data["noise"])
+        return RadialEvent(stored_fraction(data["squared_distance"]), noise, data["blocks"])
     if data.get("event") == "pure":
         return PureEvent(stored_fraction(data["epsilon"]))
     if data.get("event") == "threshold":

@@ -1,4 +1,4 @@
-"""Noise: discrete Gaussians from OpenDP and the operating system's entropy; a rounded twin for simulations.
+"""Noise: discrete Gaussians from OpenDP or radial vectors (`radial`), by the system's entropy; a rounded twin for both.
 
 A seed exists in the simulated source only. A real run cannot be given one.
 """
@@ -7,9 +7,12 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol
 
 import numpy as np
+
+from pubpriv.privacy.radial import rounded_radial
 
 MAX_SD = 1 << 53
 """Integer standard deviations up to here are floats without rounding."""
@@ -17,31 +20,39 @@ MAX_SD = 1 << 53
 _LARGEST_SIMULATED = 2.0**62
 """A float that an int64 holds."""
 
+Scale = int | tuple[int, ...]
+"""The sd of independent Gaussians, or the scales (N,) of one radial vector."""
+
 
 class NoiseSource(Protocol):
-    """Draws integer noise. Implementers owe: coordinates independent, mean 0, sd at least `sd`.
+    """Draws integer noise of mean 0.
+
+    Implementers owe, for an integer `sd`, independent coordinates of at least that sd; for a tuple of N scales, a
+    rounded vector whose density falls as exp(-|z / scales|).
 
     A draw that int64 cannot hold is the nearer end of int64: whoever adds it to a total leaves room for that.
     """
 
     private: bool
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,)."""
 
 
 class OperatingSystemNoise:
-    """Exact discrete Gaussians (Canonne, Kamath and Steinke 2020) by OpenDP, with the system's entropy."""
+    """Exact discrete Gaussians (Canonne, Kamath and Steinke 2020) by OpenDP, and exactly rounded radial vectors."""
 
     private = True
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:  # noqa: ARG002 - real noise knows no label
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG002 - real noise knows no label
         """int64 (size,), independent of every other draw."""
+        if isinstance(sd, tuple):
+            return np.array([max(_LEAST, min(_MOST, z)) for z in _radial(sd, size)], dtype=np.int64)
         return _discrete_gaussian(sd, size)
 
 
 class SimulatedNoise:
-    """A rounded Gaussian on the same lattice, from a seed: for simulations, and NOT private.
+    """A rounded Gaussian or radial vector on the same lattice, from a seed: for simulations, and NOT private.
 
     Each draw depends on (seed, label, part) alone, so results do not depend on the order of the steps.
     """
@@ -51,18 +62,22 @@ class SimulatedNoise:
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
-    def draw(self, label: str, part: str, sd: int, size: int) -> np.ndarray:
+    def draw(self, label: str, part: str, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,)."""
         digest = hashlib.sha256(f"{self._seed}\x1f{label}\x1f{part}".encode()).digest()
         generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-        drawn = np.rint(generator.normal(0.0, float(sd), size))
-        return np.clip(drawn, -_LARGEST_SIMULATED, _LARGEST_SIMULATED).astype(np.int64)
+        if isinstance(sd, tuple):
+            direction = generator.standard_normal(size)
+            drawn = np.rint(direction / np.linalg.norm(direction) * generator.gamma(size) * np.array(sd, dtype=float))
+        else:
+            drawn = np.rint(generator.normal(0.0, float(sd), size))
+        return np.asarray(np.clip(drawn, -_LARGEST_SIMULATED, _LARGEST_SIMULATED).astype(np.int64))
 
 
 @contextmanager
 def drawn_beside(
-    source: NoiseSource, label: str, wanted: Sequence[tuple[str, int, int]]
-) -> Iterator[Callable[[str, int, int], np.ndarray]]:
+    source: NoiseSource, label: str, wanted: Sequence[tuple[str, Scale, int]]
+) -> Iterator[Callable[[str, Scale, int], np.ndarray]]:
     """Noise that is drawn while rows are read: it depends on public scales and sizes alone.
 
     Args:
@@ -75,9 +90,9 @@ def drawn_beside(
         gave another number of them: a question that asks for less noise than it announced would share it out.
     """
     thread = ThreadPoolExecutor(1)
-    begun = {draw: thread.submit(source.draw, label, *draw) for draw in wanted}
+    begun = {each: thread.submit(partial(source.draw, label, *each)) for each in wanted}
 
-    def draw(part: str, sd: int, size: int) -> np.ndarray:
+    def draw(part: str, sd: Scale, size: int) -> np.ndarray:
         if (part, sd, size) not in begun:
             raise ValueError("noise that was not announced, or was handed out already")
         noise = begun.pop((part, sd, size)).result()
@@ -89,6 +104,20 @@ def drawn_beside(
         yield draw
     finally:
         thread.shutdown(cancel_futures=True)
+
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def _radial(scales: tuple[int, ...], size: int) -> list[int]:
+    """One radial vector.
+
+    Raises:
+        ValueError: another number of scales than `size`, or one that is not a positive integer.
+    """
+    if len(scales) != size:
+        raise ValueError("radial noise needs a scale for each coordinate")
+    return rounded_radial(scales)
 
 
 def _discrete_gaussian(sd: int, size: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import REPORT_DELTA
-from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, ThresholdEvent, gaussian_part
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, RadialEvent, ThresholdEvent, gaussian_part
 from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
 
@@ -90,7 +90,7 @@ def _pld_report(steps: RunView | Iterable[Event], delta: Number = REPORT_DELTA) 
     mu_squared = sum((event.squared_distance for event in _gaussians(events)), Fraction(0))
     if not events:
         return _PldReport(0.0, float(share), 0)
-    pure = sum((event.epsilon for event in events if isinstance(event, PureEvent)), Fraction(0))
+    pure = sum((event.epsilon for event in events if isinstance(event, PureEvent | RadialEvent)), Fraction(0))
     if mu_squared > _LARGEST_MU_SQUARED or pure > _LARGEST_EPSILON:
         return _PldReport(None, float(share), len(events), note="so little noise protects nobody")
     return _figure(mu_squared, events, float(share))
@@ -100,7 +100,7 @@ def _figure(mu_squared: Fraction, events: list[Event], delta: float) -> _PldRepo
     """The epsilon at delta less what discreteness takes of it; that grows with epsilon, so it is asked for again."""
     variation = float(sum((2 * event.total_variation() for event in _gaussians(events)), Fraction(0)))
     variation += float(sum((event.tail() for event in events if isinstance(event, ThresholdEvent)), Fraction(0)))
-    losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent)])
+    losses = _losses(mu_squared, [event.epsilon for event in events if isinstance(event, PureEvent | RadialEvent)])
     failure, epsilon = 0.0, 0.0
     for _ in range(_ROUNDS):
         epsilon = float(losses.get_epsilon_for_delta(delta - failure))

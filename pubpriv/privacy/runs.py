@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
-from pubpriv.privacy.events import Event, PureEvent, ThresholdEvent
+from pubpriv.privacy.events import Event, PureEvent, RadialEvent, ThresholdEvent
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, kind_of
@@ -27,7 +27,7 @@ class _Line:
     """One charge, as a statement shows it.
 
     `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
-    a pure mechanism); `noise_scale` the integer standard deviations of its parts.
+    a pure mechanism); `noise_scale` the integer standard deviations of its parts, where the noise is Gaussian.
     """
 
     label: str
@@ -368,7 +368,7 @@ def _line(charge: Charge, allotment: Budget) -> _Line:
 
 
 def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
-    if isinstance(event, PureEvent):
+    if isinstance(event, PureEvent | RadialEvent):
         return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
     noisy = event.gaussian if isinstance(event, ThresholdEvent) else event
     scales = tuple(sd for sd, _ in noisy.noise)

@@ -21,8 +21,9 @@ def batches():
 
 
 def test_every_kind_of_question_is_measured():
-    """None of the closed list is missing."""
-    assert {type(question) for question in noise_law._questions().values()} == {*closed_list.QUESTIONS}
+    """None of the closed list is missing but radial noise, which has a check of its own (`audit.radial`)."""
+    kinds = {*closed_list.QUESTIONS} - {closed_list.Radial}
+    assert {type(question) for question in noise_law._questions().values()} == kinds
 
 
 @pytest.mark.parametrize("name", noise_law._questions())

@@ -186,10 +186,11 @@ def test_what_would_be_noise_is_refused_with_what_would_do_unless_it_is_forced(r
      ("mean", {"method": "best"}, "method must be one of"), ("gaussian", {"scale": "a"}, "--scale takes COLUMN=VALUE"),
      ("gaussian", {"scale": "z=1"}, "scale names z"), ("gaussian", {"scale": "a=-1"}, "a scale must be a positive"),
      ("gaussian", {"scale": "a=1", "target": "gaussian"}, "a scale is for columns"),
-     ("mean", {"budget": "pure:1"}, "pure"), ("gaussian", {"budget": "pure:1"}, "pure")],
+     ("mean", {"budget": "pure:1", "method": "coinpress"}, "no price under pure DP"),
+     ("gaussian", {"budget": "pure:1", "method": "algorithm-2", "target": "gaussian"}, "no price under pure DP")],
 )  # fmt: skip
 def test_settings_that_cannot_be_meant_are_refused(refused, kind, options, why):
-    """Unknown targets and methods, scales of no column or no size, budgets of a kind that is not built."""
+    """Unknown targets and methods, scales of no column or no size, a kind of budget that a method has no noise for."""
     assert why in refused(kind, **options)
 
 

@@ -147,12 +147,15 @@ def regions(partition):
 @st.composite
 def questions(draw, d):
     """(the data of a well-formed question, of rows or of persons)."""
-    of = draw(st.sampled_from(["rows", "rows", "persons", "sizes"]))
+    of = draw(st.sampled_from(["rows", "rows", "persons", "sizes", "radial"]))
     if of == "sizes":
         return {"type": "PersonSizes", "noise_scale": draw(st.integers(SD >> 8, SD))}
     inner = draw(of_rows(d))
     if of == "rows":
         return inner
+    if of == "radial":
+        apart = "partition" in inner or "partitions" in inner
+        return {"type": "Radial", "inner": inner, "by_region": apart and draw(st.booleans())}
     return {
         "type": "PerPerson",
         "inner": inner,

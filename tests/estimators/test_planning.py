@@ -155,11 +155,9 @@ def test_an_error_below_that_of_sampling_needs_rows_and_no_budget_will_do():
 
 @pytest.mark.parametrize("error", [0.0, -1.0, math.nan, math.inf])
 def test_a_wanted_error_is_a_positive_number(error):
-    """Nothing else can be wanted; nor is there a plan for a pure budget."""
+    """Nothing else can be wanted."""
     with pytest.raises(InvalidInput, match="positive number"):
         make_plan(CASES["mean"], 100, HALF, error)
-    with pytest.raises(InvalidInput, match="zcdp or an approx"):
-        make_plan(CASES["mean"], 100, pp.parse_budget("pure:1"))
 
 
 # --- predicted and measured errors ---------------------------------------------------------------------------

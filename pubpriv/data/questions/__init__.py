@@ -13,8 +13,10 @@
 | `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
 | `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
 | `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
+| `Radial` | any of these of rows, with radial noise (pure DP) | epsilon^2: theirs, or by region 4 f |
 
-w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`. Proofs are in the classes.
+w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`; f is
+the squared length of what a record adds to its region, at most. Proofs are in the classes.
 """
 
 from pubpriv.data.questions.base import Part, Question
@@ -23,6 +25,7 @@ from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.radial import Radial
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.questions.stable import StableCells
 
@@ -37,6 +40,7 @@ QUESTIONS = (
     Moments,
     PerPerson,
     PersonSizes,
+    Radial,
     StableCells,
 )
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
@@ -54,5 +58,6 @@ __all__ = [
     "PerPerson",
     "PersonSizes",
     "Question",
+    "Radial",
     "StableCells",
 ]

@@ -51,8 +51,12 @@ Values = dict[str, np.ndarray]
 """Released answers in the question's own units (counts, units of z), as floats."""
 
 
-Draw = Callable[[str, int, int], np.ndarray]
-"""draw(part name, sd, size): independent discrete Gaussians, int64 (size,)."""
+Scale = int | tuple[int, ...]
+"""Of noise: the sd of independent Gaussians, or the scales (N,) of one radial vector."""
+
+
+Draw = Callable[[str, Scale, int], np.ndarray]
+"""draw(part name, scale, size): noise of that scale, int64 (size,)."""
 
 
 @dataclass(frozen=True)

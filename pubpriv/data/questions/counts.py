@@ -60,9 +60,14 @@ class Counts(Additive):
         return {"count": Part(self.partition.n_regions, COUNT_FACTOR, self.noise_scale, 1)}
 
     @property
+    def squared_length(self) -> Fraction:
+        """w^2: of what a record adds to its region, at most."""
+        return squared_weight(self.parts["count"])
+
+    @property
     def squared_distance(self) -> Fraction:
         """2 w^2, or w^2 for one region."""
-        return min(self.partition.n_regions, 2) * squared_weight(self.parts["count"])
+        return min(self.partition.n_regions, 2) * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
@@ -114,6 +119,11 @@ class JointCounts(Additive):
         """One coordinate per region of each partition, one partition after the other."""
         regions = sum(partition.n_regions for partition in self.partitions)
         return {"count": Part(regions, COUNT_FACTOR, self.noise_scale, 1)}
+
+    @property
+    def squared_length(self) -> Fraction:
+        """(p w)^2 for p partitions: a record adds w to a region of each, and these lengths add up."""
+        return len(self.partitions) ** 2 * squared_weight(self.parts["count"])
 
     @property
     def squared_distance(self) -> Fraction:

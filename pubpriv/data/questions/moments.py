@@ -96,10 +96,15 @@ class Moments(Additive):
         }
 
     @property
+    def squared_length(self) -> Fraction:
+        """K(q,q) = wN^2 + wS^2 R^2 + wQ^2 R^4: of what a record adds to its region, at most."""
+        n, s, q = (squared_weight(part) for part in self.parts.values())
+        return n + s * GRID**2 + q * GRID**4
+
+    @property
     def squared_distance(self) -> Fraction:
         """2 (wN^2 + wS^2 R^2 + wQ^2 R^4)."""
-        n, s, q = (squared_weight(part) for part in self.parts.values())
-        return 2 * (n + s * GRID**2 + q * GRID**4)
+        return 2 * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """{"count": (k,), "sum": concatenated, "square": (k,)}."""
@@ -225,9 +230,20 @@ class LiftedGram(Additive):
     @property
     def squared_distance(self) -> Fraction:
         """2 (wN^2 + wS^2 R^2 + wM^2 R^4) + max(0, wS^4 / (2 wM^2) - 2 wN^2)."""
+        n, s, m = self._squared_weights
+        return 2 * self.squared_length + max(Fraction(0), s * s / (2 * m) - 2 * n)
+
+    @property
+    def squared_length(self) -> Fraction:
+        """K(q,q) = wN^2 + wS^2 R^2 + wM^2 R^4: of what a record adds to its region, at most."""
+        n, s, m = self._squared_weights
+        return n + s * GRID**2 + m * GRID**4
+
+    @property
+    def _squared_weights(self) -> tuple[Fraction, ...]:
+        """wN^2, wS^2 and wM^2; 0 for what is not asked."""
         parts = self.parts
-        n, s, m = (squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", "diagonal"))
-        return 2 * (n + s * GRID**2 + m * GRID**4) + max(Fraction(0), s * s / (2 * m) - 2 * n)
+        return tuple(squared_weight(parts[p]) if p in parts else Fraction(0) for p in ("count", "sum", "diagonal"))
 
     def totals(self, view: View) -> Totals:
         """Concatenated over regions; integers in float64 products stay below 2^53 and are exact."""

@@ -69,9 +69,14 @@ class RegionSums(Additive):
         return {self.part: Part(sum(f.dimension for f in self.frames), SUM_FACTOR, self.noise_scale, GRID)}
 
     @property
+    def squared_length(self) -> Fraction:
+        """R^2 w^2: of what a record adds to its region, at most."""
+        return GRID * GRID * squared_weight(self.parts[self.part])
+
+    @property
     def squared_distance(self) -> Fraction:
         """`reach` R^2 w^2."""
-        return self.reach * GRID * GRID * squared_weight(self.parts[self.part])
+        return self.reach * self.squared_length
 
     def totals(self, view: View) -> Totals:
         """Sums, concatenated over regions."""

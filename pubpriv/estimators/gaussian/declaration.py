@@ -64,6 +64,7 @@ def _checked(settings: GaussianSettings, public: PublicTable) -> PublicTable:
 
 def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run below the line of feasibility, unless it is forced."""
+    from pubpriv.estimators.asks import gaussian_only
     from pubpriv.estimators.gaussian.no_public import no_public_plan
     from pubpriv.estimators.gaussian.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
@@ -71,7 +72,9 @@ def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int,
     purse, d = Purse.of(budget), len(public.columns)
     if settings.method == NO_PUBLIC:
         purse = no_public_plan(purse, n_private, d).learner_purse(purse)
-    if settings.method != "algorithm-2" and not settings.force:
+    if settings.method == "algorithm-2":
+        gaussian_only(settings.method, budget.kind)
+    elif not settings.force:
         check_feasible(n_private, d, purse, budget)
 
 
@@ -92,6 +95,7 @@ GAUSSIAN = Estimator(
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
         Trial("gaussian", GaussianSettings(target="gaussian")),
+        Trial("auto, pure", GaussianSettings(target="auto"), budget="pure:4"),
         Trial("moments", GaussianSettings(target="moments")),
         Trial(NO_PUBLIC, GaussianSettings(method=NO_PUBLIC), "approx:4,1e-6", public_rows=0),
         Trial("algorithm-2", GaussianSettings(target="gaussian", method="algorithm-2")),

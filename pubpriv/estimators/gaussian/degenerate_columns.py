@@ -9,7 +9,7 @@ release.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.columns import meant
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
@@ -184,8 +185,8 @@ def scale_question(layout: Layout, column: _DegenerateColumn, whole: Whole, ask:
     """The |z| that all but a few rows do not exceed."""
     frame = Frame.of(np.array(layout.center), np.array([column.weights]))
     noise = Bisection.noise_for(_SCALE_STEPS, ask.price)
-    rank = whole.high_rank(noise)
-    return Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, rank, noise, logarithmic=True)
+    asked = Bisection(frame, column.unit / _WIDE, column.unit * _WIDE, _SCALE_STEPS, 0.0, noise, logarithmic=True)
+    return replace(asked, rank=whole.high_rank(bounding_sd(ask.as_asked(asked), "count")))
 
 
 def _alone(index: int, cells: np.ndarray, d: int, scale: float | None) -> tuple[_DegenerateColumn, float] | None:

@@ -16,6 +16,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.arguments import check_arguments
+from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.hints import log_hints
 from pubpriv.estimators.gaussian.learner import (
@@ -110,6 +111,7 @@ def estimate_gaussian(
         return _estimate(outcome, curator, rows, method, target)
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
+        gaussian_only(method, curator.budget.kind)
         bound(rows, beta, gamma)
         configuration |= {"beta": beta, "gamma": gamma}
     purse = curator.begin("gaussian", configuration, rows, budget)

@@ -72,7 +72,7 @@ class GaussianCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return feasible(n, self.d, purse.rho)
+        return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Say what the errors assume, and which columns are degenerate."""
@@ -112,7 +112,7 @@ class GaussianCase:
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[float, float]:
         """Noise of covariance and mean, clipped where Gaussian rows end."""
         d, final = self.d, plan.final
-        noise = joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final).noise()
+        noise = final.as_asked(joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final)).noise()
         moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
         return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
 
@@ -135,7 +135,7 @@ class NoPublicCase:
             plan = no_public_plan(purse, n, self.d)
         except InvalidInput:
             return False
-        return feasible(n, self.d, plan.learner_purse(purse).rho)
+        return feasible(n, self.d, plan.learner_purse(purse))
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """Say what the error assumes, what can be paid for nothing, and what public rows would buy."""

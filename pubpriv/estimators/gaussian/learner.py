@@ -19,7 +19,9 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian import pure
 from pubpriv.estimators.gaussian.clipping import (
     best_moment_radius,
     mean_constants,
@@ -149,14 +151,14 @@ class ClippedMoments:
 
 
 @step(title="approach", private=True)
-def _approach(curator: Curator, position: Position, typical: float, number: int, asks: tuple[Ask, Ask]) -> Position:
+def _approach(curator: Curator, position: Position, typical: float, widening: float, asks: tuple[Ask, Ask]) -> Position:
     """One round: a map under which the records are closer to standard.
 
     Args:
         curator: the run.
         position: where the rounds stand.
         typical: where the median of |w| is expected.
-        number: of the round, from 1.
+        widening: clip radius over the private median of |w|.
         asks: for the radius and for the moments.
 
     Privacy: a `Bisection` and a `LiftedGram`, mu^2 at most the two prices.
@@ -164,9 +166,7 @@ def _approach(curator: Curator, position: Position, typical: float, number: int,
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    moments = released_moments(
-        curator, found.question.frame, _WIDENING[number - 1] * median, LearnerPlan.round_mean, asks[1]
-    )
+    moments = released_moments(curator, found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
@@ -312,8 +312,10 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
 
 def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
     """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
-    for number, asks in enumerate(plan.rounds, start=1):
-        position = run.at(f"{number} of {len(plan.rounds)}")(_approach, position, typical, number, asks)
+    count = len(plan.rounds)
+    widening = _WIDENING if plan.final.law == GAUSSIAN else pure.WIDENING[-count:]
+    for number, asks in enumerate(plan.rounds):
+        position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks)
         typical = math.sqrt(position.frame.dimension)
     return position
 
@@ -327,7 +329,7 @@ def predicted_errors(plan: LearnerPlan, n: int, d: int) -> dict[str, float]:
     """
     ask = plan.final
     radius = final_radius(n, d, ask.rho)
-    noise = joint_question(Frame((0.0,) * d), radius, final_theta(d), ask).noise()
+    noise = ask.as_asked(joint_question(Frame((0.0,) * d), radius, final_theta(d), ask)).noise()
     moment, mean = (float(noise[part].max()) / n for part in ("moment", "sum"))
     errors = {
         "covariance": _expected_covariance_error(n, d, radius, moment),

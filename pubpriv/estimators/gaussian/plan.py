@@ -15,9 +15,11 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import GRID, Frame
 from pubpriv.data.questions import Bisection, LiftedGram
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, noise_for
+from pubpriv.data.questions.radial import GAUSSIAN
 from pubpriv.data.regions import Everything, Shells
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.gaussian import pure
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, scale_question
 from pubpriv.estimators.gaussian.shells import Cut, blank_cut, fourth_question, histogram_question
 from pubpriv.estimators.gaussian.whole import Whole, count_question
@@ -42,8 +44,6 @@ _REACH = 1e9
 
 _TOLERANCE = 0.06
 """Width of a cell of that search, in the logarithm."""
-
-_SEARCH_STEPS = math.ceil(math.log2(2 * math.log(_REACH) / _TOLERANCE))
 
 _SLOPE, _LEAST = 10.0, 150.0
 """A run is feasible from n sqrt(rho) >= max(SLOPE d^1.5, LEAST)."""
@@ -99,40 +99,47 @@ class TablePlan(LearnerPlan):
     may_be_gaussian: bool
 
 
-def _round_shares(n: int, d: int, rho: float, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
+def _round_shares(n: int, d: int, purse: Purse, frame: Frame) -> dict[str, tuple[Fraction, Blank]]:
     """Give the shares of the rounds' questions, in order, with what makes the questions about nothing in `frame`.
 
     Args:
         n: private rows.
         d: columns that are whitened.
-        rho: of the run, mu^2 / 2.
+        purse: of the run.
         frame: of the rounds' shape.
     """
-    spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
-    scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
-    search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
+    parts = pure.round_parts(n, d, purse.strength) if purse.radial else _round_parts(n, d, purse.rho)
+    blanks = partial(radius_question, frame, 1.0, 0.0), partial(joint_question, frame, 1.0, LearnerPlan.round_mean)
     shares: dict[str, tuple[Fraction, Blank]] = {}
-    for number, most in enumerate(_ROUND_SHARES, start=1):
-        radius = min(scale * most / 4, search)
-        shares[f"round-{number}/radius"] = radius, partial(radius_question, frame, 1.0, 0.0)
-        shares[f"round-{number}/moments"] = (
-            scale * most - radius,
-            partial(joint_question, frame, 1.0, LearnerPlan.round_mean),
-        )
+    for number, (radius, moments) in enumerate(parts, start=1):
+        shares[f"round-{number}/radius"] = radius, blanks[0]
+        shares[f"round-{number}/moments"] = moments, blanks[1]
     return shares
 
 
-def _with_final(shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, tuple[Fraction, Blank]]:
-    """Add what is left, for the last release of all columns."""
+def _round_parts(n: int, d: int, rho: float) -> list[tuple[Fraction, Fraction]]:
+    """Give the shares of the rounds' radii and moments, where noise is Gaussian."""
+    spare = Fraction((_AMPLE * _needed(d) / n) ** 2 / rho).limit_denominator(1000)
+    scale = min(Fraction(1), max(_LEAST_ROUNDS, spare))
+    search = max(scale * _SEARCH, Fraction(_SEARCH_RANK) / (n * n * Fraction(rho)))
+    radii = [min(scale * most / 4, search) for most in _ROUND_SHARES]
+    return [(radius, scale * most - radius) for radius, most in zip(radii, _ROUND_SHARES, strict=True)]
+
+
+def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict[str, Ask]:
+    """Split the purse, with what is left for the last release of all columns."""
     left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-    return shares | {"final": (left, blank)}
+    shares = shares | {"final": (left, blank)}
+    if purse.radial:  # of epsilon
+        shares = {name: (pure.share_of(part), blank) for name, (part, blank) in shares.items()}
+    return split_purse(purse, "gaussian", shares)
 
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
     frame = Frame((0.0,) * d)
-    shares = _with_final(_round_shares(n, d, purse.rho, frame), partial(joint_question, frame, 1.0, final_theta(d)))
-    asks = split_purse(purse, "gaussian", shares)
+    final = partial(joint_question, frame, 1.0, final_theta(d))
+    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), final)
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
 
@@ -156,7 +163,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     d, regular, learnt = layout.dimension, len(layout.regular), layout.learnt
     shares: dict[str, tuple[Fraction, Blank]] = {}
     if regular:
-        shares = _round_shares(n, regular, purse.rho, Frame((0.0,) * d, ((0.0,) * d,) * regular))
+        shares = _round_shares(n, regular, purse, Frame((0.0,) * d, ((0.0,) * d,) * regular))
     shares["count"] = _COUNT_SHARE, count_question
     for column in learnt:
         share = min(_SCALE_SHARE, _SCALES_SHARE / len(learnt))
@@ -164,7 +171,7 @@ def table_plan(purse: Purse, n: int, layout: Layout, target: str) -> TablePlan:
     frame, blank = Frame((0.0,) * d), blank_cut()
     shares["histogram"] = _histogram_share(n, d, purse.rho), partial(histogram_question, frame, float(n))
     shares["fourth"] = _FOURTH_SHARE, partial(fourth_question, frame, blank)
-    asks = split_purse(purse, "gaussian", _with_final(shares, partial(shells_question, frame, blank)))
+    asks = _split_with_final(purse, shares, partial(shells_question, frame, blank))
     return TablePlan(
         asks=tuple(asks.values()),
         rounds=_rounds_of(asks),
@@ -188,9 +195,11 @@ def _scale_name(index: int) -> str:
 
 
 def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bisection:
-    """The question for the radius that `rank` records do not exceed, within `_REACH` of `typical`."""
-    noise = Bisection.noise_for(_SEARCH_STEPS, ask.price)
-    return Bisection(frame, typical / _REACH, typical * _REACH, _SEARCH_STEPS, rank, noise, logarithmic=True)
+    """The question for the radius that `rank` records do not exceed, within `_REACH` or `pure.REACH` of `typical`."""
+    reach, tolerance = (_REACH, _TOLERANCE) if ask.law == GAUSSIAN else (pure.REACH, pure.TOLERANCE)
+    steps = math.ceil(math.log2(2 * math.log(reach) / tolerance))
+    noise = Bisection.noise_for(steps, ask.price)
+    return Bisection(frame, typical / reach, typical * reach, steps, rank, noise, logarithmic=True)
 
 
 def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:
@@ -234,30 +243,36 @@ def _needed(d: int) -> float:
     return max(_SLOPE * d * math.sqrt(d), _LEAST)
 
 
-def feasible(n: float, d: int, rho: float) -> bool:
-    """Whether n rows and this rho reach the line."""
-    return bool(n * math.sqrt(rho) >= _needed(d))
+def _line(d: int, purse: Purse) -> float:
+    """Least n sqrt(rho), or n epsilon in a pure run."""
+    return pure.needed(d) if purse.radial else _needed(d)
+
+
+def feasible(n: float, d: int, purse: Purse) -> bool:
+    """Whether n rows and this purse reach the line."""
+    return bool(n * purse.strength >= _line(d, purse))
 
 
 def check_feasible(n: int, d: int, purse: Purse, allotment: Budget) -> None:
     """Refuse a run that would spend its budget and learn nothing.
 
     Raises:
-        InvalidInput: n sqrt(rho) is below `_needed`, with the n or the budget that would do.
+        InvalidInput: the run is below the line, with the n or the budget that would do.
     """
-    if feasible(n, d, purse.rho):
+    if feasible(n, d, purse):
         return
-    rows = math.ceil(_needed(d) / math.sqrt(purse.rho))
+    rows = math.ceil(_line(d, purse) / purse.strength)
     raise InvalidInput(
         f"{n} private rows are too few for the covariance of {d} columns at this budget: it would be spent on noise. "
-        f"About {rows} rows would do, or a budget of {_enough(n, d, allotment)}, or fewer columns; force the "
+        f"About {rows} rows would do, or a budget of {_enough(n, d, purse, allotment)}, or fewer columns; force the "
         "run to try anyway"
     )
 
 
-def _enough(n: int, d: int, allotment: Budget) -> str:
+def _enough(n: int, d: int, purse: Purse, allotment: Budget) -> str:
     """The smallest budget of the allotment's kind that would do, two digits rounded up, as `parse_budget` reads it."""
-    return allotment.written(_up(allotment.size_worth((_needed(d) / n) ** 2)))
+    strength = _line(d, purse) / n
+    return allotment.written(_up(strength if purse.radial else allotment.size_worth(strength**2)))
 
 
 def _up(value: float) -> str:

@@ -48,7 +48,7 @@ def debiased(
 ) -> GaussianResult:
     """The outcome of a debiased release."""
     d = preconditioner.dimension
-    enough = feasible(measured.records, d, purse.rho)
+    enough = feasible(measured.records, d, purse)
     warnings = shortage(measured.records, curator.size, enough)
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")

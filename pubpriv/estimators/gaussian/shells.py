@@ -19,6 +19,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, FourthMoments
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.lengths import length_quantile
@@ -115,9 +116,7 @@ def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> H
     answer = curator.release(histogram_question(frame, records, ask), ask.label)
     partition = answer.question.partition
     assert isinstance(partition, Shells)
-    return Histogram(
-        partition.edges, tuple(answer.values["count"].tolist()), float(answer.question.noise()["count"][0])
-    )
+    return Histogram(partition.edges, tuple(answer.values["count"].tolist()), bounding_sd(answer.question, "count"))
 
 
 def middle_squares(edges: np.ndarray) -> np.ndarray:

@@ -88,7 +88,7 @@ def _outcome(
     purse: Purse,
 ) -> GaussianResult:
     """The outcome of a release in shells."""
-    enough = feasible(records, layout.dimension, purse.rho)
+    enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
     warnings = [*(() if preconditioner is None else preconditioner.notes), *layout.notes()]

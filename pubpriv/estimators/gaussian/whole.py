@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import Counts
-from pubpriv.data.questions.base import COUNT_FACTOR
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Everything
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.steps import step
@@ -31,9 +31,12 @@ class Whole:
     records: float
     sd: float
 
-    def high_rank(self, noise_scale: int) -> float:
-        """Give a rank that noise does not carry beyond the records: n - max(3.5 sd, 20) - 2 sd of n, at least n / 2."""
-        margin = max(_MARGIN * noise_scale / COUNT_FACTOR, _LEAST_MARGIN) + _DOUBT * self.sd
+    def high_rank(self, sd: float) -> float:
+        """Give a rank that noise of its counts does not carry beyond the records.
+
+        It is n - max(3.5 sd, 20) - 2 sd of n, at least n / 2.
+        """
+        margin = max(_MARGIN * sd, _LEAST_MARGIN) + _DOUBT * self.sd
         return max(self.records - margin, self.records / 2)
 
 
@@ -49,5 +52,5 @@ def count_rows(curator: Curator, ask: Ask) -> Whole:
     Privacy: one `Counts`, mu^2 at most ask.price.
     """
     answer = curator.release(count_question(ask), ask.label)
-    count, sd = float(answer.values["count"][0]), float(answer.question.noise()["count"][0])
+    count, sd = float(answer.values["count"][0]), bounding_sd(answer.question, "count")
     return Whole(curator.size.counted(count, sd, _DOUBT, least=2.0), curator.size.counted_sd(sd))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pubpriv.estimators.estimator import Checks, Estimator
+from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.public_rows import NO_PUBLIC
@@ -68,13 +68,16 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run that would tell little more than the public rows do, unless it is forced."""
+    from pubpriv.estimators.asks import gaussian_only
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
     if settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
-    elif settings.method == "two-step" and not settings.force:
+    elif settings.method != "two-step":
+        gaussian_only(settings.method, budget.kind)
+    elif not settings.force:
         m, d = public.rows.shape
         check_feasible(n_private, d, m, Purse.of(budget))
 
@@ -114,4 +117,5 @@ MEAN = Estimator(
     checks=Checks(_checked, _check_size),
     makes="mean",
     without_public=(NO_PUBLIC,),
+    trials=(Trial(), Trial("pure", budget="pure:1")),
 )

@@ -15,6 +15,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
+from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.mean.against_public import check_covariance, resolved
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import check_feasible
@@ -92,6 +93,8 @@ def estimate_mean(
         "columns": list(curator.columns),
         **options.configuration(),
     }
+    if method != "two-step":
+        gaussian_only(method, curator.budget.kind)
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)

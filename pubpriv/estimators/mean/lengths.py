@@ -16,6 +16,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import Shells
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.lengths import gaussian_shares, length_quantile
@@ -107,7 +108,7 @@ def count_lengths(
     """
     answer = curator.release(lengths_question(known.frame(np.array(center)), spread, ask), ask.label)
     asked = answer.question  # on a resumed run, as it was stored
-    sd = float(asked.noise()["count"][0])
+    sd = bounding_sd(asked, "count")
     return Lengths(asked.partition.edges, tuple(answer.values["count"].tolist()), sd, curator.n_rows)
 
 

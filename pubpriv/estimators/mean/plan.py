@@ -35,8 +35,14 @@ _SHARES = np.geomspace(0.002, 0.5, 36)
 _LENGTHS = Fraction(5, 100)
 """Share of the budget for the counts that say how step 2 is asked; see `lengths`."""
 
+_PURE_LENGTHS = Fraction(15, 1000)
+"""... in a pure run, where small shares take more (`PureDP.split`): 6% of epsilon."""
+
 _WIDER = 1.005
 """The clip radius of step 2 is the largest that costs so much: rows that are not quite Gaussian are clipped less."""
+
+_MOST_UNITS = 1e18
+"""The largest budget that is looked for: rho or epsilon of a million."""
 
 _WORTH = 0.9
 """A run must be predicted to bring the error below this many times that of the public mean alone."""
@@ -99,12 +105,13 @@ class MeanPlan(Plan):
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, m: int) -> "MeanPlan":
         """Make the plan of least predicted error for n private rows of d columns and m public rows."""
-        measuring = 1 - _LENGTHS
-        exact = measuring * Fraction(_best_share(n, d, m, float(measuring) * purse.rho)).limit_denominator(10_000)
+        lengths = _lengths(purse)
+        measuring = 1 - lengths
+        exact = measuring * Fraction(_best_share(n, d, m, purse)).limit_denominator(10_000)
         blank, frame = _blank_sum(d), Frame((0.0,) * d)
         shares: dict[str, tuple[Fraction, Blank]] = {
             "step-1": (exact, blank),
-            "lengths": (_LENGTHS, partial(lengths_question, frame, 0.0)),
+            "lengths": (lengths, partial(lengths_question, frame, 0.0)),
             "step-2": (measuring - exact, blank),
         }
         asks = tuple(split_purse(purse, "mean", shares).values())
@@ -112,23 +119,34 @@ class MeanPlan(Plan):
         return cls(asks, n, d, m, design.steps, design.move, design.spread, design.error)
 
 
+def _lengths(purse: Purse) -> Fraction:
+    return _PURE_LENGTHS if purse.radial else _LENGTHS
+
+
+def _rhos(purse: Purse, share: float, d: int) -> tuple[float, float]:
+    """rho of Gaussian noise of the sds of both steps, where step 1 takes this share of what they have together."""
+    lengths = float(_lengths(purse))
+    first, _, second = purse.rhos((share * (1 - lengths), lengths, (1 - share) * (1 - lengths)))
+    louder = d + 1 if purse.radial else 1  # variance of radial noise in d coordinates
+    return first / louder, second / louder
+
+
 @cache
-def _predicted_error(n: int, d: int, m: int, rho: float) -> float:
-    """Root mean square error per coordinate, in standard deviations of a row, of a run at `rho` = mu^2 / 2."""
-    measuring = float(1 - _LENGTHS) * rho
-    share = _best_share(n, d, m, measuring)
-    return _design(n, d, m, share * measuring, (1 - share) * measuring).error
+def _predicted_error(n: int, d: int, m: int, purse: Purse) -> float:
+    """Root mean square error per coordinate, in standard deviations of a row, of a run with this purse."""
+    return _design(n, d, m, *_rhos(purse, _best_share(n, d, m, purse), d)).error
 
 
-def _rows_for(error: float, d: int, m: int, rho: float) -> int | None:
+def _rows_for(error: float, d: int, m: int, purse: Purse) -> int | None:
     """Fewest private rows, to about 1%, that reach a predicted error; None if 10^12 do not."""
-    found = _smallest(lambda n: _predicted_error(math.ceil(n), d, m, rho) <= error, 1.0, 1e12)
+    found = _smallest(lambda n: _predicted_error(math.ceil(n), d, m, purse) <= error, 1.0, 1e12)
     return None if found is None else math.ceil(found)
 
 
-def _rho_for(error: float, n: int, d: int, m: int) -> float | None:
-    """Least rho, to about 1%, that reaches a predicted error with n private rows; None if 10^6 does not."""
-    return _smallest(lambda rho: _predicted_error(n, d, m, rho) <= error, 1e-12, 1e6)
+def _purse_for(error: float, n: int, d: int, m: int, kind: str) -> Purse | None:
+    """Smallest purse, to about 1%, that reaches a predicted error with n private rows; None if the largest does not."""
+    found = _smallest(lambda units: _predicted_error(n, d, m, Purse(math.ceil(units), kind)) <= error, 2.0, _MOST_UNITS)
+    return None if found is None else Purse(math.ceil(found), kind)
 
 
 def _smallest(enough: Callable[[float], bool], low: float, high: float) -> float | None:
@@ -171,10 +189,10 @@ class _Design:
 
 
 @cache
-def _best_share(n: int, d: int, m: int, rho: float) -> float:
+def _best_share(n: int, d: int, m: int, purse: Purse) -> float:
     """Share of step 1 that minimises the predicted error."""
     shares = [float(share) for share in _SHARES]
-    return min(shares, key=lambda share: _design(n, d, m, share * rho, (1 - share) * rho, search=True).error)
+    return min(shares, key=lambda share: _design(n, d, m, *_rhos(purse, share, d), search=True).error)
 
 
 def _design(n: int, d: int, m: int, rho_first: float, rho_second: float, search: bool = False) -> _Design:
@@ -242,9 +260,9 @@ def two_step_errors(plan: MeanPlan, weights: np.ndarray, noise: tuple[float, flo
     return math.sqrt(own + weights[2] ** 2 / plan.m), math.sqrt(drawn)
 
 
-def _feasible(n: int, d: int, m: int, rho: float) -> bool:
+def _feasible(n: int, d: int, m: int, purse: Purse) -> bool:
     """Tell whether a run is predicted to bring the error well below that of the m public rows alone."""
-    return worth(_predicted_error(n, d, m, rho), m)
+    return worth(_predicted_error(n, d, m, purse), m)
 
 
 def worth(error: float, m: int) -> bool:
@@ -258,17 +276,22 @@ def check_feasible(n: int, d: int, m: int, purse: Purse) -> None:
     Raises:
         InvalidInput: with the n or the budget that would do.
     """
-    error, public = _predicted_error(n, d, m, purse.rho), 1 / math.sqrt(m)
+    error, public = _predicted_error(n, d, m, purse), 1 / math.sqrt(m)
     if worth(error, m):
         return
-    rows, rho = _rows_for(_WORTH * public, d, m, purse.rho), _rho_for(_WORTH * public, n, d, m)
+    rows, enough = _rows_for(_WORTH * public, d, m, purse), _purse_for(_WORTH * public, n, d, m, purse.kind)
     ways = [f"{rows} private rows"] if rows else []
-    ways += [f"a budget worth zcdp:{1.05 * rho:.2g}"] if rho else []
+    ways += [f"a budget worth {_written(enough)}"] if enough else []
     raise InvalidInput(
         f"at this budget {n} private rows would tell little more than the {m} public ones already do: the predicted "
         f"error is {error:.3g} standard deviations, and {public:.3g} without them. About "
         f"{' or '.join(ways or ['fewer columns'])} would do; force the run to try anyway"
     )
+
+
+def _written(purse: Purse) -> str:
+    """A little more than the purse, as `parse_budget` reads it: `zcdp:0.1`, or `pure:1`."""
+    return f"pure:{1.05 * math.sqrt(2 * purse.rho):.2g}" if purse.radial else f"zcdp:{1.05 * purse.rho:.2g}"
 
 
 @dataclass(frozen=True)
@@ -288,7 +311,7 @@ class MeanCase:
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""
-        return _feasible(n, self.d, self.m, purse.rho)
+        return _feasible(n, self.d, self.m, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
         """Say what the error assumes."""

@@ -43,7 +43,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     warnings = []
     if not plan.feasible:
         warnings.append("the private rows tell little more than the public ones do: the mean is about the public one")
-    facts = _shares(plan, purse) | {
+    facts = _shares(plan) | {
         "lengths": {"edges": found.edges, "counts": found.counts, "sd": found.sd},
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
@@ -106,10 +106,11 @@ def _as_released(
     return MeanResult(tuple(center.tolist()), sampling, noise, tuple(warnings), facts, clipping)
 
 
-def _shares(plan: MeanPlan, purse: Purse) -> dict[str, Any]:
+def _shares(plan: MeanPlan) -> dict[str, Any]:
     """Tell what each question took of the budget, and what was predicted for Gaussian rows."""
+    whole = sum(ask.part for ask in plan.asks)
     return {
-        "shares": {ask.label: ask.rho / purse.rho for ask in plan.asks},
+        "shares": {ask.label: ask.part / whole for ask in plan.asks},
         "predicted_error": plan.error,
         "predicted_ratio_to_non_private": plan.ratio,
     }
@@ -117,7 +118,7 @@ def _shares(plan: MeanPlan, purse: Purse) -> dict[str, Any]:
 
 def _noise_of_step(plan: MeanPlan) -> float:
     """Give the noise sd of one coordinate of step 2's mean at a clip radius of 1."""
-    question = sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[2])
+    question = plan.asks[2].as_asked(sum_question(Frame((0.0,) * plan.d), 1.0, plan.asks[2]))
     return float(question.noise()["sum"][0]) / plan.n
 
 

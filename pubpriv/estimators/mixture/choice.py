@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
@@ -45,7 +46,7 @@ class Preference:
     @classmethod
     def expected_noise(cls, n: int, d: int, ask: Ask) -> float:
         """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
-        return 2 * _score_bound(d) / math.sqrt(float(ask.price)) / n
+        return 2 * _score_bound(d) / math.sqrt(2 * ask.rho) / n
 
 
 def _score_bound(d: int) -> float:
@@ -72,4 +73,4 @@ def compare(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture,
     bound = _score_bound(len(scaling.location))
     question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
     answer = curator.release(question, ask.label)
-    return float(answer.values["score"][0]) / n, float(answer.question.noise()["score"][0]) / n
+    return float(answer.values["score"][0]) / n, bounding_sd(answer.question, "score") / n

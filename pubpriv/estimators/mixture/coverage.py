@@ -22,6 +22,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.balls import Cylinder
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import Counts, LiftedGram, Moments
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.data.uncovered import Uncovered
@@ -192,7 +193,7 @@ def _support(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> Sup
     """
     regions = NearestPoint(_frame(scaling, seen), seen.points, seen.alone)
     answer = curator.release(Counts.priced(regions, ask.price), ask.label)
-    counts, noise = answer.values["count"], float(answer.question.noise()["count"][0])
+    counts, noise = answer.values["count"], bounding_sd(answer.question, "count")
     expected = np.bincount(seen.alone) * curator.n_rows / len(seen.alone)
     few = counts < np.minimum(_UNSUPPORTED * expected + _NOT_MORE * noise, expected - SURELY_FEW * noise)
     return Support(tuple(counts.tolist()), noise, tuple((np.flatnonzero(few[1:]) + 1).tolist()))
@@ -212,7 +213,7 @@ def _uncovered(curator: Curator, scaling: Scaling, seen: Outline, ask: Ask) -> C
     regions = Uncovered(frame, seen.points, distances[:-1])
     question = Moments.priced(regions, (frame,) * _SHELLS, radii, ask.price, MOMENT_SHARES)
     answer = curator.release(question, ask.label)
-    counts, count_sd = answer.values["count"], float(answer.question.noise()["count"][0])
+    counts, count_sd = answer.values["count"], bounding_sd(answer.question, "count")
     # noise grows with the radius, so shells without rows are left out; the first one is always told
     visible = [0, *(j for j in range(1, _SHELLS) if counts[j] > _VISIBLE * count_sd)]
     noise, d = answer.question.noise(), len(seen.units)

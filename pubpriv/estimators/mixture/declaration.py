@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.planning import Case, Size
     from pubpriv.estimators.steps import Runner
+    from pubpriv.privacy.budgets import Budget
     from pubpriv.released.kinds import MixtureEstimate
 
 
@@ -36,6 +37,14 @@ def _checked(settings: MixtureSettings, public: PublicTable) -> PublicTable:
     from pubpriv.estimators.mixture.driver import checked_public
 
     return checked_public(public, public.columns, settings)
+
+
+def _check_law(settings: MixtureSettings, public: PublicTable, n_private: int, budget: Budget) -> None:  # noqa: ARG001
+    """The paper's methods have the noise of the paper; no run is too small to be tried."""
+    from pubpriv.estimators.asks import gaussian_only
+
+    if settings.method != "auto":
+        gaussian_only(settings.method, budget.kind)
 
 
 def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
@@ -63,11 +72,12 @@ MIXTURE = Estimator(
     settings=MixtureSettings,
     driver=_driver,
     case=_case,
-    checks=Checks(_checked, advice=_advice),
+    checks=Checks(_checked, _check_law, _advice),
     makes="gaussian-mixture",
     trials=(
         Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
         Trial("overlapping", MixtureSettings(n_components=2), "approx:4,1e-6", components=2, apart=2.0, public_rows=40),
+        Trial("separated, pure", MixtureSettings(n_components=2), "pure:8", components=2, apart=8.0, public_rows=24),
         Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
         Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
         Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),

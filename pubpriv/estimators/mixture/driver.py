@@ -13,7 +13,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
-from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.asks import Ask, gaussian_only
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import Preference, prefer
 from pubpriv.estimators.mixture.components import (
@@ -101,6 +101,8 @@ def estimate_mixture(
     check_arguments(public, curator)
     rows = checked_public(public, curator.columns, settings)
     configuration = settings.configuration() | {"columns": list(curator.columns)}
+    if method != "auto":
+        gaussian_only(method, curator.budget.kind)
     purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":

@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.data.questions import LiftedGram, Moments, Radial
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.asks import Plan, gaussian_only
 from pubpriv.estimators.mixture import plan as default_plan
 from pubpriv.estimators.mixture.bks import plan as paper_plan
 from pubpriv.estimators.mixture.bks.requirement import requirement
@@ -155,6 +155,7 @@ class MixtureCase:
     def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
         settings, k = self.settings, self.k
         if settings.method != "auto":
+            gaussian_only(settings.method, purse.kind)
             levels = k - self.groups if settings.method == "bks-scarce" else 0
             return paper_plan.BksPlan.of(purse, n, self.d, k, levels)
         most = k if settings.known is None and k > 1 else 0
@@ -166,9 +167,9 @@ class MixtureCase:
     def _noise(self, plan: Plan) -> tuple[float, float, float]:
         """Noise of count, sum and second moment (spherical: of the variance) of a component in the last round."""
         asked = plan.asks[-1].question
-        assert isinstance(asked, LiftedGram | Moments)
+        assert isinstance(asked, LiftedGram | Moments | Radial)
         noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
-        moment = noise["square"] / self.d if isinstance(asked, Moments) else noise["moment"]
+        moment = noise["square"] / self.d if "square" in noise else noise["moment"]
         return noise["count"], noise["sum"], moment
 
 

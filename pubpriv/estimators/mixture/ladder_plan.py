@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pubpriv.data.codec import public_value
-from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture.plan import Blanks, MixturePlan, spectral_noise
 from pubpriv.privacy.budgets import Purse
 
@@ -159,7 +159,8 @@ class Ladder:
         while known:
             case = cls(purse, n, d, apart, known, covariance_type, stepped)
             k = known[-1]  # noise is the same for all, and less without the last
-            if spectral_noise(float(case.share(k)) / _ROUNDS * purse.rho, d, n / k, covariance_type) <= _LOUDEST:
+            rho = worth_of(purse, case.blanks(k).round)(float(case.share(k)) / _ROUNDS)
+            if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
                 return case
             known = known[:-1]
         return cls(purse, n, d, apart, (), covariance_type, stepped)

@@ -16,7 +16,7 @@ from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, NearestPoint, Partition
 from pubpriv.data.uncovered import Uncovered
-from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.supercluster import Regime
@@ -151,10 +151,11 @@ class MixturePlan(Plan):
         blanks = Blanks(d, k, covariance_type)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
-            shares = _overlapping(purse.rho, n / k, blanks, before)
+            shares = _overlapping(worth_of(purse, blanks.round), n / k, blanks, before)
         else:
             ample = regime == Regime.AMPLE
-            shares = _separated(purse.rho, n / k, blanks, before, most, most or k, ample, groups, several)
+            worth = worth_of(purse, blanks.round)
+            shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
         asks = split_purse(purse, "mixture", shares)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
@@ -278,12 +279,12 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str,
 
 
 def _count_sd(purse: Purse, share: Fraction) -> float:
-    """Tell the noise of counts over a partition that are asked for such a share of the budget."""
-    return 1 / math.sqrt(purse.rho * float(share))
+    """Tell the noise of counts over a partition that are asked for such a share of the budget; louder in a pure run."""
+    return math.sqrt((2 if purse.radial else 1) / purse.worth(float(share)))
 
 
 def _separated(
-    rho: float,
+    worth: Worth,
     count: float,
     blanks: Blanks,
     before: _Shares,
@@ -303,10 +304,10 @@ def _separated(
     if not ample:
         shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
     shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
-    rounds = measuring_rounds(1 - _taken(shares), rho, d, count, blanks.covariance_type, blanks.round)
+    rounds = measuring_rounds(1 - _taken(shares), worth, d, count, blanks.covariance_type, blanks.round)
     if several and len(rounds) > 1:
         (first, _), (second, blank) = rounds.values()
-        if spectral_noise(float(first) * rho, d, count, blanks.covariance_type) < _TELLING:
+        if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
             shares |= {
                 "round-1": rounds["round-1"],
                 "explained": (_EXPLAINED, blanks.explained(several)),
@@ -316,11 +317,11 @@ def _separated(
     return shares | rounds
 
 
-def _overlapping(rho: float, count: float, blanks: Blanks, before: _Shares) -> _Shares:
+def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) -> _Shares:
     shares: _Shares = blanks.checks | before
     rest = 1 - _taken(shares)
     # where the last round will say little of covariances, an earlier one of a twelfth of the budget says nothing
-    noise = spectral_noise(float(_EXPLORE * rest) * rho, blanks.d, count, blanks.covariance_type)
+    noise = spectral_noise(worth(float(_EXPLORE * rest)), blanks.d, count, blanks.covariance_type)
     rounds = 1 if noise > UNTRUSTED else 2
     for start in range(1, _STARTS + 1):
         for number in range(1, rounds + 1):
@@ -330,18 +331,18 @@ def _overlapping(rho: float, count: float, blanks: Blanks, before: _Shares) -> _
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
 
 
-def measuring_rounds(left: Fraction, rho: float, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
+def measuring_rounds(left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
     """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
 
     Args:
         left: share of the budget.
-        rho: of the whole budget, mu^2 / 2.
+        worth: rho of a round, mu^2 / 2, by its share of the whole budget.
         d: columns.
         count: private rows of a component.
         covariance_type: as `MixtureSettings` has it.
         blank: makes the question of a round.
     """
-    noise = spectral_noise(float(_FIRST_ROUND * left) * rho, d, count, covariance_type)
+    noise = spectral_noise(worth(float(_FIRST_ROUND * left)), d, count, covariance_type)
     if noise < _TWO_ROUNDS_BELOW:
         return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
     return {"round-1": (left, blank)}

@@ -20,6 +20,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import Counts
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.partition import seed
@@ -159,7 +160,7 @@ def _probe(
     question = Counts.priced(partition, ask.price)
     answer = curator.release(question, ask.label)
     counts = answer.values["count"].reshape(-1, PairBins.bins)
-    noise, k = float(answer.question.noise()["count"][0]), len(seeds.groups)
+    noise, k = bounding_sd(answer.question, "count"), len(seeds.groups)
     grain = _grains(partition, scaling, groups.steps)
     return _Evidence(tuple(map(tuple, counts.tolist())), noise, k, _apart(counts, noise, k, least, grain))
 

@@ -26,6 +26,7 @@ class Budget(ABC):
         currency: what its amounts are of.
         parameters: fields that are written on the command line, the size of the budget first.
         gaussian_units: units of the currency that a Gaussian costs for each unit of rho; 0: it has no price here.
+        noise_law: of what runs with such an allotment release: `gaussian` or `radial`.
         searched: sizes between which a budget that is large enough is looked for.
     """
 
@@ -33,6 +34,7 @@ class Budget(ABC):
     currency: ClassVar[str]
     parameters: ClassVar[tuple[str, ...]]
     gaussian_units: ClassVar[int]
+    noise_law: ClassVar[str] = "gaussian"
     searched: ClassVar[tuple[float, float]]
 
     def __post_init__(self) -> None:
@@ -155,6 +157,30 @@ class Budget(ABC):
     def squared_distance(cls, units: int) -> Fraction:
         """mu^2 that `units` pay for; see `price_gaussian`."""
         return Fraction(2 * (units // cls.gaussian_step()), UNIT)
+
+    # -- how a run splits its allotment over the steps of a method
+
+    @classmethod
+    def split(cls, units: int, shares: Sequence[Fraction]) -> list[int]:
+        """Parts of `units` that each pay for something: multiples of a step, the last takes the rest."""
+        step = cls.gaussian_step()
+        parts = [int(units * share) // step * step for share in shares[:-1]]
+        return [*parts, units // step * step - sum(parts)]
+
+    @classmethod
+    def part(cls, units: int, squared_distance: Fraction) -> int:
+        """How many of `units` pay for that distance."""
+        return int(units * squared_distance / cls.squared_distance(units))
+
+    @classmethod
+    def divided(cls, squared_distance: float, shares: Sequence[float]) -> list[float]:
+        """As `split`, of the squared distance that a whole run pays for, unrounded: for predictions."""
+        return [share * squared_distance for share in shares]
+
+    @classmethod
+    def worth(cls, squared_distance: float, share: float) -> float:
+        """As `divided`, of one step among others of which nothing is known yet."""
+        return share * squared_distance
 
     # -- what a run holds of a ledger
 

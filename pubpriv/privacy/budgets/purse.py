@@ -1,7 +1,9 @@
-"""A method's share of an all-Gaussian run."""
+"""A method's share of a run."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.budget import Budget
@@ -11,7 +13,7 @@ from pubpriv.privacy.conversions import distance_of_tail
 
 @dataclass(frozen=True)
 class Purse:
-    """A method's share of an all-Gaussian run, to be split over its steps.
+    """A method's share of a run whose noise has one law, to be split over its steps.
 
     Attributes:
         units: integer units of the run's currency.
@@ -29,22 +31,24 @@ class Purse:
         return cls(budget.cap.main, budget.kind, budget.tails_within(budget.cap.delta))
 
     def split(self, shares: list[Fraction]) -> list[Fraction]:
-        """Squared distances (mu^2) that the steps may cost: integer units each, the last takes the rest."""
-        step = KINDS[self.kind].gaussian_step()
-        parts = [int(self.units * share) // step * step for share in shares[:-1]]
-        parts.append(self.units // step * step - sum(parts))
+        """Squared distances (mu^2, or epsilon^2) that the steps may cost: integer units each, the last takes the rest.
+
+        Args:
+            shares: of steps with Gaussian noise; a pure run divides epsilon as these divide rho (`PureDP.split`).
+        """
+        parts = KINDS[self.kind].split(self.units, shares)
         if min(parts) < 1:
             raise InvalidInput("the budget is too small to be split over the steps of this method")
         return [self.squared_distance(part) for part in parts]
 
     def squared_distance(self, units: int) -> Fraction:
-        """mu^2 that `units` pay for: 2 rho under zCDP; units of mu^2 are paid in twos (`Budget.price_gaussian`)."""
+        """mu^2 that `units` pay for, or epsilon^2: 2 rho under zCDP; mu^2 is paid in twos (`Budget.price_gaussian`)."""
         return KINDS[self.kind].squared_distance(units)
 
     def part(self, squared_distance: Fraction) -> "Purse":
         """Take the part that one of the prices of a `split` pays for, to be split again."""
-        part = squared_distance / self.squared_distance(self.units)
-        return Purse(int(self.units * part), self.kind, self.tails * part)
+        tails = self.tails * squared_distance / self.squared_distance(self.units)
+        return Purse(KINDS[self.kind].part(self.units, squared_distance), self.kind, tails)
 
     def distance(self, cells: int) -> Fraction:
         """How far above nothing, in sds of the noise, a threshold lies that as many as `cells` cells might pass alone.
@@ -65,5 +69,23 @@ class Purse:
 
     @property
     def rho(self) -> float:
-        """mu^2 / 2 of the whole purse, for predictions."""
+        """mu^2 / 2 of the whole purse, or epsilon^2 / 2, for predictions."""
         return float(self.squared_distance(self.units)) / 2
+
+    def rhos(self, shares: Sequence[float]) -> list[float]:
+        """mu^2 / 2 or epsilon^2 / 2 of all steps with these shares, as `split` divides them, for predictions."""
+        return [part / 2 for part in KINDS[self.kind].divided(2 * self.rho, shares)]
+
+    def worth(self, share: float) -> float:
+        """mu^2 / 2 or epsilon^2 / 2 of one step with this share of a run of many, about."""
+        return KINDS[self.kind].worth(2 * self.rho, share) / 2
+
+    @property
+    def strength(self) -> float:
+        """sqrt(rho), or epsilon of a pure purse: what noise falls with."""
+        return sqrt(2 * self.rho if self.radial else self.rho)
+
+    @property
+    def radial(self) -> bool:
+        """Whether noise is radial, and what adds up is epsilon."""
+        return KINDS[self.kind].noise_law == "radial"

@@ -12,7 +12,7 @@ from typing import Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.events import Event, event_from_json, gaussian_part
+from pubpriv.privacy.events import Event, event_from_json, noisy_part
 from pubpriv.privacy.ledger.names import is_name
 from pubpriv.privacy.ledger.records import (
     FAILURES,
@@ -276,7 +276,7 @@ def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
         raise ValueError("the answer is not lists of 64-bit integers")
     if isinstance(asked, Asked) and {name: len(part) for name, part in answer.items()} != asked.sizes:
         raise ValueError("the answer is not of its question's sizes")
-    noisy = None if isinstance(asked, Asked) else gaussian_part(asked)
+    noisy = None if isinstance(asked, Asked) else noisy_part(asked)
     if noisy is not None and sorted(map(len, parts)) != sorted(size for _, size in noisy.noise):
         raise ValueError("the answer is not of the sizes that were paid for")
     return dict(answer)

@@ -235,9 +235,11 @@ class Balance:
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
-    """The kind of a stored question; of one that another question asks of each person, with that said."""
-    kind = str(question["type"])
-    return f"{question['inner']['type']} per person" if kind == "PerPerson" else kind
+    """What a stored question is, for people; where one is wrapped in another: `Counts per person`, `Radial(Counts)`."""
+    kind, inner = str(question["type"]), question.get("inner")
+    if not isinstance(inner, Mapping):
+        return kind
+    return f"{kind_of(inner)} per person" if kind == "PerPerson" else f"{kind}({kind_of(inner)})"
 
 
 def _charge(record: Record, facts: Mapping[str, Any]) -> Charge:

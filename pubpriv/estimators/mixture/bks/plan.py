@@ -7,7 +7,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Question
 from pubpriv.data.regions import Cells
-from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
+from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture.plan import measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
 
@@ -44,8 +44,8 @@ class BksPlan(Plan):
     @property
     def count_sd(self) -> float:
         """Noise sd of one count of Q_priv: two counts change, so (sd of one)^2 = 2 / mu^2; 0 where none is asked."""
-        prices = [float(level.query.price) for level in self.levels]
-        return (2 / min(prices)) ** 0.5 if prices else 0.0
+        rhos = [level.query.rho for level in self.levels]
+        return min(rhos) ** -0.5 if rhos else 0.0
 
     @classmethod
     def of(cls, purse: Purse, n: int, d: int, k: int, levels: int) -> "BksPlan":
@@ -72,7 +72,7 @@ class BksPlan(Plan):
             f"level-{i}/{step}": (_SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
         }
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-        shares |= measuring_rounds(left, purse.rho, d, n / k, "full", measure)
+        shares |= measuring_rounds(left, worth_of(purse, measure), d, n / k, "full", measure)
         asks = split_purse(purse, "mixture", shares)
         return cls(
             asks=tuple(asks.values()),

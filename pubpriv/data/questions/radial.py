@@ -1,0 +1,218 @@
+"""Any question under radial noise, for pure DP: its proof of an l2 sensitivity is all that this takes."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.checks import flag, kind
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions.base import Draw, Part, Question, Scale, Totals, Values, root_up
+from pubpriv.data.questions.bisection import Bisection
+from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions.fourth import FourthMoments
+from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.regions import View
+from pubpriv.errors import InvalidInput
+
+_BY_REGION = (ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
+"""Questions that add what a record adds to its region alone, and tell how long that is at most."""
+
+_INNER = (*_BY_REGION, Bisection, BoundedScore)
+
+GAUSSIAN, RADIAL = "gaussian", "radial"
+"""The laws of noise that a run may have."""
+
+
+@public_value
+@dataclass(frozen=True)
+class Radial:
+    """The inner question, with its noise scales s_k as those of radial noise (`privacy.radial`), not of Gaussians.
+
+    z has the density proportional to exp(-|(z_k / s_k)_k|), and an answer is the exact totals plus round(z). Write D
+    for the distance of neighbours' totals in units of s, coordinate by coordinate; then the answer is D-DP.
+
+    Jointly, all coordinates share one length. Sensitivity: D^2 is the inner question's squared distance at most, whose
+    proof is about the totals and their scales and knows nothing of the noise's law. That of `Bisection` adds up squared
+    distances of adaptive steps, which holds here too, as `privacy.radial` shows.
+
+    By region, each region's coordinates have a length of their own, drawn independently. Sensitivity (replace-one): let
+    f be the squared length, in units of s, of what one record adds to its region, at most (`squared_length`). A record
+    that leaves region i and enters j moves the one by |phi(q)| <= sqrt(f) and the other by |phi(q')| <= sqrt(f), and
+    independent steps add up: 2 sqrt(f). One that stays moves its region by |phi(q) - phi(q')| <= 2 sqrt(f), by the
+    triangle inequality. So epsilon^2 = 4 f; no condition on the kernel is needed. With several partitions
+    (`JointCounts`) a record has a region in each, and sqrt(f) is the sum of what it adds to all of them. Where there
+    are three regions or more this is mostly less noise.
+
+    Attributes:
+        inner: what is asked.
+        by_region: whether each region has a length of its own; its frames then have one dimension.
+    """
+
+    inner: Any
+    by_region: bool = False
+
+    def __post_init__(self) -> None:
+        flag("`by_region` of radial noise", self.by_region)
+        kind("the question under radial noise", self.inner, *(_BY_REGION if self.by_region else _INNER))
+        if self.by_region:
+            kinds = {frame.dimension for frame in _frames(self.inner)}
+            if len(kinds) > 1 or any(part.size % _regions(self.inner) for part in self.parts.values()):
+                raise InvalidInput("radial noise by region needs frames of one dimension")
+
+    def __getattr__(self, name: str) -> Any:
+        """Frames, radii, edges: what the inner question is about."""
+        if name == "inner" or name.startswith("_"):  # an object that is being unpickled has none yet
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def check(self, columns: int) -> None:
+        """The inner question fits the columns."""
+        self.inner.check(columns)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Those of the inner question, whose noise scales are those of the radial law."""
+        parts: Mapping[str, Part] = self.inner.parts
+        return parts
+
+    @property
+    def blocks(self) -> int:
+        """How many independent lengths the noise has."""
+        return _regions(self.inner) if self.by_region else 1
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """epsilon^2: the inner question's squared distance, or 4 f by region."""
+        return Fraction(4 * self.inner.squared_length if self.by_region else self.inner.squared_distance)
+
+    @cached_property
+    def block_size(self) -> int:
+        """N: coordinates that share one length."""
+        return sum(part.size for part in self.parts.values()) // self.blocks
+
+    @property
+    def spread(self) -> float:
+        """sqrt(N + 1): standard deviation of a coordinate over its scale."""
+        return math.sqrt(self.block_size + 1)
+
+    @property
+    def louder(self) -> float:
+        """A coordinate's sd over that of a Gaussian answer whose mu is this one's epsilon."""
+        return self.spread * math.sqrt(self.squared_distance / self.inner.squared_distance)
+
+    @property
+    def reach(self) -> int:
+        """A length that the noise exceeds with a chance below 1e-20: Gamma(N) is below N + 12 sqrt(N) + 60."""
+        return self.block_size + 12 * (math.isqrt(self.block_size) + 1) + 60
+
+    @property
+    def draws(self) -> list[tuple[str, Scale, int]]:
+        """(name, scales, size) of each block's noise."""
+        pieces = [(part.noise_scale,) * (part.size // self.blocks) for part in self.parts.values()]
+        scales = tuple(scale for piece in pieces for scale in piece)
+        return [(f"block-{number}", scales, len(scales)) for number in range(self.blocks)]
+
+    @property
+    def total_sizes(self) -> Mapping[str, int | None]:
+        """Those of the inner question."""
+        sizes: Mapping[str, int | None] = self.inner.total_sizes
+        return sizes
+
+    def exact(self, totals: Totals) -> Totals:
+        """As the inner question has it."""
+        exact: Totals = self.inner.exact(totals)
+        return exact
+
+    def totals(self, view: View) -> Totals:
+        """As the inner question has it."""
+        totals: Totals = self.inner.totals(view)
+        return totals
+
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
+        """As the inner question answers, with noise whose blocks are drawn whole; no other question asks this one."""
+        blocks = np.stack([draw(*announced) for announced in self.draws])
+        ends = np.cumsum([part.size // self.blocks for part in self.parts.values()])
+        pieces = np.split(blocks, ends[:-1], axis=1)
+        noise = {name: piece.ravel() for name, piece in zip(self.parts, pieces, strict=True)}
+        answer: Totals = self.inner.answer(totals, lambda name, scale, size: noise[name])  # noqa: ARG005 - of a draw
+        return answer
+
+    def values(self, noisy: Totals) -> Values:
+        """As the inner question has it."""
+        values: Values = self.inner.values(noisy)
+        return values
+
+    def noise(self) -> Values:
+        """Standard deviations: those of Gaussians of these scales, times sqrt(N + 1)."""
+        return {name: sd * self.spread for name, sd in self.inner.noise().items()}
+
+
+def under_law(law: str, question: Any) -> Any:
+    """The question as a run asks it whose noise has this law, at no higher price.
+
+    A Gaussian question of squared distance mu^2 becomes a radial one of epsilon^2 <= mu^2: jointly with the same
+    scales; by region, where that is less noise, with scales sqrt(4 f / mu^2) times as large, rounded up.
+
+    Args:
+        law: `GAUSSIAN` or `RADIAL`.
+        question: any; one that is no Gaussian one stays what it is.
+    """
+    if law != RADIAL or not isinstance(question, _INNER):
+        return question
+    together = Radial(question)
+    if not isinstance(question, _BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
+        return together
+    wider = 4 * question.squared_length / question.squared_distance
+    apart = Radial(_widened(question, max(wider, Fraction(1))), by_region=True)
+    return apart if wider * (apart.block_size + 1) < together.block_size + 1 else together
+
+
+def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
+    """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
+    if isinstance(question, Radial):
+        return question.draws
+    return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
+
+
+def reach_of(question: Question) -> int:
+    """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
+    return question.reach if isinstance(question, Radial) else _SDS
+
+
+def bounding_sd(question: Question, part: str) -> float:
+    """The noise's sd in `part` for thresholds of two to four sds, which are meant for Gaussian noise.
+
+    A coordinate of radial noise has a longer tail: with N = 1, Laplace's law, 5.4 of its sds are exceeded as seldom as
+    3.5 of a Gaussian's. So the sd is told 1 + 0.55 / sqrt(N) times as large; that is enough at 3.5 for every N.
+    """
+    sd = float(question.noise()[part].flat[0])
+    return sd * (1 + _TAIL / math.sqrt(question.block_size)) if isinstance(question, Radial) else sd
+
+
+_SDS, _TAIL = 64, 0.55
+
+
+def _regions(question: Any) -> int:
+    """Regions of the question, in all of its partitions."""
+    partitions = question.partitions if isinstance(question, JointCounts) else (question.partition,)
+    return sum(partition.n_regions for partition in partitions)
+
+
+def _frames(question: Any) -> tuple[Frame, ...]:
+    """Frames of the regions; none where records are counted only."""
+    return getattr(question, "frames", ())
+
+
+def _widened(question: Any, squared: Fraction) -> Any:
+    """The question with noise scales sqrt(squared) times as large, rounded up."""
+    if hasattr(question, "noise_scale"):
+        return replace(question, noise_scale=root_up(squared * question.noise_scale**2))
+    scales = tuple(root_up(squared * scale * scale) if scale else 0 for scale in question.noise_scales)
+    return replace(question, noise_scales=scales)
