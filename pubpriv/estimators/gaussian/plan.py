@@ -34,7 +34,7 @@ below its noise, about a quarter of the average there, so eight rounds still for
 _SEARCH = Fraction(3, 1000)
 """Share of the whole budget that the search of a round's radius takes ..."""
 
-_SEARCH_RANK = 240
+_SEARCH_RANK = 3000
 """... or this over n^2, as rho, where that is more; a quarter of the round at most."""
 
 _REACH = 1e9
@@ -130,8 +130,8 @@ def _with_final(shares: dict[str, tuple[Fraction, Blank]], blank: Blank) -> dict
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
-    frame = Frame((0.0,) * d)
-    shares = _with_final(_round_shares(n, d, purse.rho, frame), partial(joint_question, frame, 1.0, final_theta(d)))
+    frame, blank = Frame((0.0,) * d), Cut(True, 1.0, 0.0, (1.0,), (1.0, 1.0))
+    shares = _with_final(_round_shares(n, d, purse.rho, frame), partial(shells_question, frame, blank))
     asks = split_purse(purse, "gaussian", shares)
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
