@@ -81,6 +81,8 @@ class Size:
         """
         if self.sd == 0:
             return float(self.rows) if count > self.rows - doubt * sd else max(count, least)
+        if count < self.rows - doubt * math.hypot(self.sd, sd):  # clearly fewer
+            return max(count, least)
         share = self.sd**2 / (self.sd**2 + sd**2)
         return max(share * count + (1 - share) * self.rows, least)
 

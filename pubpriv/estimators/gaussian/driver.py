@@ -150,9 +150,8 @@ def _estimate(
 ) -> GaussianEstimate:
     settled: _SettledGaussian = curator.settled("gaussian/told", partial(_SettledGaussian.of, outcome, curator.size))
     statement = curator.statement()
-    beyond = outcome.facts.get("beyond_clip", {"share": 0.0, "sd": 0.0})
     mean, covariance = np.array(settled.fitted.mean), np.array(settled.fitted.covariance)
-    sure = beyond["share"] - 2 * beyond["sd"]
+    share, sd = outcome.beyond or (0.0, 0.0)
     law = Mixture.of([1.0], [settled.fitted.mean], [settled.fitted.covariance])
     return GaussianEstimate(
         gaussian=law,
@@ -167,8 +166,9 @@ def _estimate(
         diagnostics={
             "target": target,
             **outcome.facts,
+            **({"beyond_clip": {"share": share, "sd": sd}} if outcome.beyond else {}),
             **(departure(law, of_rows(rows.rows), len(rows.rows)) if len(rows.rows) else {}),
-            "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, sure)),
+            "hints": list(log_hints(curator.columns, rows.rows, mean, covariance, share - 2 * sd)),
             "warnings": outcome.warnings,
         },
     )

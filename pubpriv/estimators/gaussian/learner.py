@@ -11,12 +11,11 @@ Source: ours; the numbers are in `benchmarks.learner`. The shape is that of Coin
 """
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pubpriv.curator import Curator
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.radial import GAUSSIAN
@@ -29,9 +28,11 @@ from pubpriv.estimators.gaussian.clipping import (
     moment_constants,
     unclip_variances,
 )
-from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question
+from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question, shells_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.estimators.gaussian.shells import Cut, gaussian_end
 from pubpriv.estimators.steps import Execution, step
+from pubpriv.unit import Size
 
 _WIDENING = (1.3, 1.3, 1.3, 0.8, 0.8, 0.8, 0.8)
 """Clip radius of each round over the private median of |w|: early rounds see more, late ones are less noisy."""
@@ -42,12 +43,13 @@ LEAST_VARIANCE = 0.02
 _FAR = 0.5
 """The run did not converge if the final release deviates from I by so much in root mean square eigenvalue ..."""
 
-_UNEXPECTED, _HARMLESS = 4.0, 0.1
+_UNEXPECTED, _HARMLESS = 4.0, 0.3
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
 
-_MISSED = 4.0
-"""Rows count as incomplete if the released count is short of n by so many of its noise sds."""
+_MISSED, _LEFT_OUT = 4.0, 2.0
+"""Rows count as incomplete, or in the last release as too far out, if the released count is short of n by so many of
+its noise sds."""
 
 
 @public_value
@@ -75,7 +77,7 @@ class Measured:
         frame: the map to w.
         mean: of w, (d,).
         covariance: of w, (d, d), eigenvalues at least `LEAST_VARIANCE`.
-        records: rows without missing or infinite values: n, or the released count where it is clearly less.
+        records: rows that were measured: without missing or infinite values, and no further out than Gaussian rows are.
         radius: clip radius.
         mean_sd: noise sd of a coordinate of the clipped mean, before debiasing.
         moment_sd: noise sd of a diagonal entry of the clipped second moment, before debiasing.
@@ -83,6 +85,7 @@ class Measured:
         expected: what sampling and noise of this release make of that distance if w is standard.
         accuracy: how far the rounds are expected to have left w from standard; see `Position`.
         expected_mean: what they make of the length of `mean`.
+        beyond: rows that are further out than Gaussian ones are, and the sd of the noise in their number.
     """
 
     frame: Frame
@@ -96,6 +99,7 @@ class Measured:
     expected: float
     accuracy: float
     expected_mean: float
+    beyond: tuple[float, float] = (0.0, 0.0)
 
     @property
     def converged(self) -> bool:
@@ -126,7 +130,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class ClippedMoments:
-    """Mean and second moment of clipped w, per whole record, with noise sds; what a joint release says."""
+    """Mean and second moment of clipped w, per record that counts, with noise sds; what a joint release says."""
 
     frame: Frame
     records: float
@@ -166,7 +170,8 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
     half = position.records / 2
     found = curator.release(radius_question(position.frame, typical, half, asks[0]), asks[0].label)
     median = float(found.values["quantile"][0])
-    moments = released_moments(curator, found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
+    question = joint_question(found.question.frame, widening * median, LearnerPlan.round_mean, asks[1])
+    moments = _moments_of(curator.release(question, asks[1].label), curator.size, _MISSED)
     # in units in which the records' median norm is a standard Gaussian's
     unit = median / math.sqrt(median_norm_squared(np.ones(position.frame.dimension)))
     accuracy = _expected_covariance_error(
@@ -179,11 +184,18 @@ def _approach(curator: Curator, position: Position, typical: float, widening: fl
 def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
 
+    Rows further out than Gaussian ones are fall into a region of their own, which costs nothing: they are counted, and
+    move neither mean nor covariance.
+
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    d = position.frame.dimension
-    radius = final_radius(curator.n_rows, d, ask.rho)
-    return debias(released_moments(curator, position.frame, radius, final_theta(d), ask), position.accuracy)
+    n, d = curator.n_rows, position.frame.dimension
+    radius, end = final_radius(n, d, ask.rho), gaussian_end(n, d)
+    where = Cut(True, 1.0, 0.0, (max(end, radius),), (radius, radius))
+    answer = curator.release(shells_question(position.frame, where, ask), ask.label)
+    found = debias(_moments_of(answer, curator.size, _LEFT_OUT), position.accuracy)
+    count, noise = float(answer.values["count"][1]), float(answer.question.noise()["count"].max())
+    return replace(found, beyond=(max(count, 0.0), noise))
 
 
 def debias(moments: ClippedMoments, accuracy: float) -> Measured:
@@ -256,20 +268,22 @@ def pool(preconditioner: Preconditioner, measured: Measured) -> Fitted:
     return Fitted.of(moved, colour @ pooled @ colour.T, mean_weight, weight)
 
 
-def released_moments(curator: Curator, frame: Frame, radius: float, theta: Fraction, ask: Ask) -> ClippedMoments:
-    """Mean and second moment of clipped records from one joint release, with the question as it was stored."""
-    answer = curator.release(joint_question(frame, radius, theta, ask), ask.label)
+def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
+    """Mean and second moment in the first region of a joint release of n rows, with the question as it was stored.
+
+    All rows are in it but for what its count falls short by, if that is more than `missed` sds.
+    """
     noise = {name: float(sd.max()) for name, sd in answer.question.noise().items()}
     count, sd = float(answer.values["count"][0]), noise["count"]
-    whole = curator.size.counted(count, sd, _MISSED, least=_MISSED * sd)
+    inside = size.counted(count, sd, missed, least=missed * sd)
     return ClippedMoments(
         answer.question.frames[0],
-        whole,
+        inside,
         answer.question.radii[0],
-        answer.values["sum"][0] / whole,
-        answer.values["moment"][0] / whole,
-        noise["sum"] / whole,
-        noise["moment"] / whole,
+        answer.values["sum"][0] / inside,
+        answer.values["moment"][0] / inside,
+        noise["sum"] / inside,
+        noise["moment"] / inside,
     )
 
 

@@ -36,7 +36,7 @@ below its noise, about a quarter of the average there, so eight rounds still for
 _SEARCH = Fraction(3, 1000)
 """Share of the whole budget that the search of a round's radius takes ..."""
 
-_SEARCH_RANK = 240
+_SEARCH_RANK = 3000
 """... or this over n^2, as rho, where that is more; a quarter of the round at most."""
 
 _REACH = 1e9
@@ -137,9 +137,8 @@ def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], b
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
-    frame = Frame((0.0,) * d)
-    final = partial(joint_question, frame, 1.0, final_theta(d))
-    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), final)
+    frame, blank = Frame((0.0,) * d), Cut(True, 1.0, 0.0, (1.0,), (1.0, 1.0))
+    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), partial(shells_question, frame, blank))
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
 

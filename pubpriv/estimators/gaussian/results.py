@@ -28,28 +28,44 @@ from pubpriv.estimators.gaussian.clipping import mean_constants, moment_constant
 from pubpriv.estimators.gaussian.learner import Fitted, Measured
 from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
+from pubpriv.estimators.gaussian.shells import gaussian_end
 from pubpriv.privacy.budgets import Purse
 from pubpriv.unit import Size
+
+_CLEAR, _MOST_ODD = 3.0, 0.03
+"""Rows are told to lie further out than Gaussian ones from so many sds of their count on, and from this share of all
+rows on the run is flagged: others that belong to them lie among the rest."""
 
 
 @dataclass(frozen=True)
 class GaussianResult:
-    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run."""
+    """What a method hands back: the estimate, whether to trust it, its errors, and public facts of the run.
+
+    Attributes:
+        beyond: share of the rows that lie beyond all that was measured, and the sd of the noise in it; None: unknown.
+    """
 
     fitted: Fitted
     converged: bool
     errors: dict[str, Any]
     facts: dict[str, Any]
     warnings: list[str]
+    beyond: tuple[float, float] | None = None
 
 
 def debiased(
     curator: Curator, preconditioner: Preconditioner, measured: Measured, plan: Plan, purse: Purse, fitted: Fitted
 ) -> GaussianResult:
     """The outcome of a debiased release."""
-    d = preconditioner.dimension
+    n, d = curator.n_rows, preconditioner.dimension
     enough = feasible(measured.records, d, purse)
-    warnings = shortage(measured.records, curator.size, enough)
+    (odd, sd), end = measured.beyond, gaussian_end(n, d)
+    warnings = shortage(min(measured.records + odd, n), curator.size, enough)
+    if odd > _CLEAR * sd:
+        warnings.append(
+            f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
+            "target moments counts them in"
+        )
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts = {
@@ -57,10 +73,12 @@ def debiased(
         "clip_radius": measured.radius,
         "feasible": enough,
         **debiased_facts(measured, fitted),
+        "could_hide": {"rows": math.ceil(_CLEAR * sd), "beyond": end},
         "rounds": [ask.label for ask in plan.asks],
     }
     errors = standard_errors(measured, fitted, preconditioner.m)
-    return GaussianResult(fitted, measured.converged and enough, errors, facts, warnings)
+    good = measured.converged and enough and odd < max(_MOST_ODD * n, _CLEAR * sd)
+    return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
 
 
 def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:

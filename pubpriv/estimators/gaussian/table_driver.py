@@ -28,10 +28,6 @@ from pubpriv.estimators.gaussian.whole import count_rows
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
 
-_AGREED = 0.3
-"""Where the histogram is a Gaussian's, a core that deviates from it by less than this root mean square eigenvalue needs
-no warning: the inverse of the clipping takes care of it."""
-
 
 def estimate_table(
     run: Execution, rows: PublicTable, layout: Layout, purse: Purse, target: str, force: bool
@@ -106,8 +102,7 @@ def _outcome(
             "rows reach further than this budget can see: what may lie beyond the last shell matters more than all "
             "else; a logarithm of a column with a long tail helps"
         )
-    core, close = table.core, _AGREED * math.sqrt(layout.dimension)
-    converged = core is None or core.converged or core.deviation <= close
+    converged = table.core is None or table.core.converged
     if not converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts: dict[str, Any] = {
@@ -120,7 +115,6 @@ def _outcome(
         "scales": {name: scale.value for name, scale in sizes.items()},
         "radial": {"edges": list(histogram.edges), "counts": list(histogram.counts), "sd": histogram.sd},
         "shells": table.shells,
-        "beyond_clip": _beyond(histogram, table.reach, records),
         "could_hide": {"rows": math.ceil(table.hidden), "beyond": table.reach},
         "rounds": [ask.label for ask in plan.asks],
     }
@@ -131,11 +125,11 @@ def _outcome(
         for part, values in (("mean", table.mean_errors), ("covariance", table.covariance_errors))
     }
     good = enough and not loud and converged and not table.clipped
-    return GaussianResult(table.fitted, good, errors, facts, warnings)
+    return GaussianResult(table.fitted, good, errors, facts, warnings, _beyond(histogram, table.reach, records))
 
 
-def _beyond(histogram: Histogram, reach: float, records: float) -> dict[str, float]:
+def _beyond(histogram: Histogram, reach: float, records: float) -> tuple[float, float]:
     """Share of rows beyond the last shell that counts, as counted, and the noise of that."""
     outside = histogram.counts[1 + int(np.searchsorted(histogram.edges, reach * (1 - 1e-9))) :]
     sd = histogram.sd * math.sqrt(max(len(outside), 1))
-    return {"share": max(sum(outside), 0.0) / records, "sd": sd / records}
+    return max(sum(outside), 0.0) / records, sd / records
