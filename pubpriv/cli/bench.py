@@ -23,7 +23,7 @@ _PARTS = {
     "dp": "the same at (1, 1e-6)-DP",
     "unknown-k": "runs that are not told the number of components, rho 0.5",
     "ladder": "held-out nats per row that the best number of components, if told, is better by",
-    "bks": "the paper's own algorithms: runs that tell the components apart, rho 1",
+    "bks": "the paper's own algorithms, and the default: runs that tell the components apart, rho 1",
     "real": "mean held-out log-likelihood per row, medians over draws",
     "coverage": "share of 95% intervals that hold the truth",
     "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
@@ -38,7 +38,7 @@ _COLUMNS = {
     "unknown-k": ("setting", "runs", "right", "bound", "found", "met"),
     "ladder": ("table", "budget", "runs", "components", "gap", "gap_bound", "over_one", "right", "met"),
     "bks": (
-        *("method", "constants", "k", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
+        *("method", "constants", "k", "round", "separation", "m", "runs", "clean", "clean_bound", "mean_ratio"),
         *("covariance_ratio", "theorem_separation", "theorem_m", "theorem_n", "met"),
     ),
     "real": (

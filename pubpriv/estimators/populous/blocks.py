@@ -62,11 +62,15 @@ def learn(rows: np.ndarray, blocks: int, k: int, learner: Learner, seed: int) ->
         learner: see `Learner`.
         seed: of all streams.
     """
+    import sklearn.mixture  # noqa: F401 - its thread pools must be there to be limited
+    from threadpoolctl import threadpool_limits
+
     size = len(rows) // blocks
-    found = [
-        learner(own, k, np.random.default_rng([seed, i])) if np.isfinite(own).all() else None
-        for i, own in enumerate(rows[: size * blocks].reshape(blocks, size, -1))
-    ]
+    with threadpool_limits(1):  # blocks are small: threads would wait for each other
+        found = [
+            learner(own, k, np.random.default_rng([seed, i])) if np.isfinite(own).all() else None
+            for i, own in enumerate(rows[: size * blocks].reshape(blocks, size, -1))
+        ]
     return Blocks.of(found, k, rows.shape[1])
 
 
