@@ -1,7 +1,7 @@
 """Options of commands, made from the settings of an estimator."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
@@ -63,7 +63,8 @@ def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
 def _read(setting: Setting, value: Any) -> Any:
     if setting.about.words:
         return _number_or_word(_option_of(setting), value, setting.about.words)
-    return _by_column(_option_of(setting), value) if _is_mapping(setting) else value
+    example = f"{_option_of(setting)} capital_gain=7000"
+    return by_column(_option_of(setting), value, example) if _is_mapping(setting) else value
 
 
 def _number_or_word(option: str, given: str | int, words: tuple[str, ...]) -> int | str:
@@ -81,8 +82,12 @@ def by_column_options(estimator: Estimator, given: Mapping[str, Any]) -> list[st
     return [_option_of(each) for each in settings_of(estimator.settings) if _is_mapping(each) and given.get(each.field)]
 
 
-def _by_column(option: str, given: list[str]) -> dict[str, float]:
-    """Read numbers by column, from `COLUMN=VALUE` texts."""
+def by_column(option: str, given: Sequence[str], example: str) -> dict[str, float]:
+    """Read numbers by column, from `COLUMN=VALUE` texts.
+
+    Raises:
+        InvalidInput: another text, with an example of the option, or a column twice.
+    """
     found: dict[str, float] = {}
     for text in given:
         name, sign, value = text.rpartition("=")
@@ -91,7 +96,7 @@ def _by_column(option: str, given: list[str]) -> dict[str, float]:
         except ValueError:
             sign = ""
         if not sign or not name.strip():
-            raise InvalidInput(f"{option} takes COLUMN=VALUE, for example {option} capital_gain=7000, not {text!r}")
+            raise InvalidInput(f"{option} takes COLUMN=VALUE, for example {example}, not {text!r}")
         if name.strip() in found:
             raise InvalidInput(f"{option} names the column {name.strip()} twice")
         found[name.strip()] = number

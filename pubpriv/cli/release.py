@@ -190,24 +190,50 @@ def sample(
         int | None, typer.Option(min=0, help="Seed; the same seed draws the same rows again.", show_default=False)
     ] = None,
     original_units: Annotated[
-        bool, typer.Option("--original-units", help="Undo log1p(x) and log(x): write columns called x.")
+        bool, typer.Option("--original-units", help="Undo log1p(x), log(x) and sqrt(x): write columns called x.")
     ] = False,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="Bend a column to lie there, for example fare=0: with no end."),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=STEP", help="Round a column to multiples of this: visits=1 for whole numbers."),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Bend other columns to what these public rows have: no sign that none has, whole numbers.",
+            show_default=False,
+        ),
+    ] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="Draw rows that have this value; the others follow from it."),
+    ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
 
     Columns keep the names of the release: `log1p(cost)` holds logarithms, unless --original-units takes them back.
+    A Gaussian knows no bounds: what --bounds, --step and --like bend, and by how much, is told.
     """
-    from pubpriv.released.sample import write_sample
+    from pubpriv.cli.bounds import limits_from, values_from
+    from pubpriv.released.sample import KEPT_AND_LOST, names_of, write_sample
 
     estimate = _loaded(model)
-    _check_target(out_, [model], overwrite)
-    write_sample(estimate, rows, out_, seed, original_units)
+    _check_target(out_, [model, *([] if like is None else [Path(like)])], overwrite)
+    limits = limits_from(names_of(estimate, original_units), bounds or [], step or [], like)
+    bent = write_sample(estimate, rows, out_, seed, original_units, limits, values_from(given or []))
+    for column in bent:
+        note(f"note: {column.describe()}")
     if estimate.is_simulation:
         note("warning: the model is a simulation, and not private; neither are rows drawn from it")
     if not estimate.converged:
         note("warning: the model did not converge: its rows are not like the data")
     note(f"{rows:,} synthetic rows written to {out_}: drawn from {estimate.of_whom}, which is post-processing and free")
+    note(f"note: {KEPT_AND_LOST}")
 
 
 def _newest(model: Path) -> Path:

@@ -1,5 +1,6 @@
 """A law of rows: a Gaussian mixture as plain numbers, with its density, samples, and what other libraries take."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,30 @@ class Mixture:
             z = np.linalg.solve(root, (rows - mean).T)
             joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
         return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
+
+    def given(self, columns: Sequence[int], values: Sequence[float]) -> "Mixture":
+        """Find the law of the other columns, in their order, where these have these values.
+
+        A component's weight becomes the share of such rows that are its own; its mean moves along its covariance.
+
+        Args:
+            columns: indices of one column or more, and not of all.
+            values: one for each.
+        """
+        from scipy.special import logsumexp
+
+        weights, means, covariances = self.arrays
+        fixed, free = list(columns), [i for i in range(means.shape[1]) if i not in set(columns)]
+        off = np.asarray(values, dtype=float) - means[:, fixed]
+        logs, centers, shapes = [], [], []
+        for weight, mean, covariance, apart in zip(weights, means, covariances, off, strict=True):
+            root = np.linalg.cholesky(covariance[np.ix_(fixed, fixed)])
+            z = np.linalg.solve(root, apart)
+            half = np.linalg.solve(root, covariance[np.ix_(fixed, free)])
+            logs.append(np.log(weight) - np.log(np.diag(root)).sum() - z @ z / 2)
+            centers.append(mean[free] + z @ half)
+            shapes.append(covariance[np.ix_(free, free)] - half.T @ half)
+        return Mixture.of(np.exp(np.array(logs) - logsumexp(logs)), centers, shapes)
 
     def sample(self, n: int, seed: int | None = None) -> np.ndarray:
         """`n` rows (n, d) in random order."""

@@ -4,26 +4,89 @@ No row is a record's: rows are drawn from the released numbers and from nothing 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.columns import Column, meant, parse_columns
 from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.released.bending import Bent, Limits
 from pubpriv.released.estimate import Estimate, replacing
 from pubpriv.released.law import Mixture
+
+KEPT_AND_LOST = (
+    "synthetic rows keep what the release tells: shares, means, spreads and correlations, with its errors, which more "
+    "rows do not make smaller. They lose the rest: rare rows, gaps, heaps at a value, tails, and what ties columns "
+    "together other than a correlation. Test programs and plans on them; take conclusions from the release"
+)
+"""What is said of synthetic rows whenever some are written."""
 
 _SUFFIXES = (".csv", ".parquet")
 _AT_ONCE = 2**22
 """Cells drawn at a time: memory does not grow with the number of rows."""
 
-_BACK = {"log": np.exp, "log1p": np.expm1}
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How rows are drawn.
+
+    Attributes:
+        law: of the columns that are not given, in the model's own columns.
+        columns: of the release, in order.
+        names: that the file has for them.
+        fixed: values of given columns, by index, as the file has them.
+        back: whether expressions are undone.
+    """
+
+    law: Mixture | None
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    fixed: Mapping[int, float]
+    back: bool
+
+    def rows(self, n: int, seed: int | None) -> Iterator[np.ndarray]:
+        """Rows (m, d), some at a time, each part with a seed of its own."""
+        most = max(1, _AT_ONCE // len(self.columns))
+        free = [i for i in range(len(self.columns)) if i not in self.fixed]
+        seeds = np.random.SeedSequence(seed)
+        for start in range(0, n, most):
+            rows = np.empty((min(most, n - start), len(self.columns)))
+            own_seed = int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0])
+            if self.law is not None:
+                rows[:, free] = self.law.sample(len(rows), own_seed)
+            with np.errstate(over="ignore"):
+                for i in free if self.back else ():
+                    self.columns[i].undo(rows[:, i])
+            for i, value in self.fixed.items():
+                rows[:, i] = value
+            yield rows
+
+
+def names_of(estimate: Estimate, original_units: bool) -> tuple[str, ...]:
+    """Name the columns of a file of synthetic rows.
+
+    Raises:
+        InvalidInput: two columns of one name.
+    """
+    columns = parse_columns(estimate.columns)
+    names = tuple(column.source if original_units else column.name for column in columns)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput(f"two columns would both be called {', '.join(twice)}: leave --original-units out")
+    return names
 
 
 def write_sample(
-    estimate: Estimate, n: int, path: str | os.PathLike[str], seed: int | None = None, original_units: bool = False
-) -> None:
+    estimate: Estimate,
+    n: int,
+    path: str | os.PathLike[str],
+    seed: int | None = None,
+    original_units: bool = False,
+    limits: Mapping[str, Limits] | None = None,
+    given: Mapping[str, float] | None = None,
+) -> tuple[Bent, ...]:
     """Draw `n` rows from a released Gaussian or mixture and write them as CSV or Parquet, by the path's suffix.
 
     Args:
@@ -32,9 +95,16 @@ def write_sample(
         path: of the file, which is replaced whole if it is there.
         seed: the same seed gives the same file; None: another one each time.
         original_units: columns like `log1p(cost)` are mapped back and written as `cost`.
+        limits: of columns by their names in the file; others may have any value.
+        given: values of columns by their names in the file, which all rows have: the others are drawn as the release
+            has them beside such values.
+
+    Returns:
+        What was bent, for each column that has limits.
 
     Raises:
-        InvalidInput: a release without a law, another suffix, or two columns of one name.
+        InvalidInput: a release without a law, another suffix, two columns of one name, or a name or a value that no
+            column has.
         Unavailable: the disk refuses the file.
     """
     file = Path(path)
@@ -43,42 +113,62 @@ def write_sample(
         raise InvalidInput(f"a {estimate.kind} is no law to draw rows from: release a gaussian or a mixture")
     if file.suffix.lower() not in _SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
-    columns = parse_columns(estimate.columns)
-    names = [column.source if original_units else column.name for column in columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InvalidInput(f"two columns would both be called {', '.join(twice)}: leave --original-units out")
+    names = names_of(estimate, original_units)
+    limits, given = dict(limits or {}), dict(given or {})
+    for name in (*limits, *given):
+        if name not in names:
+            raise InvalidInput(f"there is no column {name!r} among {', '.join(names)}{meant(name, names)}")
+    drawing = _drawing(law, parse_columns(estimate.columns), names, given, original_units)
+    bent = {names.index(name): Bent(name, limit) for name, limit in limits.items() if name not in given}
     refused = None
     try:
-        _write(file, names, _drawn(law, n, seed, columns if original_units else ()))
+        _write(file, names, limits, _bending(drawing.rows(n, seed), bent))
     except OSError as error:
         refused = error.strerror or "it does not say why"
     if refused is not None:
         raise Unavailable(f"the rows cannot be written to {file} ({refused}): choose another place")
+    return tuple(bent.values())
 
 
-def _drawn(law: Mixture, n: int, seed: int | None, back: tuple[Column, ...]) -> Iterator[np.ndarray]:
-    """Rows (m, d), some at a time, each part with a seed of its own."""
-    most = max(1, _AT_ONCE // len(law.means[0]))
-    seeds = np.random.SeedSequence(seed)
-    for start in range(0, n, most):
-        rows = law.sample(min(most, n - start), int(seeds.spawn(1)[0].generate_state(1, np.uint64)[0]))
-        with np.errstate(over="ignore"):
-            for i, column in enumerate(back):
-                if column.function:
-                    rows[:, i] = _BACK[column.function](rows[:, i])
+def _drawing(
+    law: Mixture, columns: tuple[Column, ...], names: tuple[str, ...], given: Mapping[str, float], back: bool
+) -> _Drawing:
+    """Take the law of the columns that are not given.
+
+    Raises:
+        InvalidInput: a value that its column cannot have.
+    """
+    fixed = {names.index(name): float(value) for name, value in given.items()}
+    values = np.array(list(fixed.values()))
+    with np.errstate(all="ignore"):
+        for position, i in enumerate(fixed if back else ()):
+            columns[i].apply(values[position : position + 1])
+    for i, value in zip(fixed, values, strict=True):
+        if not np.isfinite(value):
+            raise InvalidInput(f"{names[i]} cannot be {fixed[i]:g}: {columns[i].name} of it is no number")
+    if len(fixed) == len(columns):
+        return _Drawing(None, columns, names, fixed, back)
+    return _Drawing(law.given(list(fixed), values.tolist()) if fixed else law, columns, names, fixed, back)
+
+
+def _bending(parts: Iterator[np.ndarray], bent: Mapping[int, Bent]) -> Iterator[np.ndarray]:
+    for rows in parts:
+        for i, column in bent.items():
+            rows[:, i] = column.bend(rows[:, i])
         yield rows
 
 
-def _write(file: Path, names: list[str], parts: Iterator[np.ndarray]) -> None:
-    """All parts to a file beside `file`, which then takes its place."""
+def _write(file: Path, names: tuple[str, ...], limits: Mapping[str, Limits], parts: Iterator[np.ndarray]) -> None:
+    """All parts to a file beside `file`, which then takes its place; whole numbers as such."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
-    schema = pa.schema([(name, pa.float64()) for name in names])
+    kinds = [pa.int64() if name in limits and limits[name].whole else pa.float64() for name in names]
+    schema = pa.schema(list(zip(names, kinds, strict=True)))
     is_csv = file.suffix.lower() == ".csv"
     writer = pyarrow.csv.CSVWriter if is_csv else pyarrow.parquet.ParquetWriter
     with replacing(file) as temporary, writer(str(temporary), schema) as out:
         for rows in parts:
-            out.write_table(pa.Table.from_arrays([pa.array(column) for column in rows.T], schema=schema))
+            columns = [pa.array(cells).cast(kind) for cells, kind in zip(rows.T, kinds, strict=True)]
+            out.write_table(pa.Table.from_arrays(columns, schema=schema))

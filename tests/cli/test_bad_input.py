@@ -114,11 +114,9 @@ def test_a_duplicated_column_is_named(refused_fit, folder, name, columns):
 
 
 @pytest.mark.parametrize("side", ["private", "public"])
-@pytest.mark.parametrize(
-    "cells", [pa.array(["1", "2"] * 50), pa.array([True, False] * 50), pa.array(range(100), pa.timestamp("s"))]
-)
+@pytest.mark.parametrize("cells", [pa.array(["1", "2"] * 50), pa.array(range(100), pa.timestamp("s"))])
 def test_a_column_that_is_not_numeric_is_named_with_its_type(refused_fit, folder, side, cells):
-    """Text, booleans and times are no numbers; the message names the column and the table."""
+    """Text and times are no numbers; the message names the column and the table."""
     pq.write_table(pa.table([pa.array(np.arange(100.0)), cells], names=["a", "b"]), folder / f"{side}.parquet")
     told = refused_fit(columns="a,b")
     assert f"'b' of the {side} table" in told
@@ -134,7 +132,7 @@ def test_a_public_table_without_numbers_has_no_columns(refused_fit, folder):
 @pytest.mark.parametrize(
     ("columns", "why"),
     [("", "empty"), (" ", "empty"), ("a,,b", "empty"), ("a,a", "named twice: a"), ("a,z", "'z' is missing"),
-     ("a,sqrt(b)", "'sqrt(b)' is missing")],
+     ("a,cbrt(b)", "'cbrt(b)' is missing")],
 )  # fmt: skip
 def test_columns_that_cannot_be_meant_are_refused(refused_fit, columns, why):
     """Empty, doubled and unknown names in --columns are refused; an empty option is not an absent one."""

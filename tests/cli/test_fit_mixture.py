@@ -67,7 +67,7 @@ def test_few_public_rows_are_warned_of_before_the_run(fit, folder):
     two_groups(3, seed=2).to_parquet(folder / "public.parquet")
     told = fit()
     (first,) = [i for i, line in enumerate(told.lines) if line.startswith("warning: 3 public rows are few")][:1]
-    assert first < told.lines.index("  ingest public table")
+    assert first < told.lines.index("  step 1: ingest public table")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import json
 import pytest
 from helpers.cli_world import URL, files
 
+from pubpriv.privacy.wording import for_people
+
 SIZES = ["--rows", 2000, "--public-rows", 10, "--dims", 3]
 KINDS = {"mean": [], "gaussian": [], "mixture": ["--components", 2]}
 
@@ -23,7 +25,7 @@ def test_a_plan_tells_prices_guarantee_and_errors(program, tmp_path, monkeypatch
     assert sum(step["share"] for step in plan["steps"]) == pytest.approx(1)
     for step in plan["steps"]:
         assert step["label"] in told.out
-        assert step["price"] in told.out
+        assert for_people(step["price"]) in told.out
     for error in plan["errors"]:
         assert error["error"] == pytest.approx((error["sampling"] ** 2 + error["privacy"] ** 2) ** 0.5)
         assert error["non_private"] <= error["error"] < error["public_only"]

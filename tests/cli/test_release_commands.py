@@ -313,6 +313,61 @@ def test_sample_refuses_in_words(program, here, estimate, arguments, text):
     assert [path.name for path in here.iterdir()] == ["model.json"]
 
 
+def test_sample_bends_columns_to_what_can_be_and_tells_by_how_much(program, here):
+    """No negative fare, whole visits; declared, or taken from public rows; what it did to mean and sd is said."""
+    saved(gaussian_release(("fare", "visits"), center=[1.0, 3.0], covariance=[[4.0, 0.5], [0.5, 2.0]]))
+    told = program("sample", "model.json", "--rows", 4000, "--seed", 1, "--out", "plain.csv")
+    assert "synthetic rows keep" in told.err
+    assert pd.read_csv("plain.csv")["fare"].min() < 0
+    pd.DataFrame({"fare": [0.5, 7.25], "visits": [0, 6]}).to_csv("public.csv", index=False)
+    for how in (["--bounds", "fare=0:", "--bounds", "visits=0:20", "--step", "visits=1"], ["--like", "public.csv"]):
+        told = program("sample", "model.json", "--rows", 4000, "--seed", 1, "--out", "a.parquet", "--overwrite", *how)
+        assert told.code == 0, told.err
+        frame = pd.read_parquet("a.parquet")
+        assert frame["fare"].min() == 0
+        assert frame["visits"].dtype == "int64"
+        assert frame["visits"].min() == 0
+    (line,) = [line for line in told.lines if line.startswith("note: fare was bent to lie from 0 up: ")]
+    assert f"became {frame['fare'].mean():.4g}, standard deviation" in line
+    share = float(line.partition("% of its values")[0].rpartition(" ")[2])
+    assert share == pytest.approx(30.85, abs=2.5)  # of a Gaussian, half a standard deviation below its mean
+
+
+def test_sample_draws_rows_that_have_a_value(program, here):
+    """The other column follows along the covariance, also where the value is of an expression's own column."""
+    saved(gaussian_release(("log1p(cost)", "age"), center=[2.0, 50.0], covariance=[[1.0, 3.0], [3.0, 10.0]]))
+    value = float(np.expm1(3.0))
+    told = program(
+        *("sample", "model.json", "--rows", 5000, "--seed", 1, "--out", "a.csv", "--original-units"),
+        *("--given", f"cost={value!r}"),
+    )
+    assert told.code == 0, told.err
+    frame = pd.read_csv("a.csv")
+    assert set(frame["cost"]) == {value}
+    assert frame["age"].mean() == pytest.approx(53.0, abs=0.06)
+    assert frame["age"].std() == pytest.approx(1.0, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--bounds", "age=1"], "COLUMN=LOW:HIGH"),
+        (["--bounds", "age=5:1"], "from a lower to a higher number"),
+        (["--bounds", "age=1.2:1.8", "--step", "age=1"], "no multiple of 1"),
+        (["--step", "age=0"], "a step is a positive number"),
+        (["--given", "agee=1"], "did you mean 'age'"),
+        (["--given", "age=inf"], "cannot be inf"),
+    ],
+)
+def test_sample_refuses_limits_that_leave_nothing(program, here, arguments, text):
+    """Exit 2, one line, no file."""
+    saved(gaussian_release())
+    told = program("sample", "model.json", "--rows", 3, "--out", "a.csv", *arguments)
+    assert (told.code, len(told.lines)) == (2, 1)
+    assert text in told.err
+    assert not (here / "a.csv").exists()
+
+
 def test_sample_of_many_rows_is_drawn_in_parts(here, monkeypatch):
     """Parts have seeds of their own, and together as many rows as asked."""
     from pubpriv.released import sample
@@ -449,7 +504,7 @@ def test_every_command_can_log_as_json(program, here, monkeypatch):
     monkeypatch.setenv("PUBPRIV_LOG", "json")
     saved(gaussian_release())
     told = program("sample", "model.json", "--rows", 3, "--out", "a.csv")
-    assert [json.loads(line)["event"] for line in told.lines] == ["note"]
+    assert [json.loads(line)["event"] for line in told.lines] == ["note", "note"]
     assert json.loads(program("sample", "model.json").err)["exit_code"] == 2
     assert program("show", "model.json").out.startswith("The mean and covariance of 2 columns")
 

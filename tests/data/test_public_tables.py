@@ -114,7 +114,6 @@ def test_a_bad_file_is_one_clear_line(name, tmp_path):
     [
         (["a", "c"], "'c' is missing"),
         (["name"], "not a number"),
-        (["flag"], "not a number"),
         (["log(name)"], "not a number"),
         (["a", "a"], "named twice"),
         ([], "no columns"),
