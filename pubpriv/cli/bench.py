@@ -121,6 +121,17 @@ def _ledger(
     tell(bench(charges, runs), as_json)
 
 
+@app.command("fleet")
+def _fleet(
+    runs: Annotated[int, typer.Option(min=100, max=99_999, help="Runs in the ledger, of four charges each.")] = 8_750,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
+    from benchmarks.fleet import bench
+
+    tell(bench(runs), as_json)
+
+
 @app.command("startup")
 def _startup(
     repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each command, in turns with imports.")] = 5,

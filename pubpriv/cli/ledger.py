@@ -25,18 +25,36 @@ def _verify(
     model: Annotated[
         list[Path] | None, typer.Option(help="Check that the ledger accounts for this model file; may be repeated.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Read only what came after this file, which an earlier call wrote; write it anew."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(envvar="PUBPRIV_CHECKPOINT_KEY", help="File with the key that signs it; made if it is missing."),
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="With --checkpoint: read every record all the same.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
 
     The price of each charge is worked out again from its stored question.
 
+    With --checkpoint, records that an earlier call checked are not read again; with --full too they are, and the chain
+    must still hold the record at which that call ended. Keep the key from whoever writes the ledger.
     With --file, check an export by itself; with --file and --ledger, also check that the ledger has all of it.
     With --model, compare the model's bill with the ledger's, and look for its chain head.
     """
     if file is not None and (datasets or model):
         raise InvalidInput("--file checks a whole export: name neither datasets nor a --model with it")
-    found = _of_file(file, ledger) if file is not None else _of_ledger(ledger_url(ledger), datasets or [], model or [])
+    if checkpoint is not None and (file is not None or key is None):
+        raise InvalidInput("--checkpoint needs --key (or PUBPRIV_CHECKPOINT_KEY), and goes with no --file")
+    if file is not None:
+        found = _of_file(file, ledger)
+    else:
+        known = _known(checkpoint, key)
+        found = _of_ledger(ledger_url(ledger), datasets or [], model or [], known, full)
+        _keep(checkpoint, key, known, found)
     if as_json:
         out(json.dumps({dataset: _figures(summary) for dataset, summary in found.items()}, indent=1))
         return
@@ -51,6 +69,8 @@ def _verify(
     for dataset, summary in found.items():
         if summary.unchecked:
             note(f"{dataset}: {summary.unchecked}")
+        if summary.trusted:
+            note(f"{dataset}: {summary.trusted:,} records before the checkpoint were not read again; --full reads them")
 
 
 def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
@@ -65,7 +85,24 @@ def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
     return found
 
 
-def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, Any]:
+def _known(file: Path | None, key: Path | None) -> dict[str, Any]:
+    """Read the checkpoint of each dataset, if there is one."""
+    from pubpriv.privacy.ledger import checkpoint
+
+    return {} if file is None or key is None else checkpoint.load(file, checkpoint.read_key(key))
+
+
+def _keep(file: Path | None, key: Path | None, known: dict[str, Any], found: dict[str, Any]) -> None:
+    """Write the checkpoint anew, with what it had of other datasets."""
+    from pubpriv.privacy.ledger import checkpoint
+    from pubpriv.privacy.ledger.replay import Checkpoint
+
+    if file is not None and key is not None:
+        made = {dataset: Checkpoint.of(summary) for dataset, summary in found.items()}
+        checkpoint.save(file, checkpoint.read_key(key), known | made)
+
+
+def _of_ledger(url: str, datasets: list[str], models: list[Path], known: dict[str, Any], full: bool) -> dict[str, Any]:
     from pubpriv.ledger import Ledger
     from pubpriv.released.provenance import check_model
 
@@ -73,7 +110,9 @@ def _of_ledger(url: str, datasets: list[str], models: list[Path]) -> dict[str, A
         found = {}
         for dataset in datasets or books.datasets():
             with _at_work(f"replaying {dataset}"):
-                found[dataset] = books.verify(dataset)
+                since = known.get(dataset)
+                head = since.head if full and since is not None else None
+                found[dataset] = books.verify(dataset, head, None if full else since)
         for path in models:
             check_model(books, path)
             note(f"{path}: its charges, its guarantee and its chain head are the ledger's")
@@ -87,7 +126,7 @@ def _figures(summary: Any) -> dict[str, Any]:
     state = summary.state
     amounts = {name: to_text(getattr(state, name).main) for name in ("cap", "spent", "held")}
     counts = {name: getattr(summary, name) for name in ("records", "charges", "recomputed", "answers")}
-    counts["unchecked"] = dict(summary.unknown)
+    counts |= {"trusted": summary.trusted, "unchecked": dict(summary.unknown)}
     return counts | amounts | {"currency": summary.budget.currency, "head": summary.head}
 
 

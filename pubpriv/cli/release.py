@@ -102,7 +102,7 @@ def _history(estimate: "Estimate", ledger: str | None) -> "History | None":
         if ledger is None and dataset not in books.datasets():
             note(f"no budget history: the ledger in PUBPRIV_LEDGER does not know the dataset {dataset}")
             return None
-        return History.of(books, dataset)
+        return History.of(books, dataset, estimate.provenance["release_id"])
 
 
 def compare(

@@ -10,14 +10,14 @@ setting it began with, so a retry does what the first try did.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pubpriv.estimators.jobs import Job
 from pubpriv.estimators.settings import Setting, chosen, settings_of
 from pubpriv.flows.periods import NAMES
 from pubpriv.ledger import Ledger
-from pubpriv.privacy.ledger.views import RunView
 
 _BY_HAND = r"\d{8}-[0-9a-f]{16}"
 """What follows the series' name in the release id of a run without a period."""
@@ -58,22 +58,19 @@ def kept_to_series(job: Job, series: str | None) -> tuple[Job, tuple[str, ...]]:
 
 def _settled(ledger: Ledger, job: Job, series: str, setting: Setting) -> tuple[str, str] | None:
     """Find what a setting was before, and in which release: of this very run, else of the newest in the series."""
-    runs = [run for run in ledger.history(job.dataset) if job.estimator.name in run.methods]
-    for run in runs:
-        if run.release_id == job.release_id:
-            return _begun_with(run, job, setting), run.release_id
-    return next(_chosen_before(job, series, setting, runs[::-1]), None)
-
-
-def _chosen_before(job: Job, series: str, setting: Setting, newest_first: list[RunView]) -> Iterator[tuple[str, str]]:
-    """Go through the releases of a series: what each began with or, where that was left open, what that means."""
     of_series = re.compile(f"{re.escape(series)}-({NAMES}|{_BY_HAND})")
-    for run in newest_first:
-        if of_series.fullmatch(run.release_id):
-            value = _begun_with(run, job, setting)
-            yield setting.about.otherwise if value == setting.about.left_open else value, run.release_id
+    before = ledger.newest_start(job.dataset, job.estimator.name, lambda release_id: release_id == job.release_id)
+    if before is not None:
+        return _begun_with(before[1], setting), job.release_id
+    newest = ledger.newest_start(
+        job.dataset, job.estimator.name, lambda release_id: of_series.fullmatch(release_id) is not None
+    )
+    if newest is None:
+        return None
+    value = _begun_with(newest[1], setting)
+    return (setting.about.otherwise if value == setting.about.left_open else value), newest[0]
 
 
-def _begun_with(run: RunView, job: Job, setting: Setting) -> str:
-    configuration = json.loads(run.methods[job.estimator.name]["configuration"])
+def _begun_with(started: Mapping[str, Any], setting: Setting) -> str:
+    configuration = json.loads(started["configuration"])
     return str(configuration.get(setting.field, setting.about.left_open))

@@ -63,7 +63,7 @@ def store_run(
         Unavailable: the disk refuses a file; storing again is safe.
     """
     with Ledger.open(ledger, create=False) as opened:
-        history = History.of(opened, str(estimate.provenance["dataset"]))
+        history = History.of(opened, *(str(estimate.provenance[name]) for name in ("dataset", "release_id")))
     _store_release(estimate, folder, public, history, series)
     return ReleaseFiles.of(estimate, folder, series)
 

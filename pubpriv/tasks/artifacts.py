@@ -22,9 +22,6 @@ from pubpriv.released.report.charts import burn_down
 from pubpriv.released.report.drawing import picture_text
 from pubpriv.tasks.events import BudgetOutlook
 
-_NEWEST_RUNS = 100
-"""So many rows the table of runs has, at most."""
-
 _URL_VARIABLE = "PUBPRIV_OUTPUT_URL"
 """Where `PUBPRIV_OUTPUT` is served, if it is: links to report pages begin with it."""
 
@@ -152,8 +149,8 @@ def _in_words(outlook: BudgetOutlook) -> str:
 
 
 def _runs(history: History) -> list[dict[str, Any]]:
-    """List runs, newest first; what was left is counted from the first run on, as charges only."""
-    left, rows = history.cap, []
+    """List the newest runs, newest first; what was left is counted from the first run on, as charges only."""
+    left, rows = history.cap - history.spent_earlier, []
     for run in history.runs:
         left -= run.spent
         rows.append(
@@ -166,7 +163,7 @@ def _runs(history: History) -> list[dict[str, Any]]:
                 "state": "open" if run.open else "closed",
             }
         )
-    return rows[: -_NEWEST_RUNS - 1 : -1]
+    return rows[::-1]
 
 
 def _embedded(svg: str, text: str) -> str:

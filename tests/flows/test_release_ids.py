@@ -10,6 +10,7 @@ from helpers.tables import gaussian_tables
 
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
+from pubpriv.flows import again
 from pubpriv.flows.periods import CALENDAR, Period, release_id_for
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -163,7 +164,7 @@ def deployed(prefect_server, tmp_path, monkeypatch):
     )
     with server() as client:
         register(client, render([read(tmp_path / "twice.yaml")]))
-        yield url, client, identity(client, "twice-mean")
+        yield url, client, identity(client, "twice.mean")
 
 
 def at_work(client, deployment, run):
@@ -216,6 +217,7 @@ def test_a_deployed_run_without_its_turn_reads_and_spends_nothing(deployed, monk
 
     url, client, deployment = deployed
     monkeypatch.setenv("PUBPRIV_SLOT_SECONDS", "1")
+    monkeypatch.setattr(again, "WAITS", (0.01,))
     client.update_global_concurrency_limit("private-twice", GlobalConcurrencyLimitUpdate(active_slots=1))
     taken = at_work(client, deployment, client.create_flow_run_from_deployment(deployment.id))
     assert "held the slot private-twice for 1 s; nothing was read or spent" in taken.message

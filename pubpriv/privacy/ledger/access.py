@@ -111,13 +111,13 @@ class Access:
             yield book
 
     @contextmanager
-    def reading_rows(self, dataset: str) -> Iterator[Iterator[tuple[Record, str]]]:
-        """One transaction that reads all of a dataset's records, with their hashes."""
+    def reading_rows(self, dataset: str, first: int = 0) -> Iterator[Iterator[tuple[Record, str]]]:
+        """One transaction that reads a dataset's records from number `first` on, with their hashes."""
         check_name(dataset, "dataset")
         with self.database.transaction(write=False) as connection:
             if not _is_known(connection, dataset, lock=False):
                 self.refuse_unknown(connection, dataset)
-            yield rows_of(connection, dataset)
+            yield rows_of(connection, dataset, first)
 
     @contextmanager
     def locked(self, dataset: str, create: bool = False, tables: bool = False) -> Iterator[Book]:
@@ -170,10 +170,11 @@ def names(connection: sa.Connection) -> list[str]:
     return sorted(connection.execute(sa.select(schema.datasets.c.name)).scalars())
 
 
-def rows_of(connection: sa.Connection, dataset: str) -> Iterator[tuple[Record, str]]:
-    """Read every record of a dataset with its hash, oldest first, a thousand at a time."""
+def rows_of(connection: sa.Connection, dataset: str, first: int = 0) -> Iterator[tuple[Record, str]]:
+    """Read a dataset's records from number `first` on, each with its hash, oldest first, a thousand at a time."""
     table = schema.records
-    query = sa.select(table).where(table.c.dataset == dataset).order_by(table.c.seq)
+    query = sa.select(table).where(table.c.dataset == dataset, *([table.c.seq >= first] if first else []))
+    query = query.order_by(table.c.seq)
     found = connection.execution_options(yield_per=1000).execute(query)
     return (schema.record_of(row) for row in found)
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.past import count_of_runs
 from pubpriv.privacy.ledger.records import Record, states_of
 from pubpriv.privacy.ledger.refusals import what_fits
 from pubpriv.privacy.ledger.views import Balance
@@ -143,7 +144,7 @@ class Outlook:
             fitting=fitting,
             hint=_hint(last, book.registered, balance) if last and not fitting else "",
             open_runs=tuple(_open_run(book, release_id, held) for release_id, held in newest),
-            runs=_count(book),
+            runs=count_of_runs(book),
             compared=len(spenders),
             spenders=tuple(sorted(spenders, key=lambda run: -run.spent.main)[:3]),
             people=tuple(sorted(people.items(), key=lambda item: -item[1].main)[:3]),
@@ -228,9 +229,3 @@ def _spenders(book: Book) -> list[_Spender]:
     found = book.connection.execute(query.order_by(opened.c.seq.desc()).limit(_NEWEST_RUNS))
     runs = [(str(release_id), str(user), states_of(state)[1]) for release_id, user, state in found]
     return [_Spender(release_id, user, run.charged) for release_id, user, run in runs if run is not None]
-
-
-def _count(book: Book) -> int:
-    table = schema.records
-    query = sa.select(sa.func.count()).where(table.c.dataset == book.dataset, schema.is_kind("opened"))
-    return int(book.connection.execute(query).scalar_one())

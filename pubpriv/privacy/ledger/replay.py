@@ -6,7 +6,7 @@ brings a function that makes a stored question's event again; what it does not k
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from pubpriv.privacy.ledger.records import (
     charge_key,
     facts_of,
     state_text,
+    states_of,
 )
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import Asked
@@ -44,6 +45,8 @@ class Summary:
         recomputed: charges whose event was made again from the stored question, and was the same.
         unknown: types of questions whose events could not be made again, with their numbers of charges: they
             are unchecked. All of them, where nothing was brought to make events with.
+        trusted: records before a checkpoint, which were not read again; 0: all were.
+        memory: what goes on from here needs to know, as JSON data; see `Checkpoint`.
     """
 
     records: int
@@ -54,6 +57,8 @@ class Summary:
     state: DatasetState
     recomputed: int
     unknown: Mapping[str, int]
+    trusted: int = 0
+    memory: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def unchecked(self) -> str:
@@ -68,11 +73,32 @@ class Summary:
         )
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a replay came to: one that trusts it goes on from there.
+
+    Attributes:
+        records: how many were replayed.
+        head: hash of the last of them.
+        memory: JSON data: the balance, open runs with their charges, names of closed runs, and counts.
+    """
+
+    records: int
+    head: str
+    memory: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, summary: Summary) -> "Checkpoint":
+        """Stop after the records that a summary is of."""
+        return cls(summary.records, summary.head, summary.memory)
+
+
 def replay(
     dataset: str,
     rows: Iterable[tuple[Record, str]],
     expected_head: str | None = None,
     asked: Callable[[Any], Asked | None] | None = None,
+    since: Checkpoint | None = None,
 ) -> Summary:
     """Check the chain, the balances, the prices and the order of a dataset's records.
 
@@ -85,6 +111,8 @@ def replay(
         expected_head: a hash that the chain must contain.
         asked: makes the event and the sizes of a stored question again. It gives None for one that it does not know,
             and raises a ValueError for what has no price.
+        since: a checkpoint that is trusted: `rows` begin with the record that it ended at, and of those before that
+            one nothing is checked.
 
     Returns:
         What the records come to.
@@ -93,7 +121,12 @@ def replay(
         LedgerViolation: naming the first record that does not follow.
     """
     replayed, previous, hashes = _Replay(dataset, asked), "", set[str]()
-    for number, (record, stored) in enumerate(rows):
+    rows, first = iter(rows), 0
+    if since is not None:
+        _refuse_other(dataset, next(rows, None), since)
+        replayed.remember(since.memory)
+        previous, hashes, first = since.head, {since.head}, since.records
+    for number, (record, stored) in enumerate(rows, start=first):
         where = f"record {record.seq} of dataset {dataset!r}"
         failure: str | None = None
         try:
@@ -116,7 +149,17 @@ def replay(
             f"dataset {dataset!r} has no record with the hash {expected_head}: "
             "records are missing at the end, or this is another ledger"
         )
-    return replayed.summary(previous)
+    return replace(replayed.summary(previous), trusted=first, memory=replayed.memory())
+
+
+def _refuse_other(dataset: str, row: tuple[Record, str] | None, since: Checkpoint) -> None:
+    """Raise where the record at which a checkpoint ended is gone, or another one."""
+    here = row is not None and row[0].seq == since.records - 1 and row[0].digest() == row[1] == since.head
+    if not here:
+        raise LedgerViolation(
+            f"record {since.records - 1} of dataset {dataset!r} is gone, or is another one than when it was verified "
+            "last: the chain was cut or written anew. Stop charging this ledger and compare with its last export"
+        )
 
 
 class _Replay:
@@ -137,7 +180,7 @@ class _Replay:
         self._charged: dict[str, str] = {}
         self._waiting: dict[str, Event | Asked] = {}
         self._noted: set[tuple[str | None, str]] = set()
-        self._followed = 0
+        self._followed = self._charges = self._answers = 0
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
             "raised": self._raise,
@@ -173,11 +216,40 @@ class _Replay:
 
     def summary(self, head: str) -> Summary:
         """What all records so far come to."""
-        records = self._followed
-        charges = len(self._charged)
-        answers = charges - len(self._waiting)
-        known = self._recomputed, self._unknown
-        return Summary(records, charges, answers, head, self._registered_budget(), self._state, *known)
+        counts = self._followed, self._charges, self._answers
+        return Summary(*counts, head, self._registered_budget(), self._state, self._recomputed, dict(self._unknown))
+
+    def memory(self) -> dict[str, Any]:
+        """Give what `remember` needs. A closed run takes no more records, so of it the name is enough."""
+        open_ = {name: run for name, run in self._runs.items() if not run[1].closed}
+        return {
+            "budget": self._registered_budget().to_json(),
+            "unit": self._unit,
+            "state": state_text(self._state, None),
+            "counts": [self._followed, self._charges, self._answers, self._recomputed],
+            "unknown": self._unknown,
+            "closed": sorted(self._runs.keys() - open_.keys()),
+            "open": {name: [budget.to_json(), state_text(self._state, run)] for name, (budget, run) in open_.items()},
+            "charged": {key: name for key, name in self._charged.items() if name in open_},
+            "waiting": {key: _waiting_json(self._waiting[key]) for key in self._waiting if self._charged[key] in open_},
+            "noted": [[name, label] for name, label in sorted(self._noted, key=str) if name in open_],
+        }
+
+    def remember(self, memory: Mapping[str, Any]) -> None:
+        """Go on from what `memory` gave."""
+        self._registered, self._unit = budget_from_json(memory["budget"]), memory["unit"]
+        self._state = states_of(memory["state"])[0]
+        self._followed, self._charges, self._answers, self._recomputed = memory["counts"]
+        self._unknown = dict(memory["unknown"])
+        ended = self._registered, RunState(closed=True)
+        self._runs = dict.fromkeys(memory["closed"], ended)
+        for name, (allotment, state) in memory["open"].items():
+            run = states_of(state)[1]
+            assert run is not None  # it was written with one
+            self._runs[name] = budget_from_json(allotment), run
+        self._charged = dict(memory["charged"])
+        self._waiting = {key: _waiting_from(data) for key, data in memory["waiting"].items()}
+        self._noted = {(name, label) for name, label in memory["noted"]}
 
     def _registered_budget(self) -> Budget:
         assert self._registered is not None
@@ -221,6 +293,7 @@ class _Replay:
         if key in self._charged:
             return "charges a key that was charged before"
         self._charged[key] = release_id
+        self._charges += 1
         event = event_from_json(body["event"])
         asked = self._asked(canonical(body["question"]))
         if asked is None:
@@ -258,7 +331,17 @@ class _Replay:
         if record.key not in self._waiting:
             return "is a second answer"
         check_answer(body["answer"], self._waiting.pop(str(record.key)))
+        self._answers += 1
         return None
+
+
+def _waiting_json(asked: Event | Asked) -> list[Any]:
+    return [asked.event.to_json(), dict(asked.sizes)] if isinstance(asked, Asked) else [asked.to_json(), None]
+
+
+def _waiting_from(data: list[Any]) -> Event | Asked:
+    event = event_from_json(data[0])
+    return event if data[1] is None else Asked(event, data[1])
 
 
 def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:

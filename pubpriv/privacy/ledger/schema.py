@@ -25,13 +25,28 @@ records = sa.Table(
 )  # fmt: skip
 
 
-OPEN_RUNS = sa.text(
-    "SELECT r.* FROM records o JOIN records r ON r.dataset = o.dataset AND r.seq = (SELECT MAX(s.seq) "
-    "FROM records s WHERE s.dataset = o.dataset AND s.release_id = o.release_id) "
-    "WHERE o.dataset = :dataset AND o.kind = 'opened' AND NOT EXISTS (SELECT 1 FROM records c "
-    "WHERE c.dataset = o.dataset AND c.release_id = o.release_id AND c.kind = 'closed') ORDER BY o.seq"
+_NOT_CLOSED = (
+    "SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'opened' "
+    "EXCEPT SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'closed'"
 )
-"""The newest record of each run that was opened and not closed."""
+_LAST = "SELECT release_id FROM records WHERE dataset = :dataset AND kind = 'opened' ORDER BY seq DESC LIMIT :most"
+_NEWEST_OF = (
+    "JOIN records o ON o.dataset = :dataset AND o.release_id = n.release_id AND o.kind = 'opened' "
+    "JOIN records r ON r.dataset = :dataset AND r.seq = (SELECT MAX(s.seq) FROM records s "
+    "WHERE s.dataset = :dataset AND s.release_id = n.release_id) ORDER BY o.seq"
+)
+
+OPEN_RUNS = sa.text(f"SELECT r.* FROM ({_NOT_CLOSED}) n {_NEWEST_OF}")  # noqa: S608
+"""The newest record of each run that was opened and not closed, in the order of their opening."""
+
+NEWEST_RUNS = sa.text(f"SELECT r.* FROM ({_LAST}) n {_NEWEST_OF}")  # noqa: S608
+"""The newest record of each of the runs that were opened last, in the order of their opening."""
+
+NEWEST_OPENED = sa.text(
+    "SELECT * FROM (SELECT * FROM records WHERE dataset = :dataset AND kind = 'opened' "
+    "ORDER BY seq DESC LIMIT :most) o ORDER BY o.seq"
+)
+"""The records that opened these runs."""
 
 
 def is_kind(kind: str) -> sa.ColumnElement[bool]:

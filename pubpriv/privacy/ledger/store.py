@@ -1,7 +1,7 @@
 """The ledger as its users call it: every method is one committed transaction, or nothing happened."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,8 +14,9 @@ from pubpriv.privacy.ledger.database import Database, connect
 from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
 from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Outlook
+from pubpriv.privacy.ledger.past import Past, newest_start
 from pubpriv.privacy.ledger.records import Record
-from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.replay import Checkpoint, Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
 from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
@@ -252,18 +253,36 @@ class Ledger:
         with self._access.reading(dataset) as book:
             return [book.run(str(record.release_id)) for record in book.all("opened")]
 
+    def past(self, dataset: str, most: int) -> Past:
+        """The newest runs of a dataset, and what those before them spent in sum."""
+        with self._access.reading(dataset) as book:
+            return Past.of(book, most)
+
+    def has_run(self, dataset: str, release_id: str) -> bool:
+        """Tell whether a run was ever opened under this id."""
+        with self._access.reading(dataset) as book:
+            return book.find("opened", release_id=release_id) is not None
+
+    def newest_start(
+        self, dataset: str, method: str, wanted: Callable[[str], bool]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Release id and settings of the newest run of a method whose id is wanted; None if there is none."""
+        with self._access.reading(dataset) as book:
+            return newest_start(book, method, wanted)
+
     def records(self, dataset: str) -> list[Record]:
         """All records of a dataset, oldest first."""
         with self._access.reading(dataset) as book:
             return book.all()
 
-    def verify(self, dataset: str, expected_head: str | None = None) -> Summary:
+    def verify(self, dataset: str, expected_head: str | None = None, since: Checkpoint | None = None) -> Summary:
         """Replay every record and compare chain, balances, prices, and events with the questions they are of.
 
         Args:
             dataset: whose records.
             expected_head: a chain head kept outside the ledger (model files carry one). Without one, records
                 missing at the very end cannot be noticed.
+            since: a checkpoint of an earlier call that is trusted: only what follows is read.
 
         Returns:
             What the records come to.
@@ -272,8 +291,8 @@ class Ledger:
             LedgerViolation: the first record that does not follow from those before it, or `expected_head` is
                 not in the chain.
         """
-        with self._access.reading_rows(dataset) as rows:
-            return replay(dataset, rows, expected_head, self.asked)
+        with self._access.reading_rows(dataset, 0 if since is None else since.records - 1) as rows:
+            return replay(dataset, rows, expected_head, self.asked, since)
 
     # -- copies that are kept elsewhere ------------------------------------------------------------------------
 

@@ -25,9 +25,6 @@ from pubpriv.released.report.history import History
 _BOTH, _NOISE = "#56B4E9", "#0B4F75"
 """The whole interval light, the part of the privacy noise in it dark."""
 
-_MOST_RUNS = 400
-"""Of more runs, steps are drawn for so many: the newest; what was before them is one."""
-
 
 def intervals(numbers: Sequence[Number]) -> Element:
     """95% intervals of means, each on an axis of its own around its estimate."""
@@ -116,16 +113,15 @@ def burn_down(history: History, release_id: str | None) -> Element:
     """
     start, top, bottom = 60.0, 26.0, 190.0
     about = (
-        f"Of {history.cap:.4g} {history.currency} in all, {history.spent:.4g} were spent by {len(history.runs)} "
+        f"Of {history.cap:.4g} {history.currency} in all, {history.spent:.4g} were spent by {history.number} "
         f"releases, {history.held:.4g} are held by runs under way, and {history.remaining:.4g} are left."
     )
     made = sheet("budget", bottom + 44, f"What is left of the budget of {history.dataset}", about)
     upwards = Axis(0.0, history.cap * 1.04, bottom, top)
     add(made, words(f"left of the budget, in {history.currency}", 0.0, 12.0))
     upwards.draw_beside(made, start, WIDTH - 10)
-    shown = history.runs[-_MOST_RUNS:]
-    before = sum(run.spent for run in history.runs) - sum(run.spent for run in shown)
-    left = history.cap - before
+    shown = history.runs
+    left = history.cap - history.spent_earlier
     width = (WIDTH - 10 - start) / (len(shown) + 1)
     x = start
     path = [f"M{start:.1f} {upwards(left):.1f}h{width / 2:.1f}"]
@@ -141,7 +137,7 @@ def burn_down(history: History, release_id: str | None) -> Element:
     add(made, line(start, bottom, WIDTH - 10, bottom, FAINT))
     if marked is not None:
         _mark(made, bottom, *marked, f"this release: {short(str(release_id), 30)}")
-    of_all = f" (of {len(history.runs)})" if len(shown) < len(history.runs) else ""
+    of_all = f" (of {history.number})" if history.earlier else ""
     ends = "1 release" if len(shown) == 1 else f"{len(shown)} releases, oldest to newest{of_all}"
     add(made, words(ends, (start + WIDTH - 10) / 2, bottom + 20, "middle"))
     return made

@@ -4,17 +4,17 @@ Times of charges show how long steps took, which may depend on rows (`docs/priva
 on which it was opened, and nothing else is.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pubpriv.errors import LedgerViolation
-from pubpriv.privacy.budgets import budget_from_json
-from pubpriv.privacy.ledger.records import Record, states_of
 from pubpriv.privacy.units import UNIT
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.ledger.past import PastRun
+
+_MOST_RUNS = 100
+"""So many runs are shown one by one; of those before them their number and sum."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,10 @@ class History:
         guarantee: of the cap, as `Budget.guarantee` tells it.
         currency: epsilon, rho or mu^2.
         cap, spent, held: in the currency.
-        runs: all there were.
+        runs: the newest.
+        earlier: how many there were before them.
+        spent_earlier: by those, in the currency.
+        own: release id that was asked for, if the ledger has it; it may be of an earlier run.
     """
 
     dataset: str
@@ -57,16 +60,24 @@ class History:
     spent: float
     held: float
     runs: tuple[_PastRun, ...]
+    earlier: int = 0
+    spent_earlier: float = 0.0
+    own: str | None = None
 
     @classmethod
-    def of(cls, ledger: "Ledger", dataset: str) -> "History":
+    def of(cls, ledger: "Ledger", dataset: str, release_id: str | None = None) -> "History":
         """Read the history of one dataset.
+
+        Args:
+            ledger: of the dataset.
+            dataset: its name.
+            release_id: of a release whose page it is for.
 
         Raises:
             InvalidInput: the ledger does not know it.
             LedgerViolation: a record cannot be read.
         """
-        balance = ledger.balance(dataset)
+        balance, past = ledger.balance(dataset), ledger.past(dataset, _MOST_RUNS)
         return cls(
             dataset=dataset,
             budget=balance.budget.describe(),
@@ -75,8 +86,20 @@ class History:
             cap=balance.cap.main / UNIT,
             spent=balance.spent.main / UNIT,
             held=balance.held.main / UNIT,
-            runs=_runs(ledger.records(dataset)),
+            runs=tuple(map(_run, past.runs)),
+            earlier=past.earlier,
+            spent_earlier=past.spent_earlier.main / UNIT,
+            own=release_id if release_id is not None and ledger.has_run(dataset, release_id) else None,
         )
+
+    @property
+    def number(self) -> int:
+        """How many runs there ever were."""
+        return self.earlier + len(self.runs)
+
+    def knows(self, release_id: str | None) -> bool:
+        """Tell whether a run of this id is among the newest, or is the one that was asked for."""
+        return release_id is not None and release_id in {self.own, *(run.release_id for run in self.runs)}
 
     @property
     def remaining(self) -> float:
@@ -84,25 +107,11 @@ class History:
         return max(0.0, self.cap - self.spent - self.held)
 
 
-def _runs(records: Sequence[Record]) -> tuple[_PastRun, ...]:
-    """Each run from its first record and its last state."""
-    first: dict[str, Record] = {}
-    last: dict[str, Record] = {}
-    for record in records:
-        if record.release_id is not None:
-            first.setdefault(record.release_id, record)
-            last[record.release_id] = record
-    return tuple(_run(opened, last[release_id]) for release_id, opened in first.items())
-
-
-def _run(opened: Record, newest: Record) -> _PastRun:
-    state = states_of(newest.state)[1]
-    if state is None:
-        raise LedgerViolation(f"record {newest.seq} of run {newest.release_id!r} has no balance of it: it was changed")
+def _run(run: "PastRun") -> _PastRun:
     return _PastRun(
-        release_id=str(opened.release_id),
-        day=opened.at[:10],
-        allotment=budget_from_json(opened.facts()["allotment"]).describe(),
-        spent=state.charged.main / UNIT,
-        open=not state.closed,
+        release_id=run.release_id,
+        day=run.opened_at[:10],
+        allotment=run.allotment.describe(),
+        spent=run.charged.main / UNIT,
+        open=not run.closed,
     )

@@ -106,10 +106,7 @@ def _check_history(estimate: Estimate, history: History | None) -> None:
     if history is None:
         return
     stated = estimate.provenance
-    known = history.dataset == stated.get("dataset") and stated["release_id"] in {
-        run.release_id for run in history.runs
-    }
-    if not known:
+    if history.dataset != stated.get("dataset") or not history.knows(stated["release_id"]):
         raise InvalidInput(
             f"the ledger's dataset {history.dataset} does not have what this model says to be "
             f"({estimate.of_whom}): name the ledger that it was charged to, or none"
@@ -264,7 +261,7 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
         [run.release_id, run.day, run.allotment, f"{run.spent:.4g}", "open" if run.open else "closed"] for run in newest
     ]
     marked = next((i for i, run in enumerate(newest) if run.release_id == release_id), -1)
-    of_all = "" if len(newest) == len(history.runs) else f", the newest {len(newest)} of {len(history.runs)}"
+    of_all = "" if len(newest) == history.number else f", the newest {len(newest)} of {history.number}"
     heads = ("release", "opened", "allotment", f"spent ({history.currency})", "")
     return {
         "chart": _figure(burn_down(history, release_id), caption),

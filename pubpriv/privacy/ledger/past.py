@@ -1,0 +1,84 @@
+"""The newest runs of a dataset, and in sum what those before them spent: as quick after years as on the first day."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from pubpriv.errors import LedgerViolation
+from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
+from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.records import states_of
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run: what it was given, what it charged in the ledger's units, and when it was opened (UTC, ISO 8601)."""
+
+    release_id: str
+    opened_at: str
+    allotment: Budget
+    charged: Amount
+    closed: bool
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a dataset spent, run by run.
+
+    Attributes:
+        runs: the newest, oldest first.
+        earlier: how many there were before them.
+        spent_earlier: by those, in the ledger's units; the running total in the newest record says so.
+    """
+
+    runs: tuple[PastRun, ...]
+    earlier: int
+    spent_earlier: Amount
+
+    @classmethod
+    def of(cls, book: Book, most: int) -> "Past":
+        """Read at most so many runs.
+
+        Raises:
+            LedgerViolation: a record that cannot be read, or was changed.
+        """
+        asked = {"dataset": book.dataset, "most": most}
+        opened = [schema.whole(row) for row in book.connection.execute(schema.NEWEST_OPENED, asked)]
+        newest = [schema.whole(row) for row in book.connection.execute(schema.NEWEST_RUNS, asked)]
+        runs = []
+        for first, last in zip(opened, newest, strict=True):
+            state = states_of(last.state)[1]
+            if state is None or first.release_id != last.release_id:
+                raise LedgerViolation(
+                    f"record {last.seq} of run {first.release_id!r} has no balance of it: it was changed"
+                )
+            allotment = budget_from_json(first.facts()["allotment"])
+            runs.append(PastRun(str(first.release_id), first.at, allotment, state.charged, state.closed))
+        spent = sum((run.charged for run in runs), Amount(0))
+        return cls(tuple(runs), count_of_runs(book) - len(runs), book.known_state().spent - spent)
+
+
+def count_of_runs(book: Book) -> int:
+    """Count the runs that were ever opened."""
+    table = schema.records
+    query = sa.select(sa.func.count()).where(table.c.dataset == book.dataset, schema.is_kind("opened"))
+    return int(book.connection.execute(query).scalar_one())
+
+
+def newest_start(book: Book, method: str, wanted: Callable[[str], bool]) -> tuple[str, dict[str, Any]] | None:
+    """Find the newest run of a method whose release id is wanted; give its id and what it started with.
+
+    Release ids alone are looked at until one is found, however many runs there were.
+    """
+    table = schema.records
+    query = sa.select(table.c.seq, table.c.release_id).where(table.c.dataset == book.dataset, schema.is_kind("started"))
+    for seq, release_id in book.connection.execute(query.order_by(table.c.seq.desc())):
+        if wanted(str(release_id)):
+            record = book.last(table.c.seq == seq)
+            facts = record.facts() if record else {}
+            if facts.get("method") == method:
+                return str(release_id), facts
+    return None
