@@ -1,4 +1,4 @@
-"""Seeded bugs where the unit is a person: each is patched into the product and caught by the audit. About 20 s.
+"""Seeded bugs where the unit is a person: each is patched into the product and caught by the audit. About 4 s.
 
 What is patched is the code that a real run uses; the audit's own findings must then not hold, and without the patch
 they do.

@@ -1,0 +1,125 @@
+"""Commands on a table in which a person has many rows. About 8 s."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.cli_world import URL
+
+import pubpriv as pp
+
+COLUMNS = "a,b"
+RUN = ("--private", "visits.parquet", "--public", "public.csv", "--dataset", "visits", "--ledger", URL, "--plain")
+ONCE = (*RUN, "--budget", "zcdp:0.2")
+TABLE = ("--private", "visits.parquet")
+
+
+def visits(persons=600, many=50, seed=3):
+    """Rows of persons, of whom the first has `many`; each person has a level of their own."""
+    random = np.random.default_rng(seed)
+    who = random.permutation(np.repeat(np.arange(persons), np.r_[many, random.integers(1, 6, persons - 1)]))
+    level = random.normal(size=(persons, 2))
+    cells = 0.7 * level[who] + 0.7 * random.normal(size=(len(who), 2))
+    return pd.DataFrame({"who": [f"p{i}" for i in who], "a": cells[:, 0], "b": cells[:, 1]})
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, program):
+    """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of persons."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
+    visits().to_parquet("visits.parquet", index=False)
+    pd.DataFrame(np.random.default_rng(1).normal(size=(40, 2)), columns=["a", "b"]).to_csv("public.csv", index=False)
+    told = program(
+        *("budget", "set", "visits", "zcdp:2", "--person", "who", "--unit", "one patient", "--ledger", URL),
+        *("--private", "visits.parquet", "--columns", COLUMNS),
+    )
+    assert (told.code, "all rows of who together" in told.err) == (0, True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["mean", "gaussian"])
+def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, place, program):
+    """Whatever is printed, written and noted follows from answers: none of it knows how many rows there are."""
+    run = ("fit", kind, *ONCE, "--release-id", "r", "--out", "m.json", "--overwrite")
+    assert program(*run).code == 0
+    model = (place / "m.json").read_bytes()
+    same = program(*run)
+    frame = visits()
+    frame[frame.who != "p0"].to_parquet("visits.parquet", index=False)
+    assert program(*run) == same
+    assert same.code == 0
+    assert (place / "m.json").read_bytes() == model
+    assert program("ledger", "verify", "visits", "--ledger", URL).code == 0
+
+
+def test_a_model_tells_released_numbers_of_persons_and_no_others(place, program):
+    """`n_private` is gone: what stands there is noisy, and says how noisy."""
+    assert program("fit", "mean", *ONCE, "--out", "m.json").code == 0
+    model = json.loads((place / "m.json").read_text())
+    assert "n_private" not in model["provenance"]
+    assert abs(model["provenance"]["persons"]["estimate"] - 600) < 5 * model["provenance"]["persons"]["sd"] + 1
+    assert model["provenance"]["rows_per_person"] == 1
+    assert model["privacy"]["person"] == ["who"]
+    assert "one person" in model["privacy"]["neighbouring"]
+    labels = [charge["label"] for charge in model["privacy"]["charges"]]
+    assert labels[:2] == ["person/sizes", "person/rows"]
+    mean = visits().groupby("who")[["a", "b"]].mean().mean().to_numpy()
+    found = pp.load(place / "m.json")
+    errors = np.hypot(*(found.standard_errors["mean"][part] for part in ("sampling", "privacy")))
+    assert np.all(np.abs(found.mean - mean) < 5 * errors)
+    assert program("report", "m.json", "--out", "m.html", "--ledger", URL).code == 0
+    assert "all rows of one who, however many" in (place / "m.html").read_text()
+
+
+def test_persons_that_are_declared_are_not_counted_again(program, place):
+    """Where each counts once their number is known, and one question is saved."""
+    declare = ("budget", "set", "few", "zcdp:2", "--person", "who", "--persons", "600", "--ledger", f"{URL}2")
+    assert program(*declare).code == 0
+    run = [f"{URL}2" if part == URL else "few" if part == "visits" else part for part in ONCE]
+    assert program("fit", "mean", *run, "--out", "m.json").code == 0
+    model = json.loads((place / "m.json").read_text())
+    assert model["privacy"]["charges"][0]["label"] == "person/rows"
+    assert model["provenance"]["persons"] == {"estimate": 600, "sd": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("budget", "set", "visits", "zcdp:2", "--person", "a", "--ledger", URL), "a unit never changes"),
+        (("budget", "set", "visits", "zcdp:2", "--persons", "7", "--ledger", URL), "declares no number of persons"),
+        (("budget", "set", "new", "zcdp:2", "--persons", "7", "--ledger", URL), "name their id columns"),
+        (("budget", "set", "visits", "zcdp:2", *TABLE, "--columns", "a,who", "--ledger", URL), "out of --columns"),
+        (("fit", "mean", *RUN, "--budget", "pure:1", "--out", "m.json"), "pure budget"),
+        (("fit", "mean", *ONCE, "--out", "m.json", "--rows-per-person", "0"), "from 1 to"),
+        (("fit", "mean", *ONCE, "--out", "m.json", "--dask", "tcp://h:1"), "without --dask"),
+        (("plan", "mean", "--persons", "9", "--rows", "9", "--public", "public.csv", "--budget", "zcdp:1"), "--rows"),
+    ],
+)
+def test_what_does_not_fit_the_unit_is_refused_and_costs_nothing(arguments, says, place, program):
+    """With what to do."""
+    told = program(*arguments)
+    assert told.code == 2
+    assert says in told.err
+    assert json.loads(program("budget", "show", "visits", "--ledger", URL, "--json").out)["held"] == 0
+
+
+def test_rows_per_person_of_a_run_do_not_change(place, program):
+    """A run keeps its L, and rows of a person mean nothing where the unit is a row."""
+    run = ("fit", "gaussian", *ONCE, "--release-id", "r", "--rows-per-person")
+    assert program(*run, "2", "--out", "m.json").code == 0
+    assert "began with 2 rows" in program(*run, "1", "--out", "m.json", "--overwrite").err
+    assert json.loads((place / "m.json").read_text())["provenance"]["rows_per_person"] == 2
+    program("budget", "set", "rows", "zcdp:2", "--ledger", f"{URL}2")
+    told = program(*["rows" if p == "visits" else f"{URL}2" if p == URL else p for p in run], "2", "--out", "x.json")
+    assert (told.code, "whose unit is a person" in told.err) == (2, True)
+
+
+def test_a_plan_takes_the_number_of_persons(place, program):
+    """With the first questions among those that it prices."""
+    told = program("plan", "mean", "--persons", "600", "--public", "public.csv", "--budget", "zcdp:0.2", "--json")
+    plan = json.loads(told.out)
+    assert [step["label"] for step in plan["steps"]][:2] == ["person/sizes", "person/rows"]
+    assert sum(step["share"] for step in plan["steps"]) == pytest.approx(1)
+    assert plan["feasible"]

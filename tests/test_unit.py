@@ -1,0 +1,142 @@
+"""Whose privacy a run protects: what a curator asks first, and what it takes for n. About 3 s."""
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pubpriv as pp
+from pubpriv.curator import Curator
+from pubpriv.data.questions import Counts, PerPerson
+from pubpriv.data.regions import Everything
+from pubpriv.errors import InvalidInput, PrivateStepFailed, SpecMismatch
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.unit import Size, rows_that_pay
+
+RHO = ZeroConcentratedDP(1)
+PUBLIC = "0" * 64
+
+
+def simulated(persons, seed=0, **more):
+    """A begun simulation over rows of `persons`."""
+    rows = np.random.default_rng(seed).normal(size=(len(persons), 2))
+    curator = Curator.simulation(rows, RHO, seed, persons=persons, **more)
+    return curator, curator.begin("mean", {}, PUBLIC)
+
+
+def test_the_first_questions_tell_persons_and_rows():
+    """Within a few sds, and the method has what they leave."""
+    persons = np.repeat(np.arange(900), np.r_[np.full(600, 1), np.full(300, 4)])
+    for most, rows in ((1, 900), (2, 1200), (4, 1800)):
+        curator, purse = simulated(persons, rows_per_person=most)
+        assert abs(curator.size.rows - rows) < 5 * curator.size.sd
+        assert abs(curator.size.persons[0] - 900) < 5 * curator.size.persons[1]
+        assert curator.n_rows == curator.size.rows
+        assert purse.units == int(RHO.cap.main * 97 / 100) // most**2
+    assert curator.size.effective == pytest.approx(1800**2 / (600 + 300 * 16), rel=0.1)
+    assert curator.size.widening > 1
+
+
+def test_a_question_costs_what_its_persons_take():
+    """A driver asks as if for rows, with a purse of one L^2-th, and reads its own question back."""
+    curator, purse = simulated(np.repeat(np.arange(50), 5), rows_per_person=5)
+    asked = Counts.priced(Everything(), purse.squared_distance(purse.units))
+    answer = curator.release(asked, "mean/all")
+    assert answer.question == asked
+    assert curator.statement().charges[-1].question == "Counts per person"
+    assert abs(answer.values["count"][0] - 250) < 6 * asked.noise()["count"][0]
+    assert 0.999999 < float(curator.statement().spent.split()[0]) <= 1
+
+
+def test_nothing_is_known_before_a_method_begins():
+    """And drivers that plan earlier than that are told so."""
+    curator = Curator.simulation(np.zeros((4, 1)), RHO, 0, persons=np.arange(4))
+    with pytest.raises(InvalidInput, match="not begun"):
+        _ = curator.n_rows
+    with pytest.raises(InvalidInput, match="not begun"):
+        curator.release(Counts.priced(Everything(), Fraction(1)), "x")
+
+
+def test_rows_are_not_asked_as_persons():
+    """A question of the other unit is refused."""
+    curator = Curator.simulation(np.zeros((4, 1)), RHO, 0)
+    with pytest.raises(InvalidInput, match="unit of the dataset is a person"):
+        curator.release(PerPerson(Counts(Everything(), 1 << 30), 1, 64), "x")
+    with pytest.raises(InvalidInput, match="whose unit is a person"):
+        Curator.simulation(np.zeros((4, 1)), RHO, 0, rows_per_person=2)
+
+
+@pytest.fixture
+def visits(tmp_path):
+    """(ledger with dataset `visits` of persons, path of its table)."""
+    path = tmp_path / "visits.parquet"
+    pq.write_table(pa.table({"who": np.arange(40) % 10, "x": np.zeros(40), "where": np.arange(40)}), path)
+    with pp.Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.register("visits", pp.ZeroConcentratedDP(2), person="who")
+        yield ledger, path
+
+
+def test_the_unit_of_a_dataset_cannot_be_forgotten(visits):
+    """A table that was opened as one of rows, or by another id, is not looked at."""
+    ledger, path = visits
+    for person in ((), ("where",)):
+        with pytest.raises(SpecMismatch, match="told by who"):
+            pp.Curator(pp.PrivateTable.open(path, ["x"], person=person), ledger, "visits", RHO)
+    assert not ledger.history("visits")
+
+
+def test_a_run_of_the_ledger_asks_only_what_protects_persons(visits):
+    """Past the door, a question of rows is refused where it is charged, and found where it stands."""
+    from pubpriv.data.codec import to_json
+    from pubpriv.ledger import event_of
+
+    ledger, _ = visits
+    run = ledger.run("visits", "r")
+    run.open(RHO)
+    question = Counts.priced(Everything(), Fraction(1))
+    with pytest.raises(InvalidInput, match="does not protect the privacy unit"):
+        run.charge("x", to_json(question), event_of(question))
+
+
+def test_a_handle_enters_a_run_with_its_own_weights(visits):
+    """No number of rows travels with it."""
+    ledger, path = visits
+    table = pp.PrivateTable.open(path, ["x"], person="who")
+    with pp.Curator(table, ledger, "visits", RHO, "r", rows_per_person=3) as curator:
+        curator.begin("mean", {}, PUBLIC)
+        assert "n_rows=None" in repr(curator.handle)
+        other = curator.handle.open()
+        assert other.size == curator.size
+        assert other.size.most == 3
+        other.leave()
+
+
+def test_ids_that_change_while_a_run_is_under_way_fail_with_the_one_text(visits):
+    """The charge stays; nothing is answered from weights of other rows."""
+    ledger, path = visits
+    table = pp.PrivateTable.open(path, ["x"], person="who")
+    curator = pp.Curator(table, ledger, "visits", RHO, "r")
+    curator.begin("mean", {}, PUBLIC)
+    curator._source = curator._unit.source(remembered=False)
+    curator.release(Counts(Everything(), 1 << 40), "mean/before")
+    pq.write_table(pa.table({"who": np.zeros(40, dtype=int), "x": np.zeros(40)}), path)
+    with pytest.raises(PrivateStepFailed):
+        curator.release(Counts(Everything(), 1 << 40), "mean/after")
+
+
+def test_counts_are_blended_where_n_is_not_exact():
+    """By their noise; where n is exact a count within its noise of it changes nothing."""
+    assert Size(100).counted(97.0, 2.0, 2.0, 2.0) == 100
+    assert Size(100).counted(90.0, 2.0, 2.0, 2.0) == 90
+    assert Size(100, 3.0).counted(90.0, 3.0, 2.0, 2.0) == 95
+    assert Size(100, 3.0).counted_sd(3.0) == pytest.approx(3 / 2**0.5)
+
+
+def test_auto_counts_more_rows_where_noise_is_small():
+    """Once each for few persons; many rows each where there are many persons with many."""
+    few = (500.0, 300.0, 400.0, 300.0, 200.0, 100.0, 50.0)
+    assert rows_that_pay(few, 5, 0.01) == 1
+    assert rows_that_pay(tuple(1000 * count for count in few), 5, 1.0) >= 8
+    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 5, 1.0) == 1
