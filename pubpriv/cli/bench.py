@@ -28,6 +28,7 @@ _PARTS = {
     "coverage": "share of 95% intervals that hold the truth",
     "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
     "scales": "runs that find components of several scales, rho 0.5",
+    "kssu": "runs without public rows that find all components, rho 0.5",
 }
 _COLUMNS = {
     "grid": (
@@ -54,9 +55,10 @@ _COLUMNS = {
         *("silent", "met"),
     ),
 }
+_COLUMNS["kssu"] = ("d", "k", "apart", "n", "nested", "runs", "success", "bound", "mean", "covariance", "silent", "met")
 _COLUMNS["dp"] = _COLUMNS["grid"]
 _RUNS = {"real": 5, "ladder": 5, "bks": 10, "setting": 10} | dict.fromkeys(
-    ("coverage", "dp", "grid", "missing", "scales", "unknown-k"), 20
+    ("coverage", "dp", "grid", "kssu", "missing", "scales", "unknown-k"), 20
 )
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")
