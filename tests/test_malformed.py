@@ -16,6 +16,7 @@ from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     QUESTIONS,
@@ -58,6 +59,7 @@ GOOD = {
     "uncovered": Counts(Uncovered(PLANE, POINTS, (2.0,), Cylinder(PLANE, 1.0)), SD),
     "shells of components": Counts(ComponentShells(CELLS, (1.0, 2.0), (PLANE, PLANE)), SD),
     "joint": JointCounts((HALVES, ComponentShells(CELLS, (1.0, 2.0))), SD),
+    "grid": Counts(GridCells(HALVES, (PLANE, FLAT), (((0, 0, 0),), ((1,), (2,)))), SD),
     "refined": Counts(Refined(HALVES, (CELLS, ONE)), SD),
     "shells": Counts(Shells(PLANE, (1.0, 4.0)), SD),
     "fourth": FourthMoments(HALVES, *TWO, SD),

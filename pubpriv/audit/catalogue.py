@@ -19,6 +19,7 @@ from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame
+from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     Bisection,
@@ -81,6 +82,9 @@ CENTERS = {
 }
 _UNCOVERED = Uncovered(_PLANE, (WEST, (-4.0, 3.0)), (2.0, 6.0))
 _BALL = Uncovered(_PLANE, (WEST,), (3.0,), Cylinder(Frame(EAST), 3.0))
+
+_NESTED = Refined(_cells(WEST, EAST), (_cells(WEST), _cells(EAST, NORTH)))
+_GRID = GridCells(_cells(WEST, EAST), (_PLANE, Frame(EAST, ((0.25, 0.0),))), (((-4, 0), (-3, 0)), ((-1,), (0,))))
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,9 @@ def _at_the_edge() -> dict[str, Question]:
         "counts-axes": Counts.priced(ComponentShells(_cells(WEST, EAST), (1.0, 3.0), (_ACROSS, _ACROSS)), PRICE),
         "joint-one-region": JointCounts.priced((_BALL, PARTITIONS["cells"]), PRICE),
         "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
+        "counts-grid": Counts.priced(_GRID, PRICE),
+        "counts-nested": Counts.priced(Refined(_NESTED, (_cells(WEST), _cells(EAST), _cells(NORTH, EAST))), PRICE),
+        "sums-grid": ClippedSums.priced(_GRID, east * 4, (0.5,) * 4, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),
         "moments-uncovered": Moments.priced(_UNCOVERED, east * 2, (0.5, 0.75), PRICE, _SHARES),

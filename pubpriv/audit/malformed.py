@@ -19,6 +19,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import (
     Bisection,
@@ -250,6 +251,10 @@ def _refined(make: _Make, *inner: Any, groups: Any = HALVES) -> Any:
     return make(Refined, groups=groups, inner=inner)
 
 
+def _grid(make: _Make, frames: Any = (_PLANE, _PLANE), cells: Any = (((0, 0),), ((1, 1),))) -> Any:
+    return make(GridCells, groups=HALVES, frames=frames, cells=cells)
+
+
 def _score(make: _Make, first: Any, bound: Any = 1.0) -> Any:
     return make(BoundedScore, first=first, second=Cells((_PLANE,), (0.0,)), bound=bound, noise_scale=_SD)
 
@@ -302,6 +307,7 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
             m,
             m(Uncovered, frame=_PLANE, points=_POINTS, distances=(1.0,), ball=m(Cylinder, frame=_NARROW, radius=1.0)),
         ),
+        "one centre for a grid": lambda m: _counts(m, _grid(m, frames=(_NARROW, _PLANE))),
         "one centre for shells of components": lambda m: _counts(
             m, m(ComponentShells, cells=_cells(m, _NARROW), edges=(1.0,), frames=(), shared=0)
         ),
@@ -341,6 +347,12 @@ _MALFORMED: dict[str, dict[str, Callable[[_Make], Any]]] = {
         "no shells": lambda m: _counts(m, _shells(m)),
         "a shell of radius zero": lambda m: _counts(m, _shells(m, 0.0, 2.0)),
         "fewer inner partitions than groups": lambda m: _counts(m, _refined(m, _cells(m, _PLANE))),
+        "fewer lists of grid cells than groups": lambda m: _counts(m, _grid(m, cells=(((0, 0),),))),
+        "a grid cell of one number": lambda m: _counts(m, _grid(m, cells=(((0,),), ((1, 1),)))),
+        "a grid cell that is listed twice": lambda m: _counts(m, _grid(m, cells=(((0, 0), (0, 0)), ()))),
+        "half a grid cell": lambda m: _counts(m, _grid(m, cells=(((0, 0.5),), ()))),
+        "no grid cells": lambda m: _counts(m, _grid(m, cells=((), ()))),
+        "grid cells beyond 64 bits": lambda m: _counts(m, _grid(m, cells=(((0, 0), (1 << 70, 0)), ()))),
         "more inner partitions than groups": lambda m: _counts(m, _refined(m, *[_cells(m, _PLANE)] * 3)),
         "points inside a refined partition": lambda m: _counts(m, _refined(m, _cells(m, _PLANE), HALVES)),
         "fewer offsets than cells": lambda m: _counts(m, _cells(m, _PLANE, _PLANE, offsets=(0.0,))),

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pubpriv.data.balls import Balls
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells
 from pubpriv.data.uncovered import Uncovered
@@ -105,6 +106,18 @@ def _far_from_all(partition: Uncovered, x: Vector) -> int:
     return shell if inside else -1
 
 
+def _grid_cell(partition: GridCells, x: Vector) -> int:
+    """The place of the record's cell in the list of its group, after the lists of the groups before."""
+    group = region_of(partition.groups, x)
+    if group < 0:
+        return -1
+    z, _ = mapped(partition.frames[group], x)
+    if not all(map(math.isfinite, z)):
+        return -1
+    cell, listed = tuple(math.floor(value) for value in z), partition.cells[group]
+    return sum(map(len, partition.cells[:group])) + listed.index(cell) if cell in listed else -1
+
+
 def _component_shell(partition: ComponentShells, x: Vector) -> int:
     owner = region_of(partition.cells, x)
     if owner < 0:
@@ -127,6 +140,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     Balls: _path_of,
     Uncovered: _far_from_all,
     ComponentShells: _component_shell,
+    GridCells: _grid_cell,
 }
 
 

@@ -29,6 +29,7 @@ _PARTS = {
     "missing": "public rows that are no sample: runs that find all components, or are flagged, rho 0.5",
     "scales": "runs that find components of several scales, rho 0.5",
     "ppe": "the private populous estimator, in simulation, without public rows",
+    "kssu": "runs without public rows that find all components, rho 0.5",
 }
 _COLUMNS = {
     "grid": (
@@ -56,12 +57,13 @@ _COLUMNS = {
     ),
     "ppe": ("d", "k", "budget", "n", "runs", "answered", "h_index", "mean", "covariance", "weight", "theorem_n"),
 }
+_COLUMNS["kssu"] = ("d", "k", "apart", "n", "nested", "runs", "success", "bound", "mean", "covariance", "silent", "met")
 _COLUMNS["dp"] = _COLUMNS["grid"]
 _MODULES = {"unknown-k": "unknown_k", "ppe": "populous"}
 """Modules of `benchmarks` that are not called as their part is."""
 
 _RUNS = {"real": 5, "ladder": 5, "ppe": 4, "bks": 10, "setting": 10} | dict.fromkeys(
-    ("coverage", "dp", "grid", "missing", "scales", "unknown-k"), 20
+    ("coverage", "dp", "grid", "kssu", "missing", "scales", "unknown-k"), 20
 )
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the documentation claims.")

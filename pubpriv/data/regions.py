@@ -229,13 +229,17 @@ class Cells:
 @public_value
 @dataclass(frozen=True)
 class Refined:
-    """Each region of `groups` cut further by a partition of its own; regions are numbered through."""
+    """Each region of `groups` cut further by a partition of its own; regions are numbered through.
 
-    groups: NearestPoint | Everything
+    A record is in one region of `groups` at most, and there in one of the inner partition of that group; so it is again
+    where the groups are refined themselves.
+    """
+
+    groups: "NearestPoint | Everything | Cells | Refined"
     inner: tuple[Cells, ...]
 
     def __post_init__(self) -> None:
-        kind("the groups of Refined", self.groups, NearestPoint, Everything)
+        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined)
         kinds("the inner partitions of Refined", self.inner, Cells)
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(

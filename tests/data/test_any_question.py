@@ -120,6 +120,18 @@ def component_shells(draw, d):
 
 
 @st.composite
+def grid(draw, d):
+    groups = draw(nearest(d) | cells(d) | st.just({"type": "Everything"}))
+    own = [draw(frames(d)) for _ in range(regions(groups))]
+    number = st.integers(-3, 3)
+    listed = [
+        draw(st.lists(st.lists(number, min_size=width(f), max_size=width(f)), min_size=1, max_size=4, unique_by=tuple))
+        for f in own
+    ]
+    return {"type": "GridCells", "groups": groups, "frames": own, "cells": listed}
+
+
+@st.composite
 def refined(draw, d):
     groups = draw(nearest(d) | st.just({"type": "Everything"}))
     inner = [draw(cells(d)) for _ in range(regions(groups))]
@@ -135,6 +147,7 @@ def regions(partition):
         "Shells": lambda: len(partition["edges"]) + 1,
         "PairBins": lambda: 6 * len(partition["centers"]) * (len(partition["centers"]) - 1),
         "Balls": lambda: len(partition["paths"]),
+        "GridCells": lambda: sum(map(len, partition["cells"])),
         "Uncovered": lambda: len(partition["distances"]),
         "ComponentShells": lambda: (
             len(partition["cells"]["frames"]) * (len(partition["edges"]) + 1 - partition["shared"])
@@ -192,6 +205,7 @@ def of_rows(draw, d):
         | balls(d)
         | component_shells(d)
         | uncovered(d)
+        | grid(d)
         | refined(d)
     )
     if kind == "JointCounts":

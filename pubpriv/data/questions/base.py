@@ -19,12 +19,13 @@ from pubpriv.data.balls import Balls
 from pubpriv.data.checks import integer, kind, kinds, size
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
+from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Refined, Shells, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
-PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered)
+PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells)
 """The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
-from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
+from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import chosen
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ def _driver(settings: MixtureSettings, public: PublicTable, curator: Curator, ru
 
 
 def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
-    from pubpriv.estimators.mixture.forecast import MixtureCase
+    from pubpriv.estimators.mixture.forecast import KssuCase, MixtureCase
     from pubpriv.estimators.planning import Size
 
+    if settings.method == KSSU:
+        check_public(not isinstance(public, Size), KSSU, (KSSU,))
+        return KssuCase.without_public(public.d if isinstance(public, Size) else len(public.columns), settings)
     if isinstance(public, Size):
         return MixtureCase.sized(public.d, public.m, settings)
     return MixtureCase.of(public, settings)
@@ -51,7 +55,7 @@ def _advice(settings: MixtureSettings, public: PublicTable) -> tuple[str, ...]:
     """Public rows that may have missed a component; of a number that is looked for nothing can be said yet."""
     from pubpriv.estimators.mixture.supercluster import advice
 
-    if settings.known is None and settings.min_weight is None:
+    if settings.method == KSSU or (settings.known is None and settings.min_weight is None):
         return ()
     return advice(len(public.rows), settings.most, settings.smallest_weight)
 
@@ -74,12 +78,14 @@ MIXTURE = Estimator(
     case=_case,
     checks=Checks(_checked, _check_law, _advice),
     makes="gaussian-mixture",
+    without_public=(KSSU,),
     trials=(
         Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
         Trial("overlapping", MixtureSettings(n_components=2), "approx:4,1e-6", components=2, apart=2.0, public_rows=40),
         Trial("separated, pure", MixtureSettings(n_components=2), "pure:8", components=2, apart=8.0, public_rows=24),
         Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
         Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
+        Trial("kssu", MixtureSettings(n_components=3, method=KSSU, bound=1000.0), **_ROWS | {"public_rows": 0}),
         Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),
         Trial(
             "more than lie apart",

@@ -26,6 +26,7 @@ from pubpriv.estimators.mixture.components import (
 from pubpriv.estimators.mixture.coverage import Coverage, cover
 from pubpriv.estimators.mixture.explained import explained
 from pubpriv.estimators.mixture.facts import diagnostics, loudness
+from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
@@ -37,11 +38,12 @@ from pubpriv.estimators.mixture.public_model import public_model, public_starts,
 from pubpriv.estimators.mixture.results import released
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
-from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
 from pubpriv.estimators.mixture.supercluster import Regime, supercluster
 from pubpriv.estimators.mixture.unknown import Placement, search
 from pubpriv.estimators.mixture.ways import Ways
+from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.departure import departure
@@ -61,21 +63,26 @@ def estimate_mixture(
     constants: str = "practical",
     covariance_type: str = "full",
     min_weight: float | None = None,
+    bound: float | None = None,
     budget: BudgetLike | None = None,
     runner: Runner = plain,
 ) -> MixtureEstimate:
     """A Gaussian mixture of the private rows.
 
     Args:
-        public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`.
+        public: public rows of the same kind: path, DataFrame, (m, d) array or `PublicTable`; None, or no rows, with the
+            method `kssu`.
         curator: the run; see `Curator`.
         n_components: k, at most the number of public rows; `auto`, or None: the number that predicts best, but all
             that lie apart; `apart`: as many as lie apart.
         max_components: most components that a run may find by itself.
-        method: `auto`, or one of the paper's: `bks-scarce`, `bks-ample`.
+        method: `auto`; `kssu`, which takes k, a bound and no public rows; or one of the paper's: `bks-scarce`,
+            `bks-ample`.
         constants: of the paper's methods: `practical` or `paper`.
         covariance_type: `full`, `diag`, `spherical` or `auto`.
         min_weight: smallest weight of a component that has to be found; None: 1 / k.
+        bound: of `kssu`: every row lies within this of zero in every column. One that lies further out is in no
+            component.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         runner: who runs the steps.
 
@@ -86,6 +93,7 @@ def estimate_mixture(
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        NoAnswer: by `kssu`, where no rows were found within the bound.
         PrivateStepFailed: after a charge; run the same release id again.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
@@ -97,6 +105,7 @@ def estimate_mixture(
         constants=constants,
         covariance_type=covariance_type,
         min_weight=min_weight,
+        bound=bound,
     )
     check_arguments(public, curator)
     rows = checked_public(public, curator.columns, settings)
@@ -106,7 +115,7 @@ def estimate_mixture(
     purse = curator.begin("mixture", configuration, rows, budget)
     run = Execution(curator, "mixture", runner)
     if method != "auto":
-        return _by_the_paper(rows, run, settings, purse, budget_of(budget or curator.budget))
+        return _by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
     last, shape, climbed = _measured(scene, course)
@@ -184,7 +193,9 @@ def _judged(scene: Scene, course: _Course, last: Round, shape: Shape) -> _Judged
 
 def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSettings) -> PublicTable:
     """Public rows fit to be used with `columns` and `settings`, or a clear error before anything is opened."""
-    table = PublicTable.open(public, list(columns))
+    table = public_rows(public, columns, settings.method, (KSSU,))
+    if settings.method == KSSU:
+        return table
     if len(table.rows) < 2:
         raise InvalidInput("one public row has no spread to scale columns by: give at least two")
     if settings.known is not None and len(table.rows) < settings.known:
@@ -195,10 +206,14 @@ def checked_public(public: Any, columns: tuple[str, ...], settings: MixtureSetti
     return table
 
 
-def _by_the_paper(
+def _by_name(
     rows: PublicTable, run: Execution, settings: MixtureSettings, purse: Purse, budget: Budget
 ) -> MixtureEstimate:
-    """Algorithms 3 to 10 of the paper, instead of the default pipeline."""
+    """Without public rows, or algorithms 3 to 10 of the paper, instead of the default pipeline."""
+    if settings.method == KSSU:
+        alone = estimate_kssu(run, settings, purse)
+        told = alone.scaling, settings.method, alone.diagnostics, alone.complete
+        return released(alone.last.mixture, alone.last, run.curator, rows, *told)
     found = estimate_bks(rows, run, settings, purse, budget)
     return released(
         found.mixture, found.last, run.curator, rows, found.scaling, settings.method, found.diagnostics, found.complete

@@ -1,7 +1,7 @@
 """What a mixture would ask, and how far its answers would be off, before a private row is read; see `planning`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pubpriv.data.questions import LiftedGram, Moments, Radial
 from pubpriv.data.tables import PublicTable
@@ -13,6 +13,7 @@ from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Tree, open_level
 from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.driver import checked_public
+from pubpriv.estimators.mixture.kssu.plan import KssuPlan, kssu_plan
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
@@ -101,7 +102,7 @@ class MixtureCase:
                 moment * math.sqrt(noisy) / own,
                 numbers / (each - 1),
             ),
-            ("weight", "", weight / n, count / n, weight / self.m),
+            ("weight", "", weight / n, count / n, weight / max(self.m, 1)),
         )
         errors = tuple(
             Predicted(of, unit, math.sqrt(best), noise, math.sqrt(best), math.sqrt(public))
@@ -134,7 +135,7 @@ class MixtureCase:
                 "the private model is taken unless the private rows find the public rows' model better, which is told "
                 f"with a noise of {noise:.2g} nats per row; then theirs is kept, with their errors, and flagged"
             )
-        else:
+        elif isinstance(plan, paper_plan.BksPlan):
             scarce, least = self.settings.method == "bks-scarce", self.settings.smallest_weight
             sd = plan.count_sd
             notes.append(requirement(scarce, n, self.m, self.d, k, least, budget, purse.rho, sd).text())
@@ -152,7 +153,7 @@ class MixtureCase:
         """Theorems C.23 to C.29, and what is known without public rows."""
         return for_mixture(self.d, self.k, min(self.settings.smallest_weight, 1 / self.k), terms)
 
-    def _plan(self, n: int, purse: Purse) -> default_plan.MixturePlan | paper_plan.BksPlan:
+    def _plan(self, n: int, purse: Purse) -> Plan:
         settings, k = self.settings, self.k
         if settings.method != "auto":
             gaussian_only(settings.method, purse.kind)
@@ -171,6 +172,40 @@ class MixtureCase:
         noise = {part: float(sd.max()) for part, sd in asked.noise().items()}
         moment = noise["square"] / self.d if "square" in noise else noise["moment"]
         return noise["count"], noise["sum"], moment
+
+
+@dataclass(frozen=True)
+class KssuCase(MixtureCase):
+    """`estimate_mixture` without public rows, of components of equal weight that are found."""
+
+    @classmethod
+    def without_public(cls, d: int, settings: MixtureSettings) -> "KssuCase":
+        """Of d columns."""
+        return cls(d, 0, settings, 1, _paper(settings), seen=False)
+
+    @property
+    def k(self) -> int:
+        """Components."""
+        return self.settings.most
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """All questions; there are no public rows to compare with."""
+        found = super().forecast(n, purse)
+        return replace(found, errors=tuple(replace(each, public_only=None) for each in found.errors))
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Say what the errors assume, and what public rows would buy."""
+        few = self.k * (self.d + 1)
+        share = sum(ask.rho for ask in self._plan(n, Purse.of(budget)).rounds) / Purse.of(budget).rho
+        search = f"the search for them takes {1 - share:.0%} of the budget"
+        return (
+            "components are Gaussian, of equal weight, round to within a factor of a few, and told apart without error",
+            f"{search}; those closer than about six standard deviations may be missed, and the model is then flagged",
+            f"{few} public rows, or fewer, would take its place with the method auto, and no bound would be needed",
+        )
+
+    def _plan(self, n: int, purse: Purse) -> KssuPlan:
+        return kssu_plan(purse, n, self.d, self.k, self.settings.covariance_type)
 
 
 def _most(settings: MixtureSettings, m: int) -> int:

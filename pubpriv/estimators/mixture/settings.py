@@ -10,10 +10,14 @@ from pubpriv.estimators.settings import chosen, setting, settings_of
 AUTO, APART = "auto", "apart"
 """What may be said instead of a number of components."""
 
-_METHODS = ("auto", "bks-scarce", "bks-ample")
+KSSU = "kssu"
+"""The method that works without public rows."""
+
+_METHODS = ("auto", "bks-scarce", "bks-ample", KSSU)
 _CONSTANTS = ("practical", "paper")
 _COVARIANCE_TYPES = ("full", "diag", "spherical", "auto")
 _MOST_COMPONENTS = 100
+_SMALLEST_BOUND, _LARGEST_BOUND = 1e-60, 1e60
 _MOST_UNKNOWN = 8
 """Largest number of components that is looked for, unless a run says otherwise."""
 
@@ -52,7 +56,8 @@ class MixtureSettings:
         "auto",
         choices=_METHODS,
         planned=True,
-        help="auto: the default pipeline; or, to compare with, the paper's algorithms: bks-scarce or bks-ample",
+        help="auto: the default pipeline; kssu, for where there are no public rows, with --bound; or, to compare with, "
+        "the paper's algorithms: bks-scarce or bks-ample",
     )
     constants: str = setting(
         "practical",
@@ -69,6 +74,12 @@ class MixtureSettings:
     min_weight: float | None = setting(
         None, above=0, most=1, planned=True, help="Smallest weight of a component that has to be found; none: 1 / k"
     )
+    bound: float | None = setting(
+        None,
+        above=0,
+        planned=True,
+        help="Of kssu: every row lies within this of zero in every column, which nobody may have looked up in the rows",
+    )
 
     def __post_init__(self) -> None:
         _one_of("method", self.method, _METHODS)
@@ -82,8 +93,9 @@ class MixtureSettings:
                 f"at most {_MOST_LOOKED_FOR} components are looked for, not {self.max_components}: "
                 "lower max_components, or say how many components there are"
             )
-        if self.method != "auto":
+        if self.method not in ("auto", KSSU):
             self._check_paper()
+        self._check_without_public()
         if self.min_weight is not None:
             _weight(self.min_weight, self.known or 1)
 
@@ -97,6 +109,22 @@ class MixtureSettings:
             raise InvalidInput(
                 f"the method {self.method} estimates full covariances only: leave covariance_type out, "
                 "or use the method auto"
+            )
+
+    def _check_without_public(self) -> None:
+        """What the method without public rows needs, and others do not."""
+        if self.method != KSSU:
+            if self.bound is not None:
+                raise InvalidInput(f"a bound is for the method {KSSU}: public rows tell the others where the rows lie")
+            return
+        if self.known is None:
+            raise InvalidInput(f"the method {KSSU} needs the number of components: give it")
+        if self.covariance_type == "auto":
+            raise InvalidInput(f"the method {KSSU} takes the covariance type full, diag or spherical: give one")
+        if self.bound is None or not _SMALLEST_BOUND <= self.bound <= _LARGEST_BOUND:
+            raise InvalidInput(
+                f"the method {KSSU} needs a bound between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g}: how far from "
+                "zero a row may lie in any column, known beforehand and not looked up in the rows"
             )
 
     @property
