@@ -60,7 +60,8 @@ def debiased(
     n, d = curator.n_rows, preconditioner.dimension
     enough = feasible(measured.records, d, purse)
     (odd, sd), end = measured.beyond, gaussian_end(n, d)
-    warnings = shortage(min(measured.records + odd, n), curator.size, enough)
+    whole = min(measured.records + odd, n)
+    warnings = shortage(whole, curator.size, enough)
     if odd > _CLEAR * sd:
         warnings.append(
             f"about {odd / n:.2g} of the private rows are further out than Gaussian rows are, and are left out: the "
@@ -69,7 +70,7 @@ def debiased(
     if not measured.converged:
         warnings.append("the rounds did not converge: do not use this estimate")
     facts = {
-        "whole_rows": measured.records,
+        "whole_rows": whole,
         "clip_radius": measured.radius,
         "feasible": enough,
         **debiased_facts(measured, fitted),

@@ -30,6 +30,10 @@ _UNEVEN = 5.0
 _CAUTION = 2.0
 """A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
 
+_BY_CHANCE = 0.25
+"""... counting this part of the square of what sampling makes of it: that is in the sampling errors, but what leaning
+takes from a shape is in none."""
+
 _LASTING = 5.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
@@ -262,7 +266,7 @@ def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> float:
 
     It is cautious, so that chance alone is seldom taken for shape: shells add up, and the next ones lean to it.
     """
-    expected = freedom * sd**2 + chance
+    expected = freedom * sd**2 + _BY_CHANCE * chance
     most = expected * (1 + _CAUTION * math.sqrt(2 / max(freedom, 1.0)))
     return max(0.0, 1 - most / max(float((off**2).sum()), 1e-300))
 

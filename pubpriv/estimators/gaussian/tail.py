@@ -119,8 +119,10 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         found = np.concatenate([own[0], lengths, np.zeros(_AHEAD)])
         noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
+        empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
+        gap = len(own[0]) + int(empty[-1]) + 1 if len(empty) else 0  # before it lies another group of rows
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        beyond, beyond_sd, endless = _expected_beyond(found, noise, share, at)
+        beyond, beyond_sd, endless = _expected_beyond(found, noise, share, at, min(gap, at))
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
@@ -157,7 +159,9 @@ def _next_group(clear: np.ndarray, last: int) -> int | None:
     return None
 
 
-def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int) -> tuple[float, float, bool]:
+def _expected_beyond(
+    found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int, first: int
+) -> tuple[float, float, bool]:
     """(mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
 
     Args:
@@ -165,8 +169,9 @@ def _expected_beyond(found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: 
         sds: (shells,) their noise.
         share: (shells,) what one row adds to each.
         at: the last shell that counts.
+        first: where the group of shells begins that it belongs to.
     """
-    begin, end = max(at - _BACK, 0), min(at + _AHEAD, len(found) - 1) + 1
+    begin, end = max(at - _BACK, first), min(at + _AHEAD, len(found) - 1) + 1
     steps = np.arange(begin, end) - at
     # a table of one value has no length at all
     found, sds, share = found[begin:end], np.maximum(sds[begin:end], _NOTHING), share[begin:end]

@@ -78,3 +78,13 @@ def test_never_more_is_added_than_the_last_shell_holds():
     assert found.last == 4
     assert 0 < found.beyond <= 1.001 * found.lengths[-1]
     assert found.beyond_sd > 2 * found.beyond
+
+
+def test_a_group_far_out_is_no_tail_of_what_lies_before_a_gap():
+    """Forty rows six shells out, and fifteen in the next, which noise hides: they are feared all the same."""
+    rows = np.zeros(12)
+    rows[6], rows[7] = 40.0, 15.0
+    found = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    assert found.last == 7
+    hidden = rows[7] * MIDDLES[7] / N
+    assert abs(hidden - found.beyond) < 2 * found.beyond_sd
