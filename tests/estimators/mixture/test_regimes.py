@@ -79,19 +79,6 @@ def test_what_ample_public_rows_spare_goes_to_the_rounds():
     assert ample.noise < scarce.noise
 
 
-def test_a_run_that_was_begun_with_a_subspace_keeps_it():
-    """A release from before there were regimes replays: no new question, the same model, ample rows or not."""
-    public, private = drawn(40, 10.0)
-    curator = pp.Curator.simulation(private, HALF, 1)
-    with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("pubpriv.estimators.mixture.supercluster._PLENTY", 1e9)
-        first = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
-    again = pp.estimate_mixture(public, curator, n_components=3, runner=CHEAP)
-    assert again.mixture == first.mixture
-    assert again.privacy == first.privacy
-    assert "earlier version" in again.diagnostics["regime_reason"]
-
-
 # --- few public rows -----------------------------------------------------------------------------------------
 
 
