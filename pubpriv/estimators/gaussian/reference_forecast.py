@@ -16,11 +16,10 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Everything
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip
 from pubpriv.estimators.gaussian.preconditioner import check_rows
 from pubpriv.estimators.gaussian.reference import (
     STANDING_OUT,
-    ball_radius,
-    mean_clip,
     moment_clip,
     promised,
     reference_plan,
@@ -105,8 +104,8 @@ class ReferenceGaussianCase:
             released = np.maximum(moment + sd * math.sqrt(2 * d) * _NODES, 0.0)
             following = min(1.0, moment * float(_SHARES @ (1 / (released + slack(n, d)))))
         for ask in mean:
-            mean_sd = 2 * mean_clip(d, ball) / (n * math.sqrt(2 * ask.rho))
-            ball = ball_radius(n, d, mean_sd)
+            mean_sd = 2 * coinpress_clip(d, ball) / (n * math.sqrt(2 * ask.rho))
+            ball = coinpress_ball(n, d, mean_sd)
         return _End(moment, sd, mean_sd)
 
 

@@ -28,12 +28,13 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """With rows of public data at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_two_step
+    from pubpriv.estimators.mean.driver import check_rounds, check_two_step
     from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
 
     if isinstance(public, Size):
+        check_rounds(settings.method, settings.rounds)
         learnt, d, m = settings.covariance == "unknown", public.d, public.m
     else:
         _checked(settings, public)

@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 
 from pubpriv.estimators.asks import Plan
+from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip
 from pubpriv.estimators.mean.plan import worth
 from pubpriv.estimators.mean.reference import (
     clip_radius,
-    coinpress_ball,
-    coinpress_clip,
     public_radius,
     reference_plan,
 )
