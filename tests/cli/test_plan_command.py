@@ -37,6 +37,32 @@ def test_a_plan_tells_prices_guarantee_and_errors(program, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "method", "theorem"),
+    [
+        ("mean", "coinpress", "BKS B.2 (1)"),
+        ("gaussian", "algorithm-2", "BKS B.5 (1)"),
+        ("mixture", "bks-scarce", "C.23"),
+    ],
+)
+def test_a_plan_of_a_published_method_stands_beside_its_theorem(program, kind, method, theorem):
+    """What the theorem asks for, and what the run is predicted to need for the same: on the screen and in --json."""
+    arguments = ["plan", kind, *SIZES, *KINDS[kind], "--budget", "zcdp:1", "--method", method]
+    told, data = program(*arguments), json.loads(program(*arguments, "--json").out)
+    asked = next(each for each in data["theorems"]["asked"] if theorem in each["theorem"])
+    assert theorem in told.out
+    assert f"{asked['private_rows']:,}" in told.out
+    assert f"{data['theorems']['predicted']:,}" in told.out
+    assert asked["private_rows"] > data["theorems"]["predicted"] > 0
+
+
+def test_a_plan_refuses_rounds_of_a_method_without_any(program):
+    """As the run would, whether there are public rows or only a number of them."""
+    told = program("plan", "mean", *SIZES, "--budget", "zcdp:1", "--rounds", 4)
+    assert told.code == 2
+    assert "options of method coinpress" in told.err
+
+
 def test_a_plan_from_tables_is_the_run_that_follows(program, folder, balance):
     """With both tables a plan counts the rows, and its prices and its guarantee are those of the fit; it is free."""
     before = files(folder)

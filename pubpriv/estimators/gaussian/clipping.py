@@ -270,7 +270,22 @@ def _parabolic(
     return step
 
 
+COINPRESS_TAIL = 0.01
+"""Failure probability of each bound of CoinPress for means, as in its authors' code."""
+
+
 def tail_bound(d: int, beta: float) -> float:
     """What |z| exceeds with probability at most `beta`, z ~ N(0, I_d) (Claim 2.1)."""
     log = math.log(1 / beta)
     return math.sqrt(d + 2 * math.sqrt(d * log) + 2 * log)
+
+
+def coinpress_clip(d: int, ball: float) -> float:
+    """Where a round of CoinPress for a mean clips, about the centre of a ball of that radius that holds the mean."""
+    tail = tail_bound(d, COINPRESS_TAIL)
+    return min(math.sqrt(ball**2 + 6 * ball + tail**2), ball + tail)
+
+
+def coinpress_ball(n: int, d: int, sd: float) -> float:
+    """Radius of the ball about the mean of n rows that was released with noise of that sd."""
+    return math.sqrt(1 / n + sd**2) * tail_bound(d, COINPRESS_TAIL)

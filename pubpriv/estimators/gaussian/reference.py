@@ -32,7 +32,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
-from pubpriv.estimators.gaussian.clipping import tail_bound
+from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip, tail_bound
 from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.gaussian.results import GaussianResult, plain_errors
@@ -134,17 +134,6 @@ def slack(n: int, d: int) -> float:
     return math.sqrt(d / n) + d / (2 * n)
 
 
-def mean_clip(d: int, ball: float) -> float:
-    """Where a CoinPress round for the mean clips, about the centre of a ball of that radius."""
-    tail = tail_bound(d, 0.01)
-    return min(math.sqrt(ball**2 + 6 * ball + tail**2), ball + tail)
-
-
-def ball_radius(n: int, d: int, sd: float) -> float:
-    """Radius of the ball about the mean of n rows that was released with noise of that sd."""
-    return math.sqrt(1 / n + sd * sd) * tail_bound(d, 0.01)
-
-
 @step(title="CoinPress covariance", private=True)
 def _covariance_round(curator: Curator, frame: Frame, ask: Ask) -> _SecondMoment:
     """One CoinPress round under a map where the second moment is at most I.
@@ -170,12 +159,12 @@ def _mean_round(curator: Curator, ball: _Ball, ask: Ask) -> _Ball:
     Privacy: one `ClippedSums`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, ball.frame.dimension
-    radius = mean_clip(d, ball.radius)
+    radius = coinpress_clip(d, ball.radius)
     answer = curator.release(ClippedSums.priced(Everything(), (ball.frame,), (radius,), ask.price), ask.label)
     center, matrix = answer.question.frames[0].dense()
     sd = float(answer.question.noise()["sum"].max()) / n
     moved = center + np.linalg.solve(matrix, answer.values["sum"] / n)
-    return _Ball(Frame.of(moved, matrix), ball_radius(n, d, sd), sd)
+    return _Ball(Frame.of(moved, matrix), coinpress_ball(n, d, sd), sd)
 
 
 @public_value

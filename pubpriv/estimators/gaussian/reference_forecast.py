@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import LiftedGram
+from pubpriv.data.questions import ClippedSums, LiftedGram
 from pubpriv.data.regions import Everything
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip
 from pubpriv.estimators.gaussian.preconditioner import check_rows
 from pubpriv.estimators.gaussian.reference import (
     STANDING_OUT,
-    ball_radius,
-    mean_clip,
     moment_clip,
     promised,
     reference_plan,
@@ -105,9 +104,15 @@ class ReferenceGaussianCase:
             released = np.maximum(moment + sd * math.sqrt(2 * d) * _NODES, 0.0)
             following = min(1.0, moment * float(_SHARES @ (1 / (released + slack(n, d)))))
         for ask in mean:
-            mean_sd = 2 * mean_clip(d, ball) / (n * math.sqrt(2 * ask.rho))
-            ball = ball_radius(n, d, mean_sd)
+            mean_sd = _mean_noise(d, coinpress_clip(d, ball), ask) / n
+            ball = coinpress_ball(n, d, mean_sd)
         return _End(moment, sd, mean_sd)
+
+
+def _mean_noise(d: int, radius: float, ask: Ask) -> float:
+    """Noise sd of a coordinate of the sum."""
+    asked = ClippedSums.priced(Everything(), (Frame((0.0,) * d),), (radius,), ask.price)
+    return float(asked.noise()["sum"].max())
 
 
 def _moment_noise(d: int, ask: Ask) -> float:

@@ -31,7 +31,7 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
-    from pubpriv.estimators.mean.driver import check_two_step
+    from pubpriv.estimators.mean.driver import check_rounds, check_two_step
     from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
@@ -39,6 +39,7 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     if settings.method == NO_PUBLIC:
         return GAUSSIAN.case(_both(settings), public)
     if isinstance(public, Size):
+        check_rounds(settings.method, settings.rounds)
         learnt, d, m = settings.covariance == "unknown", public.d, public.m
     else:
         _checked(settings, public)

@@ -131,13 +131,18 @@ def checked_mean(
     """Public rows, covariance and options fit for `columns`, or a clear error before anything is opened."""
     if method not in _METHODS:
         raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
-    if method != "coinpress" and (rounds != 2 or ball is not None):
-        raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
+    check_rounds(method, rounds, ball)
     rows = PublicTable.open(public, list(columns))
     mean, known = _public_mean(rows), KnownCovariance.of(covariance, len(rows.columns))
     if not force:
         check_covariance(rows, known)
     return rows, known, Options.of(mean, rounds, ball)
+
+
+def check_rounds(method: str, rounds: int, ball: Any = None) -> None:
+    """Refuse options that a method has not."""
+    if method != "coinpress" and (rounds != 2 or ball is not None):
+        raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
 
 
 def check_two_step(method: str) -> None:

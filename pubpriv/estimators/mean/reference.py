@@ -20,16 +20,13 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan, split_purse
-from pubpriv.estimators.gaussian.clipping import tail_bound
+from pubpriv.estimators.gaussian.clipping import COINPRESS_TAIL, coinpress_ball, coinpress_clip, tail_bound
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import sum_question
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
-
-_TAIL = 0.01
-"""Failure probability of each bound, as in the authors' code."""
 
 _UNLIKELY = 1e-4
 """Chance below which the distance of the public mean from the released one is not explained by sampling."""
@@ -104,24 +101,13 @@ class Options:
 
 
 def public_radius(d: int, m: int) -> float:
-    """Radius of the ball around the mean of m public rows that holds mu but for probability `_TAIL`."""
-    return tail_bound(d, _TAIL) / math.sqrt(m)
+    """Radius of the ball around the mean of m public rows that holds mu but for probability `COINPRESS_TAIL`."""
+    return tail_bound(d, COINPRESS_TAIL) / math.sqrt(m)
 
 
 def clip_radius(n: int, d: int, m: int) -> float:
     """Where clip-and-noise clips n private rows around the mean of m public ones: beyond all of them, most likely."""
-    return tail_bound(d, _TAIL / 2) / math.sqrt(m) + tail_bound(d, _TAIL / (2 * n))
-
-
-def coinpress_clip(d: int, radius: float) -> float:
-    """Where a round of CoinPress clips, about the centre of a ball of this radius that holds the mean."""
-    tail = tail_bound(d, _TAIL)
-    return min(math.sqrt(radius * radius + 6 * radius + tail * tail), radius + tail)
-
-
-def coinpress_ball(n: int, d: int, noise: float) -> float:
-    """Radius of the ball about an answer of n rows with that noise in each coordinate."""
-    return math.sqrt(1 / n + noise**2) * tail_bound(d, _TAIL)
+    return tail_bound(d, COINPRESS_TAIL / 2) / math.sqrt(m) + tail_bound(d, COINPRESS_TAIL / (2 * n))
 
 
 def clip_and_noise(

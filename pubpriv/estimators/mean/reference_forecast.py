@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from pubpriv.estimators.asks import Plan
-from pubpriv.estimators.mean.plan import worth
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.asks import Ask, Plan
+from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip
+from pubpriv.estimators.mean.plan import sum_question, worth
 from pubpriv.estimators.mean.reference import (
     clip_radius,
-    coinpress_ball,
-    coinpress_clip,
     public_radius,
     reference_plan,
 )
@@ -58,14 +58,13 @@ class ReferenceMeanCase:
     def _noise(self, n: int, plan: Plan) -> float:
         """Noise sd of a coordinate of the last answer."""
         if self.method == "clip-and-noise":
-            return _noise(n, clip_radius(n, self.d, self.m), plan.asks[0].rho)
+            return self._noise_of(n, clip_radius(n, self.d, self.m), plan.asks[0])
         ball = public_radius(self.d, self.m)
         for ask in plan.asks:
-            noise = _noise(n, coinpress_clip(self.d, ball), ask.rho)
+            noise = self._noise_of(n, coinpress_clip(self.d, ball), ask)
             ball = coinpress_ball(n, self.d, noise)
         return noise
 
-
-def _noise(n: int, radius: float, rho: float) -> float:
-    """Noise sd of a coordinate of the mean of n clipped records: replacing one moves their sum by two radii."""
-    return 2 * radius / (n * math.sqrt(2 * rho))
+    def _noise_of(self, n: int, radius: float, ask: Ask) -> float:
+        """Noise sd of a coordinate of the mean of n records clipped to `radius`."""
+        return float(sum_question(Frame((0.0,) * self.d), radius, ask).noise()["sum"].max()) / n

@@ -31,8 +31,9 @@ _QUANTILE, _WIDER = 0.993, 1.05
 """Blocks agree up to this quantile of the distance of two blocks of one Gaussian, and a little further."""
 
 _DRAWS = 150
-_FEWEST_ROWS = 300
-"""At most so many rows, or 40 a column, are drawn for a block; distances of larger blocks follow as 1 / sqrt(rows)."""
+_DRAWN_ROWS = 300
+"""At most so many rows, or 40 a column if that is more, are drawn for a block; from larger ones distances follow as
+1 / sqrt(rows)."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def typical_closeness(d: int, k: int, size: int, generator: np.random.Generator)
         generator: source of randomness.
     """
     rows = max(size // k, d + 2)
-    drawn = min(rows, max(40 * d, _FEWEST_ROWS))
+    drawn = min(rows, max(40 * d, _DRAWN_ROWS))
     pairs = generator.standard_normal((_DRAWS, k, 2, drawn, d))
     means = pairs.mean(axis=3)
     centred = pairs - means[:, :, :, None]

@@ -1,6 +1,7 @@
 """The Private Populous Estimator in simulation: the steps of its proof, what it finds, and whom it refuses."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,15 +13,11 @@ from dp_accounting.rdp import compute_epsilon
 import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.populous.agreement import Weighting, h_index
-from pubpriv.estimators.populous.as_printed import _agreeing, populous, truncated_laplace
 from pubpriv.estimators.populous.blocks import Blocks, learn
 from pubpriv.estimators.populous.closeness import Closeness, agreeing, aligned
-from pubpriv.estimators.populous.driver import estimate_mixture_ppe
+from pubpriv.estimators.populous.driver import _average, estimate_mixture_ppe
 from pubpriv.estimators.populous.masks import ORDERS, Masks, divergences, masked, row_divergence
 from pubpriv.estimators.populous.plan import epsilon_of, make_plan, typical_closeness
-from pubpriv.estimators.sample_sizes.populous import mask_sizes, parts, populous_blocks
-from pubpriv.released.distances import dist_param
-from pubpriv.released.law import Mixture
 from pubpriv.simulated import simulated_rows
 
 LOOSE = pp.ApproximateDP(4, 1e-6)
@@ -293,6 +290,14 @@ def test_blocks_that_do_not_agree_give_no_answer():
         assert found.means is None
 
 
+def test_noise_alone_can_pass_the_test_and_then_there_is_no_answer_either():
+    """A bar that everything passes, over blocks that agree with none: nothing to average, and no error."""
+    closeness = typical_closeness(2, 2, 2000, np.random.default_rng(0))
+    plan = replace(make_plan(2, 2, 4.0, 1e-6, 400, closeness), bar=-math.inf)
+    blocks = Blocks.of([None] * 400, 2, 2)
+    assert not _average(blocks, plan, "", False, np.random.default_rng(0)).converged
+
+
 def test_a_real_curator_is_refused_before_anything_is_spent(tmp_path):
     """And nothing of its rows is in the refusal; the door to rows is closed to it as well."""
     pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]}), tmp_path / "visits.parquet")
@@ -332,56 +337,6 @@ def test_rows_of_a_simulation_are_mapped_as_a_scan_maps_them():
     assert math.isnan(rows[1, 0])
     rows[:] = 0
     assert simulated_rows(simulation, "")[0, 1] == 2.0
-
-
-# --- as printed -----------------------------------------------------------------------------------------------
-
-
-def test_the_printed_algorithm_answers_where_blocks_agree_as_closely_as_it_asks():
-    """Its own t of blocks within gamma / (4 z^2) of the truth: an answer within alpha; a little further: none."""
-    epsilon, delta, alpha = 0.4, 1e-3, 0.2
-    t = populous_blocks(epsilon, delta)
-    radius = mask_sizes(1, 1, *parts(epsilon, delta), alpha, 0.05).radius
-    generator = np.random.default_rng(0)
-
-    def blocks(spread):
-        means = spread * generator.uniform(-1, 1, (t, 1, 1))
-        return Blocks(np.ones((t, 1)), means, np.ones((t, 1, 1, 1)), np.ones(t, dtype=bool))
-
-    found = populous(blocks(radius / 9), epsilon, delta, alpha, 0.05, generator)
-    assert found.agreement == pytest.approx(1)
-    weights, means, covariances = found.answer
-    assert abs(means[0, 0]) < alpha
-    assert abs(covariances[0, 0, 0] - 1) < alpha
-    assert weights == pytest.approx([1.0])
-    assert populous(blocks(9 * radius), epsilon, delta, alpha, 0.05, generator).answer is None
-
-
-def test_the_distance_of_the_printed_algorithm_is_dist_param():
-    """Blocks of three components, in random orders, at a radius that some pairs exceed."""
-    generator = np.random.default_rng(8)
-    blocks, _ = _drawn(14, 3, 2, 0.1, generator)
-    blocks.means[::2, 1] = blocks.means[::2, 0]  # two components at one place: the nearest is no match
-    mixtures = [Mixture.of(*each) for each in zip(blocks.weights, blocks.means, blocks.covariances, strict=True)]
-    exact = np.array([[dist_param(_Law(one), _Law(other)) for other in mixtures] for one in mixtures])
-    for radius in np.quantile(exact, [0.2, 0.5, 0.8]) * 1.000001:
-        assert np.array_equal(_agreeing(blocks, radius), exact <= radius)
-
-
-class _Law:
-    def __init__(self, mixture):
-        self.weights, self.means, self.covariances = mixture.arrays
-
-
-def test_truncated_laplace_noise_has_its_law_and_its_end():
-    """Quantiles of 20,000 draws against the density of definition C.5."""
-    generator, scale, end = np.random.default_rng(0), 0.02, 0.05
-    drawn = np.array([truncated_laplace(0.01, 0.5, end, generator) for _ in range(20_000)])
-    assert np.abs(drawn).max() <= end
-    for size in (0.01, 0.03):
-        expected = -math.expm1(-size / scale) / -math.expm1(-end / scale)
-        assert (np.abs(drawn) <= size).mean() == pytest.approx(expected, abs=0.015)
-    assert (drawn > 0).mean() == pytest.approx(0.5, abs=0.015)
 
 
 # --- cells ----------------------------------------------------------------------------------------------------
