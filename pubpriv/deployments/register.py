@@ -71,7 +71,7 @@ def register(
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
-    everything, names = _ours(client), {each.name for each in wanted}
+    everything, names = ours(client), {each.name for each in wanted}
     mine = [each for each in everything if _tag_of(installation) in each.tags]
     _refuse_foreign(wanted, [each for each in everything if _tag_of(installation) not in each.tags])
     known = {each.name: each for each in mine}
@@ -96,10 +96,10 @@ def register(
 def identity(client: Any, name: str) -> Any:
     """Find the deployment of this name (with or without its flow's); None if there is none."""
     wanted = name.rpartition("/")[2]
-    return next((each for each in _ours(client) if each.name == wanted), None)
+    return next((each for each in ours(client) if each.name == wanted), None)
 
 
-def _ours(client: Any) -> list[Any]:
+def ours(client: Any) -> list[Any]:
     """List every deployment with our tag, of whichever installation."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 
