@@ -64,16 +64,19 @@ def register(
         prune: delete deployments that an earlier call made and no file names, and slots of datasets that have none
             left; otherwise they are listed.
         dry_run: list what would change, and change nothing.
-        installation: whose deployments these are. Those of another one are neither changed nor deleted.
+        installation: whose deployments these are. Those of another one are neither changed nor deleted; those that
+            were registered without a name are taken over where the files name their dataset.
 
     Raises:
         InvalidInput: another installation has deployed one of the datasets; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
-    everything, names = _ours(client), {each.name for each in wanted}
-    mine = [each for each in everything if _tag_of(installation) in each.tags]
-    _refuse_foreign(wanted, [each for each in everything if _tag_of(installation) not in each.tags])
+    everything, names = ours(client), {each.name for each in wanted}
+    _refuse_foreign(wanted, [each for each in everything if _owner_of(each) not in (installation, NOBODY)])
+    here = {each.dataset or each.name for each in wanted}
+    taken_over = {each.id for each in everything if _owner_of(each) == NOBODY and _what(each) in here}
+    mine = [each for each in everything if _owner_of(each) == installation or each.id in taken_over]
     known = {each.name: each for each in mine}
     left = [each for name, each in sorted(known.items()) if name not in names and (whole or _dataset_of(each) in slots)]
     gone = {each.id for each in left} if prune else set()
@@ -96,10 +99,10 @@ def register(
 def identity(client: Any, name: str) -> Any:
     """Find the deployment of this name (with or without its flow's); None if there is none."""
     wanted = name.rpartition("/")[2]
-    return next((each for each in _ours(client) if each.name == wanted), None)
+    return next((each for each in ours(client) if each.name == wanted), None)
 
 
-def _ours(client: Any) -> list[Any]:
+def ours(client: Any) -> list[Any]:
     """List every deployment with our tag, of whichever installation."""
     from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 
@@ -129,16 +132,24 @@ def _dataset_of(known: Any) -> str | None:
     return None if dataset is None else str(dataset)
 
 
+def _what(known: Any) -> str:
+    """Name what a deployment on the server is for: its dataset, or the audit that it is."""
+    return _dataset_of(known) or str(known.name)
+
+
+def _owner_of(known: Any) -> str:
+    """Name the installation of a deployment on the server."""
+    return next((tag.removeprefix(_OF) for tag in known.tags if tag.startswith(_OF)), NOBODY)
+
+
 def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
     """Raise where another installation has a dataset, or an audit, of the same name."""
-    theirs = {_dataset_of(each) or each.name: each for each in others}
-    for each in wanted:
-        taken = theirs.get(each.dataset or each.name)
-        if taken is not None:
-            whose = next((tag.removeprefix(_OF) for tag in taken.tags if tag.startswith(_OF)), NOBODY)
+    theirs = {_what(each): _owner_of(each) for each in others}
+    for name in [each.dataset or each.name for each in wanted]:
+        if name in theirs:
             raise InvalidInput(
-                f"{each.dataset or each.name} is deployed on this server by the installation {whose!r}: nothing was "
-                f"changed. If that is you, set {INSTALLATION}={whose}; else give yours another name"
+                f"{name} is deployed on this server by the installation {theirs[name]!r}: nothing was changed. If that "
+                f"is you, set {INSTALLATION}={theirs[name]}; else give yours another name"
             )
 
 

@@ -12,7 +12,6 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from pubpriv.flows.again import AFTER_CRASH
 from pubpriv.flows.missed import SKIPPED
 from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.tasks.events import EXHAUSTED, resource_id
@@ -33,7 +32,7 @@ _OURS: dict[str, str | list[str]] = {"prefect.resource.role": "tag", "prefect.re
 
 _ENDS = {f"prefect.flow-run.{name}" for name in ("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)}
 _BEGUN = {
-    f"prefect.flow-run.{name}" for name in ("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", AFTER_CRASH)
+    f"prefect.flow-run.{name}" for name in ("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", "AwaitingRetry")
 }
 
 
@@ -43,7 +42,6 @@ def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]
     - When a run is refused because its budget is used up, its deployment is paused, and no other: a series that asks
       for less may still fit. Switch it on again in the UI once the cap was raised.
     - When a run of ours stops giving signs of life, or is handed to a worker and does not begin, it becomes `Crashed`.
-    - When a run of ours has crashed it is tried again; see `pubpriv.flows.again`.
 
     Args:
         heartbeat_seconds: as the deployments set it for their runs.
@@ -51,7 +49,7 @@ def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]
     Returns:
         Names of the automations that were made or changed.
     """
-    wanted = [_pause(), _crash(heartbeat_seconds), _stuck(), _again()]
+    wanted = [_pause(), _crash(heartbeat_seconds), _stuck()]
     return [automation.name for automation in wanted if _ensure(automation)]
 
 
@@ -88,26 +86,6 @@ def _stuck() -> AutomationCore:
         description="Its worker died, or could not start a process. Nothing was paid since.",
         trigger=_silence({"prefect.flow-run.Pending", "prefect.flow-run.Submitting"}, _BEGUN | _ENDS, _STUCK_SECONDS),
         actions=[_crashed("a worker took it and it did not begin")],
-    )
-
-
-def _again() -> AutomationCore:
-    return AutomationCore(
-        name="pubpriv: a flow run that crashed is tried again",
-        description="What it paid is kept, so the same release goes on at no further cost; after some times it ends.",
-        trigger=EventTrigger(
-            expect={"prefect.flow-run.Crashed"},
-            match={"prefect.resource.id": "prefect.flow-run.*"},
-            match_related=_OURS,
-            posture=Posture.Reactive,
-            threshold=1,
-            within=timedelta(0),
-        ),
-        actions=[
-            ChangeFlowRunState(
-                name=AFTER_CRASH, state=StateType.SCHEDULED, message="it crashed, and is tried again", force=False
-            )
-        ],
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
-from pubpriv.deployments.register import register, server
+from pubpriv.deployments.register import NOBODY, register, server
 from pubpriv.deployments.render import _FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
@@ -275,6 +275,11 @@ def test_two_installations_on_one_server_leave_each_other_alone(prefect_server, 
         with pytest.raises(ObjectNotFound):
             client.read_global_concurrency_limit_by_name("private-a-b")
         assert client.read_deployment_by_name("estimate-mixture/a.b-c").parameters["parameters"]["dataset"] == "a"
+        adopted = one.replace("a-b", "adopted")
+        for installation in (NOBODY, "north"):
+            register(client, render([read(file(adopted))]), installation=installation)
+        tags = client.read_deployment_by_name("estimate-mixture/adopted.c").tags
+        assert [tag for tag in tags if tag.startswith("pubpriv-of-")] == ["pubpriv-of-north"]
 
 
 @pytest.mark.prefect

@@ -168,11 +168,3 @@ def test_what_fits_no_more_is_paused_and_nothing_else(fleet):
         time.sleep(0.1)
     assert fleet.deployment("big").paused
     assert not fleet.deployment("mean").paused
-
-
-def test_crashes_are_counted_since_somebody_asked():
-    """What a person retries begins anew; other reasons to be due are no crashes."""
-    crash = again.AFTER_CRASH
-    assert again._crashes(["Scheduled", crash, crash]) == 2
-    assert again._crashes(["Scheduled", crash, "AwaitingRetry", crash]) == 1
-    assert again._crashes(["Scheduled"]) == again._crashes([]) == 0

@@ -52,7 +52,7 @@ class Frail:
     @property
     def deployment(self) -> str:
         """Name of its one deployment."""
-        return f"{self.name}-mixture"
+        return f"{self.name}.mixture"
 
     def trigger(self, release_id: str) -> UUID:
         """Ask for a release."""

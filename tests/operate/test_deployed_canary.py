@@ -74,18 +74,18 @@ class Runs:
 @pytest.fixture(scope="module")
 def finished(deployed: Served, tmp_path_factory) -> Runs:
     """All of them, and no further ones: what is searched should not move."""
-    by_hand, failed = (deployed.trigger(f"{name}-gaussian", release_id="hand") for name in ("marked", "damaged"))
+    by_hand, failed = (deployed.trigger(f"{name}.gaussian", release_id="hand") for name in ("marked", "damaged"))
     log = tmp_path_factory.mktemp("debugged") / "worker.log"
     with working(deployed, "debugged", log, PREFECT_DEBUG_MODE="true"):
-        debugged = deployed.await_run(deployed.trigger("debugged-gaussian", release_id="debug"))
+        debugged = deployed.await_run(deployed.trigger("debugged.gaussian", release_id="debug"))
     deadline = time.monotonic() + PATIENCE
     done: list = []
     while not done and time.monotonic() < deadline:
         time.sleep(1)
-        done = [run for run in deployed.runs("marked-mixture") if run.state_name == "Completed"]
+        done = [run for run in deployed.runs("marked.mixture") if run.state_name == "Completed"]
     assert done, deployed.worker_log()
     with deployed.client() as client:
-        client.pause_deployment(deployed.deployment("marked-mixture").id)
+        client.pause_deployment(deployed.deployment("marked.mixture").id)
     return Runs(done[0], *map(deployed.await_run, (by_hand, failed)), debugged)
 
 
@@ -119,7 +119,7 @@ def test_a_deployed_run_refuses_debug_mode(deployed, finished):
 
 def test_whoever_starts_a_run_cannot_turn_debug_mode_on(deployed):
     """The server takes no environment for a run but that of its file."""
-    deployment = deployed.deployment("marked-gaussian")
+    deployment = deployed.deployment("marked.gaussian")
     environment = {"env": {**deployment.job_variables["env"], "PREFECT_DEBUG_MODE": "true"}}
     with deployed.client() as client, pytest.raises(PrefectHTTPStatusError, match="PREFECT_DEBUG_MODE"):
         client.create_flow_run_from_deployment(deployment.id, job_variables=environment)

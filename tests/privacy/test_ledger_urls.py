@@ -25,7 +25,7 @@ def nothing_known(monkeypatch):
 def test_one_ledger_has_one_name_without_its_password(scheme):
     """However the scheme is written, what is shown is the same and holds no secret."""
     address = urls.understand(URL.replace("postgresql", scheme))
-    assert address.shown == "postgresql+psycopg://ann@db.example:5433/ledger?sslmode=require"
+    assert address.shown == "postgresql://ann@db.example:5433/ledger?sslmode=require"
     assert address.url.password == SECRET
     assert "hunter2" not in f"{address} {address!r} {address.url} {address.url!r}"
     assert address.masked(f"could not use {SECRET} here") == "could not use *** here"
@@ -40,7 +40,7 @@ def test_what_is_shown_opens_again_in_this_process():
 
 def test_another_process_finds_the_password_in_its_environment(monkeypatch):
     """The same URL in `PUBPRIV_LEDGER` supplies it; the URL of another ledger does not."""
-    shown = "postgresql+psycopg://ann@db.example:5433/ledger?sslmode=require"
+    shown = "postgresql://ann@db.example:5433/ledger?sslmode=require"
     assert urls.understand(shown).url.password is None
     monkeypatch.setenv(urls.VARIABLE, URL.replace("5433", "5434"))
     assert urls.understand(shown).url.password is None

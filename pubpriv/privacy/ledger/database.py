@@ -182,6 +182,8 @@ def _sqlite_failure(address: Address, text: str) -> str:
     """What a failure of the database means."""
     if "not a database" in text:
         return f"{address.path} is no ledger: the file is not an SQLite database"
+    if "disk is full" in text:
+        return f"the ledger {address.path} cannot be written: no space is left on its disk; make room, then try again"
     return f"the ledger {address.path} does not answer ({text}); try again"
 
 
@@ -276,6 +278,8 @@ def _postgresql_failure(address: Address, text: str) -> str:
         hint = "put the whole URL into PUBPRIV_LEDGER, or the password into PGPASSWORD or a password file"
     elif "does not exist" in text:
         hint = "create the database and the role first, with `createdb` and `createuser`"
+    elif "No space left on device" in text:
+        hint = "no space is left on its disk: make room, then try again"
     return f"the ledger {address.shown} does not answer ({shown}); {hint}"
 
 

@@ -82,17 +82,21 @@ def without_password(url: str) -> str:
 
 def _postgresql(url: str) -> Address:
     parsed = _parsed(url)
-    shown = _bare(parsed)
-    text = shown.render_as_string()
+    bare, text = _bare(parsed), _shown(parsed)
     if parsed.password:
         _passwords[text] = str(parsed.password)
     password = parsed.password or _passwords.get(text) or _from_environment(text)
-    return Address("postgresql", text, url=shown.set(password=password) if password else shown)
+    return Address("postgresql", text, url=bare.set(password=password) if password else bare)
 
 
 def _bare(url: sa.URL) -> sa.URL:
     """`url` without a password (`URL.set` takes None for "as it was")."""
     return sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
+
+
+def _shown(url: sa.URL) -> str:
+    """`url` as people write it: without a password, and without the driver's name."""
+    return _bare(url).set(drivername="postgresql").render_as_string()
 
 
 def _parsed(url: str) -> sa.URL:
@@ -120,5 +124,5 @@ def _from_environment(shown: str) -> str | None:
         known = _parsed(url)
     except InvalidInput:
         return None
-    same = _bare(known).render_as_string() == shown
+    same = _shown(known) == shown
     return str(known.password) if same and known.password else None

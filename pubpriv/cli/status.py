@@ -1,0 +1,71 @@
+"""`pubpriv status`: how budgets, releases and runs stand, for a person and for a monitoring system."""
+
+import json
+import os
+from typing import Annotated, Any
+
+import typer
+
+from pubpriv.cli.console import note, out, table
+from pubpriv.cli.extras import need
+from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
+from pubpriv.errors import InvalidInput
+
+
+def status(
+    ledger: LedgerOption = None,
+    as_json: JsonOption = False,
+    metrics: Annotated[
+        bool, typer.Option("--openmetrics", help="Print OpenMetrics text, for a textfile that a monitor collects.")
+    ] = False,
+) -> None:
+    """Tell of all datasets of a ledger what is left, what fits, and the newest release.
+
+    Where PREFECT_API_URL is set, also which deployments are paused, what became of the runs of the last day, and which
+    runs a worker took and did not begin. The age of the ledger's export is told where PUBPRIV_LEDGER_WITNESS names one.
+    """
+    if as_json and metrics:
+        raise InvalidInput("--json and --openmetrics are two forms of one answer: choose one")
+    from pubpriv.deployments.metrics import openmetrics
+    from pubpriv.deployments.status import of_ledger
+
+    books = of_ledger(ledger_url(ledger))
+    server = _server()
+    if as_json:
+        out(json.dumps({"ledger": books, "server": server}, indent=1))
+    elif metrics:
+        out(openmetrics(books, server).rstrip())
+    else:
+        _show(books, server)
+
+
+def _server() -> dict[str, Any] | None:
+    if not os.environ.get("PREFECT_API_URL"):
+        return None
+    need("prefect")
+    from pubpriv.deployments.register import server
+    from pubpriv.deployments.status import of_server
+
+    with server() as client:
+        return of_server(client)
+
+
+def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
+    columns = ["dataset", "left", "of", "", "releases", "fit", "newest", "on", "open"]
+    parts = ("currency", "releases", "releases_that_fit", "newest_release", "newest_release_day", "open_runs")
+    rows = []
+    for name, each in books["datasets"].items():
+        told = ["" if each[part] is None else str(each[part]) for part in parts]
+        rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *told])
+    table("datasets", columns, rows)
+    for why in books["read_only"].values():
+        note(why)
+    if books["export_age_seconds"] is not None:
+        out(f"the export is {books['export_age_seconds']} s old")
+    if server is None:
+        return
+    runs = ", ".join(f"{number} {state}" for state, number in server["runs"].items()) or "none"
+    out(f"runs of the last day: {runs}")
+    for what in ("paused", "stuck"):
+        if server[what]:
+            note(f"{what}: {', '.join(server[what])}")
