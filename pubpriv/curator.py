@@ -108,13 +108,13 @@ class Curator(Confined):
         executor: Executor | None = None,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
-        private = _made_again(private)
+        private, allotment = _made_again(private), budget_of(budget)
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = _as_begun(private, run.begun(), release_id)
-        run.open(budget_of(budget))
+        run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None

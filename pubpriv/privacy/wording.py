@@ -109,9 +109,8 @@ def guess_in_short(
     if guess is None:
         return ""
     return (
-        "Who knows all other records, and holds two values of this one for equally likely, finds the right one with a "
-        "probability of at most "
-        f"{_rounded_up(guess)}; 50% is chance."
+        "Who knows all else in the table, and holds two possibilities for equally likely, finds the right one with a "
+        f"probability of at most {_rounded_up(guess)}; 50% is chance."
     )
 
 

@@ -73,7 +73,7 @@ def mapped_columns(estimate: Estimate) -> str | None:
 
 
 def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, str]]:
-    """Answer what who has a minute asks: may it be used, who is protected, what privacy cost, what is left.
+    """Answer what who has a minute asks: may it be used, what is protected, what privacy cost, what is left.
 
     Args:
         estimate: that was released.
@@ -84,9 +84,10 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
     use = (read or "Yes, it came with no warning.") if estimate.converged else "No: it did not converge."
     if estimate.is_simulation:
         use = "For trying things out alone: it is a simulation."
+    unit = str(estimate.privacy["unit"])
     asked = [
         ("May it be used?", use),
-        ("Who is protected?", f"Each record: {estimate.privacy['unit']}. {protected}" if protected else "Nobody."),
+        ("What is protected?", f"{unit[:1].upper()}{unit[1:]}. {protected}" if protected else "Nothing."),
         ("What did privacy cost?", _wider(estimate)),
         ("What is left?", budget),
     ]

@@ -157,7 +157,7 @@ def test_a_page_tells_errors_of_clipping_where_there_are_any():
 
 
 def test_a_minute_is_enough_for_four_answers():
-    """May it be used, who is protected, what privacy cost, what is left: before the promise, after the warnings."""
+    """May it be used, what is protected, what privacy cost, what is left: before the promise, after the warnings."""
     release = mean_release(error=0.5)  # of which privacy has 0.3, sampling 0.4
     answers = Reader(page(release, history=history())).words["dl"]
     for part in ("Yes, it came with no warning", "wider than sampling", "rho of 2 for further releases of visits"):
@@ -168,7 +168,7 @@ def test_a_minute_is_enough_for_four_answers():
     unsure = mean_release(converged=False, diagnostics={"warnings": ["few rows"]})
     text = Reader(page(unsure)).words["main"]
     assert text.index("few rows") < text.index("No: it did not converge.") < text.index("What is promised")
-    assert "Nobody." in Reader(page(simulated(release))).words["dl"]
+    assert "Nothing." in Reader(page(simulated(release))).words["dl"]
 
 
 def test_correlations_have_names_that_may_break_after_an_underscore():
