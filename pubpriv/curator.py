@@ -115,6 +115,7 @@ class Curator(Confined):
         rows_per_person: int | str = 1,
     ) -> None:
         release_id = new_release_id() if release_id is None else release_id
+        allotment = budget_of(budget)
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
@@ -122,7 +123,6 @@ class Curator(Confined):
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = as_begun(private, run.begun(), release_id)
-        allotment = budget_of(budget)
         most = check_unit(terms, allotment, rows_per_person, executor)
         run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)

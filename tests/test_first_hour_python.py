@@ -23,8 +23,11 @@ def test_budgets_are_texts_too(files):
     """Cap, allotment and a method's share as they are typed on the command line, to the same integers."""
     private = pp.PrivateTable.open(files / "private.parquet", ["a", "b"])
     with pp.Ledger.open(f"sqlite:///{files}/ledger.db") as ledger:
-        ledger.register("people", budget="zcdp:2", table=private)
+        ledger.register("people", budget="zcdp:2")
         ledger.register("people", budget=pp.ZeroConcentratedDP(2))  # the same: nothing happens
+        with pytest.raises(InvalidInput, match="a budget is written"):
+            pp.Curator(private, ledger, "people", budget="zcdp")
+        assert ledger.balance("people").tables == ()  # a slip binds no table
         with pp.Curator(private, ledger, "people", budget="zcdp:0.5") as curator:
             assert curator.budget == pp.ZeroConcentratedDP(0.5)
             found = pp.estimate_mean(PUBLIC, curator, budget="zcdp:0.1")

@@ -118,6 +118,19 @@ def plain_words(
     return [protected, *(text.replace("record", one) for text in _attacked(by_this, by_all)), limits]
 
 
+def guess_in_short(
+    guarantee: Mapping[str, Any], charges: Sequence[Mapping[str, Any]], cap: Mapping[str, Any] | None = None
+) -> str:
+    """Say the figure of `plain_words` in a line, that of the cap where other runs are shown; empty for a simulation."""
+    guess = _best_guess(guarantee, charges) if cap is None else _best_guess(cap)
+    if guess is None:
+        return ""
+    return (
+        "Who knows all else in the table, and holds two possibilities for equally likely, finds the right one with a "
+        f"probability of at most {_rounded_up(guess)}; 50% is chance."
+    )
+
+
 def _attacked(by_this: str, by_all: str | None) -> list[str]:
     """How often an attacker is right at most: with all that is shown, and with what this release adds to that."""
     alone = (

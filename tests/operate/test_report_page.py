@@ -87,9 +87,12 @@ def test_the_page_fits_a_phone(browser, reports, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_can_be_printed(browser, reports, kind):
-    """On paper: black on white, no picture cut in two, tables not cut off at the margin."""
+    """On paper: black on white, no picture cut in two, tables not cut off at the margin, nothing folded away."""
     with browser.open(reports[kind].as_uri(), width=794, height=1123) as seen:
-        seen.page.emulate_media(media="print")
+        folded = seen.page.locator("details table").first
+        assert not folded.is_visible()
+        seen.page.emulate_media(media="print", color_scheme="dark")
+        assert folded.is_visible()
         style = "getComputedStyle(document.body)"
         assert seen.page.evaluate(f"{style}.backgroundColor") in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
         assert seen.page.evaluate(f"{style}.color") == "rgb(0, 0, 0)"
@@ -100,6 +103,23 @@ def test_the_page_can_be_printed(browser, reports, kind):
         pages = seen.page.pdf(path=SCREENSHOTS / f"report-{kind}.pdf", format="A4")
         assert pages.startswith(b"%PDF")
         assert seen.overflow() <= 0
+
+
+def test_the_page_follows_a_dark_screen(browser, reports):
+    """Light text on dark paper; pictures and heat maps, which are drawn dark on light, keep light paper."""
+    color = "getComputedStyle(document.querySelector('{}')).{}"
+    with browser.open(reports["gaussian"].as_uri(), width=1280, height=900) as seen:
+        seen.page.emulate_media(color_scheme="dark")
+        read = {
+            where: seen.page.evaluate(color.format(*where))
+            for where in (
+                ("body", "color"),
+                ("body", "backgroundColor"),
+                ("svg", "backgroundColor"),
+                (".heat td", "color"),
+            )
+        }
+        assert list(read.values()) == ["rgb(236, 236, 236)", "rgb(22, 24, 26)", "rgb(255, 255, 255)", "rgb(26, 26, 26)"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.privacy.wording import for_people, guarantee_lines, plain_words
+from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
@@ -83,6 +83,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         lead=lead(estimate),
         usable=estimate.converged,
         simulation=estimate.is_simulation,
+        glance=words.glance(estimate, _protected(estimate, history), "" if history is None else _left(history)),
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
@@ -151,6 +152,17 @@ def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
         "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap, person),
         "reviewer": lines[0],
     }
+
+
+def _protected(estimate: Estimate, history: History | None) -> str:
+    if estimate.is_simulation:
+        return ""
+    stated = estimate.privacy
+    return guess_in_short(stated["guarantee"], stated["charges"], None if history is None else history.guarantee)
+
+
+def _left(history: History) -> str:
+    return f"{history.remaining:.4g} {history.currency} of {history.cap:.4g} for further releases of {history.dataset}."
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """What a report says in sentences: headline, what to read first, how to read an error."""
 
+from statistics import median
+
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.numbers import of_quantity
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
@@ -69,6 +72,39 @@ def mapped_columns(estimate: Estimate) -> str | None:
         f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked; "
         f"what takes a value back: {ways}. A mapped mean taken back is a middle value, not the mean."
     )
+
+
+def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, str]]:
+    """Answer what who has a minute asks: may it be used, what is protected, what privacy cost, what is left.
+
+    Args:
+        estimate: that was released.
+        protected: what somebody could find out at most, in a sentence; empty for a simulation.
+        budget: what is left of the dataset's budget, in a sentence; empty where no ledger was asked.
+    """
+    read = "Yes, once the warnings are read." if warnings(estimate) else ""
+    use = (read or "Yes, it came with no warning.") if estimate.converged else "No: it did not converge."
+    if estimate.is_simulation:
+        use = "For trying things out alone: it is a simulation."
+    unit = str(estimate.privacy["unit"])
+    asked = [
+        ("May it be used?", use),
+        ("What is protected?", f"{unit[:1].upper()}{unit[1:]}. {protected}" if protected else "Nothing."),
+        ("What did privacy cost?", _wider(estimate)),
+        ("What is left?", budget),
+    ]
+    return [(question, answer) for question, answer in asked if answer]
+
+
+def _wider(estimate: Estimate) -> str:
+    """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
+    ratios = [number.error / number.sampling for number in of_quantity(estimate.numbers(), "mean") if number.sampling]
+    if not ratios:
+        return ""
+    wider = median(ratios) - 1
+    if wider < 0.005:
+        return "Next to nothing: intervals of means are as wide as without privacy."
+    return f"Intervals of means that are {wider:.0%} wider than sampling alone would make them (median)."
 
 
 def counted(number: int, noun: str) -> str:

@@ -156,9 +156,31 @@ def test_a_page_tells_errors_of_clipping_where_there_are_any():
         assert "49.14 to 51.10" in Reader(page(replace(estimate, center=(50.1234, 7.0)))).words["tr"]
 
 
+def test_a_minute_is_enough_for_four_answers():
+    """May it be used, what is protected, what privacy cost, what is left: before the promise, after the warnings."""
+    release = mean_release(error=0.5)  # of which privacy has 0.3, sampling 0.4
+    answers = Reader(page(release, history=history())).words["dl"]
+    for part in ("Yes, it came with no warning", "wider than sampling", "rho of 2 for further releases of visits"):
+        assert part in answers
+    assert "25%" in answers
+    assert "at most 69.2%" not in answers  # beside other runs, the figure is that of the whole budget
+    assert "at most 69.2%" in Reader(page(release)).words["dl"]
+    unsure = mean_release(converged=False, diagnostics={"warnings": ["few rows"]})
+    text = Reader(page(unsure)).words["main"]
+    assert text.index("few rows") < text.index("No: it did not converge.") < text.index("What is promised")
+    assert "Nothing." in Reader(page(simulated(release))).words["dl"]
+
+
+def test_correlations_have_names_that_may_break_after_an_underscore():
+    """Over the columns too; a name keeps its letters for whoever copies it."""
+    text = page(gaussian_release(("body_mass", "age")))
+    assert text.count("body_<wbr>mass") >= 3
+    assert '<th scope="col"><span>age</span></th>' in text
+
+
 def test_guarantees_come_first_and_in_words():
     """Dataset before run, in the sentences of `budget report`, then what it means to somebody; then the numbers."""
-    text = Reader(page(mean_release(), history=history())).words["main"]
+    text = Reader(page(mean_release(), history=history())).words["main"].partition("What is promised")[2]
     order = [
         "Guaranteed for all runs together: 2-zCDP",
         "Guaranteed for run 2026-11: 0.5-zCDP",
