@@ -113,6 +113,7 @@ class Series(_Part):
         schedule: None: runs are started by hand.
         period: what one release covers; default: as the schedule says. A coarser one than the schedule's lets
             several runs share a release, of which the first pays.
+        rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
         description: for the UI.
     """
 
@@ -122,6 +123,7 @@ class Series(_Part):
     settings: dict[str, Any] = Field(default_factory=dict)
     schedule: Schedule | None = None
     period: str | None = None
+    rows_per_person: str = "1"
     description: str | None = None
 
     @field_validator("allotment")
@@ -150,6 +152,8 @@ class Dataset(_Part):
     Attributes:
         dataset: its name in the ledger.
         unit: what one record stands for.
+        person: id columns, where all rows of a person are protected together; holds for ever.
+        persons: how many persons there are, if that may be known.
         cap: budget of the dataset, for all releases together and for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables.
@@ -164,6 +168,8 @@ class Dataset(_Part):
 
     dataset: str = Field(pattern=NAME)
     unit: str = Field(min_length=1)
+    person: tuple[str, ...] = ()
+    persons: int | None = Field(default=None, ge=1)
     cap: str
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
@@ -197,8 +203,12 @@ class Dataset(_Part):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"each release needs a name of its own: {', '.join(twice)} is there twice")
+        if self.persons is not None and not self.person:
+            raise ValueError("persons says how many persons there are: name their id columns too, as person")
         cap = parse_budget(self.cap)
         for release in self.releases:
+            if release.rows_per_person != "1" and not self.person:
+                raise ValueError(f"release {release.name}: rows_per_person is for datasets with person")
             allotment = release.allotment
             if not parse_budget(allotment).hold_on(cap).fits(cap.cap):
                 raise ValueError(f"release {release.name}: the allotment {allotment} exceeds the cap {self.cap}")
@@ -217,6 +227,7 @@ class Dataset(_Part):
                 dask=self.dask,
                 period=release.period,
                 series=release.name,
+                rows_per_person=release.rows_per_person,
                 **release.settings,
             )
         except ValidationError as error:
