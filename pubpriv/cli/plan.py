@@ -103,6 +103,7 @@ def _public(
 def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", columns: str | None) -> int:
     """Give the number of private rows, or count them."""
     from pubpriv.data.tables import PrivateTable
+    from pubpriv.estimators.jobs import check_may_be_counted
     from pubpriv.estimators.planning import Size
 
     if (rows is None) == (private is None):
@@ -111,6 +112,7 @@ def _rows(rows: int | None, private: str | None, public: "PublicTable | Size", c
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
+    check_may_be_counted(private)
     return int(PrivateTable.open(private, public.columns, columns is None).n_rows or 0)
 
 

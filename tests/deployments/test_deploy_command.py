@@ -138,6 +138,7 @@ def test_a_file_may_protect_persons(tmp_path, told):
     dataset = read(path)
     assert "--person who --persons 40" in budget_checks([dataset])[0].finding
     assert budget_checks([dataset], set_budget=True)[0].right
+    assert budget_checks([dataset])[0].right
     with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         terms = ledger.person("visits")
         assert (terms.columns, terms.persons) == (("who",), 40)
