@@ -137,9 +137,10 @@ def test_counts_are_blended_where_n_is_not_exact():
 def test_auto_counts_more_rows_where_noise_is_small():
     """Once each for few persons; many rows each where there are many persons with many."""
     few = (500.0, 300.0, 400.0, 300.0, 200.0, 100.0, 50.0)
-    assert rows_that_pay(few, 5, 0.01) == 1
-    assert rows_that_pay(tuple(1000 * count for count in few), 5, 1.0) >= 8
-    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 5, 1.0) == 1
+    assert rows_that_pay(few, 1.0, 5, 0.01) == 1
+    assert rows_that_pay(tuple(1000 * count for count in few), 1.0, 5, 1.0) >= 8
+    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0, 5, 1.0) == 1
+    assert rows_that_pay((1000.0, 90.0, -20.0, 0.0, 50.0, 9.0, 90.0), 60.0, 5, 1.0) == 1
 
 
 def test_a_method_with_more_than_the_first_questions_leave_is_refused_before_them():

@@ -19,6 +19,9 @@ _LARGEST = 1.5
 _DIFFERENCE = 0.1
 """Standard deviations by which the means of rows that count and of those left out are taken to differ (`auto`)."""
 
+_SEEN = 2.0
+"""Sds of the noise above which persons are seen in a bin (`auto`)."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -99,7 +102,7 @@ def grain_for(rows: float) -> int:
     return grain
 
 
-def rows_that_pay(bins: tuple[float, ...], d: int, rho: float) -> int:
+def rows_that_pay(bins: tuple[float, ...], sd: float, d: int, rho: float) -> int:
     """L at which noise and what is left of the rows of persons with more are least together; post-processing.
 
     Noise is that of a covariance and a mean by clipped moments, relative; what is left out is taken to differ by
@@ -107,10 +110,12 @@ def rows_that_pay(bins: tuple[float, ...], d: int, rho: float) -> int:
 
     Args:
         bins: persons by number of rows, as released.
+        sd: of the noise in each, about; persons that noise may have made are not counted, for a few with many rows
+            would outweigh all others.
         d: columns.
         rho: mu^2 / 2 of the run.
     """
-    counts = [max(count, 0.0) for count in bins]
+    counts = [count if count > _SEEN * sd else 0.0 for count in bins]
     lows = (1, *(end + 1 for end in SIZES))
     typical = [(low + high) / 2 for low, high in zip(lows, SIZES, strict=False)] + [_LARGEST * lows[-1]]
     everything = sum(count * rows for count, rows in zip(counts, typical, strict=True)) or 1.0

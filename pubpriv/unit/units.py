@@ -198,10 +198,10 @@ class PersonUnit:
                 "where the unit is a person a run first asks how many persons and rows there are, for 3% of its "
                 "allotment: give the method a smaller budget, or none of its own, and it has the rest"
             )
-        if self._terms.persons is None or self._most != 1:
-            release(first[_SIZES], _SIZES)
         stands = self._run.find(_ROWS)
         if stands is None:
+            if self._terms.persons is None or self._most != 1:
+                release(first[_SIZES], _SIZES)
             release(first_questions(purse, self._chosen(purse.rho))[0][_ROWS], _ROWS)
         elif stands.answer is None:
             release(question_of(stands, _ROWS), _ROWS)
@@ -225,7 +225,8 @@ class PersonUnit:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
             return int(self._most)
-        return rows_that_pay(self._persons()[1], len(self._table.column_names), rho)
+        (_, sd), bins = self._persons()
+        return rows_that_pay(bins, sd, len(self._table.column_names), rho)
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
