@@ -7,7 +7,7 @@ from typing import Any
 
 import pubpriv as pp
 from pubpriv.deployments.comparison import Comparison, compare
-from pubpriv.deployments.randhie import BUDGET, COLUMNS, COMPONENTS, UNITS, split
+from pubpriv.deployments.randhie import ALL_YEARS, BUDGET, COLUMNS, COMPONENTS, PERSON, UNITS, split
 
 
 def run_split(seed: int, unit: str) -> Comparison:
@@ -17,9 +17,10 @@ def run_split(seed: int, unit: str) -> Comparison:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "private.parquet"
         parts.private.to_parquet(path)
-        table = pp.PrivateTable.open(path, list(COLUMNS))
+        person = (PERSON,) if unit == ALL_YEARS else ()
+        table = pp.PrivateTable.open(path, list(COLUMNS), person=person)
         with pp.Ledger.open(f"sqlite:///{folder}/ledger.db") as ledger:
-            ledger.register("rand-hie", budget=budget, table=table, unit=UNITS[unit])
+            ledger.register("rand-hie", budget=budget, table=table, unit=UNITS[unit], person=person)
             with pp.Curator(table, ledger, "rand-hie", budget, f"split-{seed}") as curator:
                 estimate = pp.estimate_mixture(parts.public, curator, n_components=COMPONENTS)
     return compare(estimate, parts.public, parts.private, parts.held_out, seed)

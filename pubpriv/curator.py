@@ -187,6 +187,7 @@ class Curator(Confined):
         try:
             terms = ledger.person(handle.dataset)
             table = made_again(handle.table, terms, handle.dataset)
+            check_unit(terms, None, 1, executor)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
@@ -200,17 +201,9 @@ class Curator(Confined):
         curator._handle = replace(handle, table=table)
         return curator
 
-    def _assemble(
-        self,
-        table: Any,
-        run: Run,
-        noise: NoiseSource,
-        executor: Executor | None,
-        terms: PersonTerms | None = None,
-        most: int | str | None = None,
-    ) -> None:
+    def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None, *unit: Any) -> None:
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
-        self._unit = unit_of(table, run, terms, most)
+        self._unit = unit_of(table, run, *unit)
         self._source = self._unit.source(remembered=executor is None)
 
     @property
@@ -276,7 +269,7 @@ class Curator(Confined):
         sha256 = public if isinstance(public, str) else public.sha256
         if not sha256 or set(sha256) - set(hexdigits):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
-        self._unit.open(self.release)
+        self._unit.open(self.release, budget)
         return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, budget))
 
     def rehearse(self, *plans: Sequence[Question]) -> None:
@@ -328,7 +321,8 @@ class Curator(Confined):
         if answer is None:
             if asked != question:
                 # planted, or stored by another version: it is checked as what is asked now was
-                self._try(checked(self._unit.asked(asked), len(self.columns)))
+                self._unit.check_stored(asked)
+                self._try(checked(asked, len(self.columns)))
             # 5 scan, 6 noise
             noisy = self._look(asked, label)
             # 7 publish: insert unless an answer is there, and read back; only what was read back leaves

@@ -11,9 +11,9 @@ import pubpriv as pp
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.regions import Everything
-from pubpriv.errors import InvalidInput, PrivateStepFailed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, SpecMismatch
 from pubpriv.privacy.budgets import ZeroConcentratedDP
-from pubpriv.unit import Size, rows_that_pay
+from pubpriv.unit.size import Size, rows_that_pay
 
 RHO = ZeroConcentratedDP(1)
 PUBLIC = "0" * 64
@@ -137,6 +137,28 @@ def test_counts_are_blended_where_n_is_not_exact():
 def test_auto_counts_more_rows_where_noise_is_small():
     """Once each for few persons; many rows each where there are many persons with many."""
     few = (500.0, 300.0, 400.0, 300.0, 200.0, 100.0, 50.0)
-    assert rows_that_pay(few, 5, 0.01) == 1
-    assert rows_that_pay(tuple(1000 * count for count in few), 5, 1.0) >= 8
-    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 5, 1.0) == 1
+    assert rows_that_pay(few, 1.0, 5, 0.01) == 1
+    assert rows_that_pay(tuple(1000 * count for count in few), 1.0, 5, 1.0) >= 8
+    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0, 5, 1.0) == 1
+    assert rows_that_pay((1000.0, 90.0, -20.0, 0.0, 50.0, 9.0, 90.0), 60.0, 5, 1.0) == 1
+
+
+def test_a_method_with_more_than_the_first_questions_leave_is_refused_before_them():
+    """Nothing was asked, so nothing was spent."""
+    curator = Curator.simulation(np.zeros((4, 1)), RHO, 0, persons=np.arange(4))
+    with pytest.raises(BudgetExceeded, match="3% of its allotment"):
+        curator.begin("mean", {}, PUBLIC, RHO)
+    assert not curator.statement().charges
+    curator.begin("mean", {}, PUBLIC, ZeroConcentratedDP("0.97"))
+
+
+def test_a_question_of_rows_that_stands_in_the_ledger_is_not_asked(visits):
+    """However it came there: by hand, for this version charges none."""
+    ledger, path = visits
+    table = pp.PrivateTable.open(path, ["x"], person="who")
+    curator = pp.Curator(table, ledger, "visits", RHO, "r")
+    curator.begin("mean", {}, PUBLIC)
+    with pytest.raises(InvalidInput, match="not written by a release"):
+        curator._unit.check_stored(Counts.priced(Everything(), Fraction(1)))
+    with pytest.raises(TypeError):
+        curator._source(Counts.priced(Everything(), Fraction(1)))

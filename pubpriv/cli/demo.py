@@ -30,6 +30,7 @@ class _Example:
         dataset: its name in the ledger.
         title: of its tables, in file names.
         unit: what one record stands for.
+        person: id columns, if all rows of a person are protected together.
         columns: of the tables.
         budget: of the run.
         components: k.
@@ -40,6 +41,7 @@ class _Example:
     dataset: str
     title: str
     unit: str
+    person: tuple[str, ...]
     columns: tuple[str, ...]
     budget: str
     components: int
@@ -50,7 +52,9 @@ class _Example:
 
 
 def demo(
-    unit: Annotated[str, typer.Option(help="What is protected: person or person-year.")] = "person",
+    unit: Annotated[
+        str, typer.Option(help="What is protected: person (a year of each), person-year, or all-years of a person.")
+    ] = "person",
     separated: Annotated[
         bool, typer.Option("--separated", help="Made-up machines instead, in states that lie far apart.")
     ] = False,
@@ -84,10 +88,12 @@ def demo(
     example.public.to_parquet(public)
     url = f"sqlite:///{folder / 'ledger.db'}"
     with Ledger.open(url) as ledger:
-        table = PrivateTable.open(private, list(example.columns))
-        ledger.register(example.dataset, budget=parse_budget(example.budget), table=table, unit=example.unit)
+        table = PrivateTable.open(private, list(example.columns), person=example.person)
+        budget = parse_budget(example.budget)
+        ledger.register(example.dataset, budget, table=table, unit=example.unit, person=example.person)
         before = ledger.balance(example.dataset).state.spent.main
-    note(f"{table.n_rows} private rows, {len(example.public)} public ones; unit: {example.unit}")
+    rows = "private rows" if table.n_rows is None else f"{table.n_rows} private rows"
+    note(f"{rows}, {len(example.public)} public ones; unit: {example.unit}")
     common = str(private), str(public), example.columns, example.budget, example.dataset, url, _RELEASE_ID
     job = Job.of(MIXTURE, *common, n_components=example.components)
     admit(job)
@@ -115,13 +121,13 @@ def demo(
 
 
 def _people(unit: str) -> _Example:
-    from pubpriv.deployments.randhie import BUDGET, COLUMNS, COMPONENTS, UNITS, split
+    from pubpriv.deployments.randhie import ALL_YEARS, BUDGET, COLUMNS, COMPONENTS, PERSON, UNITS, split
 
     parts = split(_SEED, unit)
     tables = parts.private, parts.public, parts.held_out
-    return _Example(
-        f"rand-hie-{unit}", unit, UNITS[unit], COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open"
-    )
+    person = (PERSON,) if unit == ALL_YEARS else ()
+    told = f"rand-hie-{unit}", unit, UNITS[unit], person
+    return _Example(*told, COLUMNS, BUDGET, COMPONENTS, *tables, "this data set is open")
 
 
 def _machines() -> _Example:
@@ -130,4 +136,5 @@ def _machines() -> _Example:
     parts = machines()
     columns, tables = tuple(parts.private.columns), (parts.private, parts.public, parts.held_out)
     unit, budget = "one minute of one machine", "zcdp:0.5"
-    return _Example("machines", "machines", unit, columns, budget, len(STATES), *tables, "this data set is made up")
+    told = "machines", "machines", unit, ()
+    return _Example(*told, columns, budget, len(STATES), *tables, "this data set is made up")

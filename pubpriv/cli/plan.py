@@ -138,6 +138,7 @@ def _no_public(rows: int | None, dims: int | None, columns: tuple[str, ...] | No
 def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
     """Give the number of private rows, or count them."""
     from pubpriv.data.tables import PrivateTable
+    from pubpriv.estimators.jobs import check_may_be_counted
     from pubpriv.estimators.planning import Size
 
     if (rows is None) == (known.private is None):
@@ -146,6 +147,7 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
         return rows or 0
     if isinstance(public, Size):
         raise InvalidInput("--private is counted for the columns of --public FILE: give that too, or --rows N")
+    check_may_be_counted(known.private)
     return int(PrivateTable.open(known.private, public.columns, known.columns is None).n_rows or 0)
 
 

@@ -18,7 +18,7 @@ from pubpriv.data.memory import MOST_BYTES, Kept
 from pubpriv.data.parquet import longest_block
 from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.questions.base import Question
-from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.tables import ArrayTable
 
 
@@ -99,9 +99,12 @@ class PersonTable(Confined):
 
         Raises:
             _Replaced: the ids are not what they were at the first question.
+            TypeError: a defect; it is asked neither of persons nor of weighted rows.
         """
         if isinstance(question, PerPerson):
             return _Chunks(self._chunks(question.most, question.grain))
+        if not isinstance(question, PersonSizes):
+            raise TypeError("a question that counts rows by themselves")
         found = self._read()
         sizes = sizes_of(found.all_keys).astype(np.float64)
         return ArrayTable(sizes[:, None], parse_columns(["rows"]))

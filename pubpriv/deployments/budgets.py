@@ -17,6 +17,7 @@ from pubpriv.estimators.jobs import check_public_file
 from pubpriv.places import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
 
@@ -65,15 +66,22 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     balance = _balance(dataset, url)
     if balance is None and set_budget:
         with Ledger.open(url) as ledger:
-            ledger.register(dataset.dataset, budget=cap, unit=dataset.unit)
+            whose = dataset.person
+            ledger.register(dataset.dataset, cap, unit=dataset.unit, person=whose, persons=dataset.persons)
         balance = _balance(dataset, url)
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
+    line += f" --person {','.join(dataset.person)}" if dataset.person else ""
+    line += f" --persons {dataset.persons}" if dataset.persons else ""
     if balance is None:
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
         finding = f"the ledger's cap is {balance.budget.describe()}, the file's {cap.describe()}"
         finding += f": correct the file, or to raise the cap run `{line} --raise --reason WHY`"
+        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    if person_columns_of(balance.person) != dataset.person:
+        protected = balance.person.described() if balance.person else "one row"
+        finding = f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
         return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
@@ -108,7 +116,7 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
         return (), " (the file names no columns, and no public table that has them)"
     if names is None:
         try:
-            names = PublicTable.open(dataset.public).columns
+            names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in dataset.person)
         except PubPrivError:
             return (), f" (the file names no columns, and the public table {dataset.public} cannot be read here)"
     return tuple(sorted({column.source for column in parse_columns(names)})), ""

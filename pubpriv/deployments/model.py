@@ -130,6 +130,7 @@ class Series(_Part):
         skip_if_later_than: a scheduled run that could not begin within so many seconds of its time is skipped and
             told, and charges nothing; default: those until its schedule fires again.
         catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
+        rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
         description: for the UI.
     """
 
@@ -141,6 +142,7 @@ class Series(_Part):
     period: str | None = None
     skip_if_later_than: int | None = Field(default=None, ge=60, le=366 * 86_400)
     catchup: bool = False
+    rows_per_person: str = "1"
     description: str | None = None
 
     @field_validator("allotment")
@@ -177,6 +179,8 @@ class Dataset(_Part):
     Attributes:
         dataset: its name in the ledger.
         unit: what one record stands for.
+        person: id columns, where all rows of a person are protected together; holds for ever.
+        persons: how many persons there are, if that may be known.
         cap: budget of the dataset, for all releases together and for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables; without the second all releases have methods that work without public rows.
@@ -191,6 +195,8 @@ class Dataset(_Part):
 
     dataset: str = Field(pattern=NAME)
     unit: str = Field(min_length=1)
+    person: tuple[str, ...] = ()
+    persons: int | None = Field(default=None, ge=1)
     cap: str
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
@@ -221,11 +227,15 @@ class Dataset(_Part):
         names = [release.name for release in self.releases]
         if not names:
             raise ValueError("give at least one release")
+        if self.persons is not None and not self.person:
+            raise ValueError("persons says how many persons there are: name their id columns too, as person")
         cap = parse_budget(self.cap)
         for number, release in enumerate(self.releases):
             if release.name in names[:number]:
                 text = f"each release needs a name of its own: {release.name} is there twice"
                 raise _wrong_at(text, "releases", number, "name")
+            if release.rows_per_person != "1" and not self.person:
+                raise ValueError(f"release {release.name}: rows_per_person is for datasets with person")
             self._check_allotment(number, release, cap)
             self._forms[release.name] = self._form(release)
         return self
@@ -253,6 +263,7 @@ class Dataset(_Part):
                 dask=self.dask,
                 period=release.period,
                 series=release.name,
+                rows_per_person=release.rows_per_person,
                 **release.settings,
             )
         except ValidationError as error:

@@ -8,7 +8,13 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 
 COLUMNS = ("log1p(mdvis)", "lpi", "fmde", "log1p(disea)", "lncoins")
-UNITS = {"person": "one person", "person-year": "one person-year"}
+ALL_YEARS = "all-years"
+UNITS = {"person": "one person", "person-year": "one person-year", ALL_YEARS: "one person, all years"}
+"""What is protected: the first year of a person, a year of a person, or all years of a person together."""
+
+PERSON = "person"
+"""Id column of the table whose unit is a person with all years."""
+
 BUDGET, COMPONENTS = "approx:4,1e-6", 4
 """What the demo spends and releases."""
 
@@ -29,7 +35,7 @@ def split(seed: int, unit: str = "person") -> Split:
 
     A person is a run of consecutive rows that agree in every column but the outcome `mdvis`. With unit
     `person` each contributes the first row of the run; with `person-year` all rows, and the public people
-    bring all of theirs.
+    bring all of theirs; with `all-years` too, and a column says whose they are.
 
     Raises:
         InvalidInput: statsmodels is not installed, or an unknown unit.
@@ -42,7 +48,7 @@ def split(seed: int, unit: str = "person") -> Split:
 
 
 def rows_of(unit: str) -> tuple[Any, Any]:
-    """Return (DataFrame, number of the person of each row), one row per unit.
+    """Return (DataFrame, number of the person of each row): the first row of each person, or all rows.
 
     Raises:
         InvalidInput: statsmodels is not installed, or an unknown unit.
@@ -57,4 +63,6 @@ def rows_of(unit: str) -> tuple[Any, Any]:
     others = table.drop(columns="mdvis")
     first = (others != others.shift()).any(axis=1)
     person = first.cumsum() - 1
-    return (table[first], person[first]) if unit == "person" else (table, person)
+    if unit == "person":
+        return table[first], person[first]
+    return (table.assign(**{PERSON: person}) if unit == ALL_YEARS else table), person

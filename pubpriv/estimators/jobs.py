@@ -249,14 +249,34 @@ def check_public_file(path: str, ledger: str | None, private: str | None = None)
     """
     if private is not None:
         _refuse_shared(canonical(private), path)
+    url = _known_ledger(ledger)
+    if url is not None:
+        with Ledger.open(url, create=False) as books:
+            books.refuse_private(path)
+
+
+def check_may_be_counted(private: str) -> None:
+    """Refuse to count the rows of a private table where no run is opened and the ledger knows that they are private.
+
+    Args:
+        private: the table; the ledger is that of `PUBPRIV_LEDGER`, if it is set and there.
+
+    Raises:
+        InvalidInput: it is a table of a dataset whose unit is a person.
+    """
+    url = _known_ledger(None)
+    if url is not None:
+        with Ledger.open(url, create=False) as books:
+            books.refuse_to_count(private)
+
+
+def _known_ledger(ledger: str | None) -> str | None:
+    """URL of a ledger, or that of `PUBPRIV_LEDGER`; None where there is none yet."""
     url = ledger or os.environ.get(VARIABLE)
     if not url:
-        return
+        return None
     address = understand(url)
-    if ledger is None and address.path is not None and not address.path.exists():
-        return  # it will be made
-    with Ledger.open(url, create=False) as books:
-        books.refuse_private(path)
+    return None if ledger is None and address.path is not None and not address.path.exists() else url
 
 
 def _refuse_shared(private: str, *public: str) -> None:

@@ -116,8 +116,11 @@ def test_rows_per_person_of_a_run_do_not_change(place, program):
     assert (told.code, "whose unit is a person" in told.err) == (2, True)
 
 
-def test_a_plan_takes_the_number_of_persons(place, program):
-    """With the first questions among those that it prices."""
+def test_a_plan_takes_the_number_of_persons(place, program, monkeypatch):
+    """With the first questions among those that it prices; the rows of such a table are not counted for it."""
+    monkeypatch.setenv("PUBPRIV_LEDGER", URL)
+    counted = program("plan", "mean", *TABLE, "--public", "public.csv", "--columns", "a,b", "--budget", "zcdp:0.2")
+    assert (counted.code, "is private" in counted.err) == (2, True)
     told = program("plan", "mean", "--persons", "600", "--public", "public.csv", "--budget", "zcdp:0.2", "--json")
     plan = json.loads(told.out)
     assert [step["label"] for step in plan["steps"]][:2] == ["person/sizes", "person/rows"]

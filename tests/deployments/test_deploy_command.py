@@ -163,3 +163,27 @@ def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
         (tmp_path / "files" / "visits.yml").write_text(text.replace("a, c", "a, b"))
     write(tmp_path / "private.parquet")
     assert command(monkeypatch, capsys, *line)[0] == 0
+
+
+def test_pruning_needs_files(monkeypatch, capsys):
+    """Without files the examples are meant, and everything of one's own would be deleted."""
+    code, _, err = command(monkeypatch, capsys, "deploy", "--prune")
+    assert code == 2
+    assert err.startswith("error: --prune deletes")
+
+
+def test_a_file_may_protect_persons(tmp_path, told):
+    """Id columns stand in the ledger as the file has them, and a file that says otherwise later is not right."""
+    path = tmp_path / "persons.yaml"
+    path.write_text(TEXT.replace("cap:", "person: [who]\npersons: 40\ncolumns: [a]\ncap:"))
+    dataset = read(path)
+    assert "--person who --persons 40" in budget_checks([dataset])[0].finding
+    assert budget_checks([dataset], set_budget=True)[0].right
+    assert budget_checks([dataset])[0].right
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        terms = ledger.person("visits")
+        assert (terms.columns, terms.persons) == (("who",), 40)
+    assert "the ledger protects one person, told by who" in budget_checks([told])[0].finding
+    path.write_text(TEXT.replace("allotment:", "rows_per_person: auto, allotment:"))
+    with pytest.raises(InvalidInput, match="rows_per_person is for datasets with person"):
+        read(path)

@@ -85,3 +85,13 @@ def test_guarantees_go_from_the_general_to_the_particular():
     ]
     assert len(guarantee_lines("visits", "one patient", None, "r1", "0.5-zCDP")) == 2
     assert declared("one patient") == "one patient, as declared by the owner, not checked"
+
+
+def test_persons_are_protected_whole_and_their_number_is_not_told():
+    """Nothing is said of records, and the number of rows is no longer public."""
+    line = guarantee_lines("visits", "one patient", None, "r1", "0.5-zCDP", ("who", "where"))[0]
+    assert "all rows of one who and where, however many" in line
+    told = plain_words("one patient", ZeroConcentratedDP("0.5").guarantee(), GAUSSIAN, None, ("who",))
+    assert "everything of one person" in told[0]
+    assert not any("record" in text for text in told[1:])
+    assert told[-1].endswith("about how many persons there are.")

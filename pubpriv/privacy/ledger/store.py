@@ -207,6 +207,20 @@ class Ledger:
         with self._access.reading(dataset) as book:
             return book.person
 
+    def refuse_to_count(self, uri: str) -> None:
+        """Refuse to tell how many rows a table has, where that is private.
+
+        Raises:
+            InvalidInput: it shares files with a table of a dataset whose unit is a person.
+        """
+        with self._access.database.transaction(write=False) as connection:
+            found = private_owner(connection, canonical(uri))
+        if found is not None and self.person(found[0]) is not None:
+            raise InvalidInput(
+                f"{uri} is a table of dataset {found[0]!r}, whose unit is a person: the number of its rows is private. "
+                "Give --persons N, a number that may be known"
+            )
+
     def refuse_private(self, *public: str) -> None:
         """Refuse public files that could be those of a private table, whichever dataset it was declared for.
 

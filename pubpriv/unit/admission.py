@@ -1,0 +1,92 @@
+"""What is refused before a run holds anything, because its table or its settings are not of the dataset's unit."""
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+from pubpriv.data.questions.per_person import MOST_ROWS
+from pubpriv.data.tables import PrivateTable
+from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.privacy.budgets import Budget, PureDP
+from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
+
+
+def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None) -> int | str:
+    """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
+
+    Args:
+        terms: of the dataset; None: its unit is a row.
+        budget: of the run; None: of one that is open.
+        most: rows of a person, or `auto`.
+        executor: where blocks would be scanned.
+
+    Returns:
+        Rows of a person as a number, or `auto`.
+
+    Raises:
+        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
+            whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
+    """
+    if isinstance(most, str) and most.isascii() and most.isdecimal():
+        most = int(most)
+    whole = isinstance(most, int) and not isinstance(most, bool)
+    if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
+        raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
+    if terms is None:
+        if most != 1:
+            raise InvalidInput(
+                "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
+            )
+        return most
+    if isinstance(budget, PureDP):
+        raise InvalidInput(
+            "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
+            "approx:EPSILON,DELTA"
+        )
+    if executor is not None:
+        raise InvalidInput(
+            "where the unit of the dataset is a person its table is read here, as no weight of a row leaves this "
+            "process: run without --dask, and without an executor"
+        )
+    return most
+
+
+def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTable:
+    """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
+
+    Raises:
+        InvalidInput: no private table.
+        SpecMismatch: its unit is not that of the dataset.
+    """
+    if not isinstance(table, PrivateTable):
+        raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    columns = person_columns_of(terms)
+    if tuple(table.person) != columns:
+        whose = f"person={list(columns)}" if columns else "no person"
+        raise SpecMismatch(
+            f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
+            f"with {whose}"
+        )
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person)
+
+
+def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:
+    """The table as the run began with it: nothing is reckoned anew from another number of rows.
+
+    Raises:
+        SpecMismatch: the run began with another table.
+    """
+    if begun is None:
+        return table
+    uri, n_rows = begun
+    if uri != table.uri:
+        raise SpecMismatch(
+            f"release id {release_id!r} began with the table {uri}, not with {table.uri}: use another release id"
+        )
+    if n_rows != table.n_rows:
+        warnings.warn(
+            f"the private table {uri} has {table.n_rows} rows, and release id {release_id!r} began with {n_rows}: what "
+            f"was answered is replayed for {n_rows}, and nothing new is asked. Use another release id for this table",
+            stacklevel=3,
+        )
+    return replace(table, n_rows=n_rows)

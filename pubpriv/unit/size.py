@@ -1,0 +1,132 @@
+"""How many rows questions count, exact or as released, and what follows from that alone: post-processing."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pubpriv.data.frames import GRID
+from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.questions.base import LIMIT
+from pubpriv.data.questions.per_person import SIZES
+
+_TRIED = (1, *SIZES[1:])
+"""Rows of a person that `auto` tries to count in full."""
+
+_LARGEST = 1.5
+"""Rows of a person beyond the last bin, as a multiple of where it begins."""
+
+_DIFFERENCE = 0.1
+"""Standard deviations by which the means of rows that count and of those left out are taken to differ (`auto`)."""
+
+_SEEN = 2.0
+"""Sds of the noise above which persons are seen in a bin (`auto`)."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many rows questions count.
+
+    Attributes:
+        rows: n, or as released: the rows that count, a person's being L at most.
+        sd: of the noise in it; 0 where it is exact.
+        effective: as many independent rows would tell as much; no more than `rows`.
+        persons: as released or declared, and the sd of its noise; None where the unit is a row.
+        most: L; None where the unit is a row.
+    """
+
+    rows: int
+    sd: float = 0.0
+    effective: float = 0.0
+    persons: tuple[float, float] | None = None
+    most: int | None = None
+
+    @property
+    def widening(self) -> float:
+        """What sampling errors of so many independent rows are multiplied by: the rows of one person are alike."""
+        return math.sqrt(self.rows / self.effective) if self.effective else 1.0
+
+    def counted(self, count: float, sd: float, doubt: float, least: float) -> float:
+        """How many rows have no missing or infinite value, by one more released count of them.
+
+        Where n is exact: n, unless the count is clearly less. Where it was released itself, of such rows alone, the
+        mean of both by their noise: a number that is too low by 3% does more harm than all other noise.
+
+        Args:
+            count: released.
+            sd: of its noise.
+            doubt: so many sds below n are clearly less.
+            least: the count is not taken to be lower.
+        """
+        if self.sd == 0:
+            return float(self.rows) if count > self.rows - doubt * sd else max(count, least)
+        if count < self.rows - doubt * math.hypot(self.sd, sd):  # clearly fewer
+            return max(count, least)
+        share = self.sd**2 / (self.sd**2 + sd**2)
+        return max(share * count + (1 - share) * self.rows, least)
+
+    def counted_sd(self, sd: float) -> float:
+        """Noise of what `counted` says."""
+        return sd if self.sd == 0 else sd * self.sd / math.hypot(sd, self.sd)
+
+    def told(self, errors: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Standard errors, {number: {"sampling": array, ...}}, with those of sampling for rows that are alike."""
+        return {
+            name: {source: sd * self.widening if source == "sampling" else sd for source, sd in parts.items()}
+            for name, parts in errors.items()
+        }
+
+    def provenance(self) -> dict[str, Any]:
+        """What a model file says of it."""
+        if self.persons is None:
+            return {"n_private": self.rows}
+        estimate, sd = self.persons
+        return {
+            "persons": {"estimate": round(estimate), "sd": sd},
+            "counted_rows": {"estimate": self.rows, "sd": self.sd},
+            "rows_per_person": self.most,
+            "target": "each person counts once" if self.most == 1 else f"each row, and {self.most} of a person at most",
+        }
+
+
+def effective_rows(rows: int, persons: float, bins: tuple[float, ...], most: int) -> float:
+    """W^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
+    ends = (*SIZES, most)
+    squares = sum(max(count, 0.0) * min(end, most) ** 2 for count, end in zip(bins, ends, strict=True)) if bins else 0.0
+    return min(float(rows), rows**2 / max(squares, persons if most == 1 else 0.0, 1.0))
+
+
+def grain_for(rows: float) -> int:
+    """The largest power of two up to 64 at which sums of squares over so many rows, twice over, fit the totals."""
+    grain = MOST_WEIGHT
+    while grain > 1 and 2 * rows * grain * GRID**2 >= LIMIT:
+        grain //= 2
+    return grain
+
+
+def rows_that_pay(bins: tuple[float, ...], sd: float, d: int, rho: float) -> int:
+    """L at which noise and what is left of the rows of persons with more are least together; post-processing.
+
+    Noise is that of a covariance and a mean by clipped moments, relative; what is left out is taken to differ by
+    `_DIFFERENCE`. Source: ours; nothing is proven of it.
+
+    Args:
+        bins: persons by number of rows, as released.
+        sd: of the noise in each, about; persons that noise may have made are not counted, for a few with many rows
+            would outweigh all others.
+        d: columns.
+        rho: mu^2 / 2 of the run.
+    """
+    counts = [count if count > _SEEN * sd else 0.0 for count in bins]
+    lows = (1, *(end + 1 for end in SIZES))
+    typical = [(low + high) / 2 for low, high in zip(lows, SIZES, strict=False)] + [_LARGEST * lows[-1]]
+    everything = sum(count * rows for count, rows in zip(counts, typical, strict=True)) or 1.0
+    reach = math.sqrt(d) + 1.5
+
+    def error(most: int) -> float:
+        kept = sum(count * min(rows, most) for count, rows in zip(counts, typical, strict=True)) or 1.0
+        covariance = math.sqrt((d + 1) / 2) * reach**2 * most / (math.sqrt(0.75 * rho) * kept)
+        mean = reach * most / (math.sqrt(0.2 * rho) * kept)
+        return covariance**2 + mean**2 + 2 * (_DIFFERENCE * (1 - kept / everything)) ** 2
+
+    return min(_TRIED, key=error)

@@ -1,0 +1,277 @@
+"""The two units: how their questions are asked, and how many rows a run may speak of.
+
+Where the unit is a row, the number of rows is public and questions are asked as they are. Where it is a person, nothing
+is known of the table but its columns: a run first asks how many persons and how many rows count, and every question
+counts the rows of one person as L rows together (`data.questions.per_person`). Drivers plan and divide by the numbers
+of a `Size`, and never learn the difference.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.memory import remembering
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question
+from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
+from pubpriv.data.regions import Everything
+from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.ledger import question_of
+from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.runs import Run
+from pubpriv.unit.size import Size, effective_rows, grain_for, rows_that_pay
+
+_SIZES, _ROWS = "person/sizes", "person/rows"
+"""Labels of the first questions of a run."""
+
+_SHARES = {_SIZES: Fraction(1, 100), _ROWS: Fraction(2, 100)}
+"""Of the run's allotment."""
+
+
+class Unit(Protocol):
+    """Whose privacy a run protects."""
+
+    @property
+    def size(self) -> Size:
+        """How many rows questions count."""
+
+    @property
+    def bounds(self) -> int:
+        """So many times the bound of a part is the most that a total comes to, as far as is known."""
+
+    @property
+    def exact_rows(self) -> int | None:
+        """The number of rows where it is public."""
+
+    def asked(self, question: Any) -> Question:
+        """The question as the table is asked."""
+
+    def check_stored(self, question: Question) -> None:
+        """Refuse a question that stands in a ledger and does not protect the unit."""
+
+    def answered(self, question: Question) -> Question:
+        """The question as a driver asked it."""
+
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+        """Ask what has to be known before a method begins, which may spend `budget`."""
+
+    def purse(self, purse: Purse) -> Purse:
+        """What a driver may spend on its questions, which it prices for rows."""
+
+    def source(self, remembered: bool) -> Callable[[Question], Any]:
+        """What scans read, by question."""
+
+
+class RowUnit:
+    """Each row is protected by itself; their number is public.
+
+    Args:
+        table: a `PrivateTable` or `ArrayTable`.
+    """
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self.size = Size(int(table.n_rows))
+
+    @property
+    def bounds(self) -> int:
+        """n."""
+        return self.size.rows
+
+    @property
+    def exact_rows(self) -> int | None:
+        """n."""
+        return self.size.rows
+
+    def asked(self, question: Any) -> Question:
+        """As it is.
+
+        Raises:
+            InvalidInput: it is one of tables whose unit is a person.
+        """
+        if in_person_unit(question):
+            raise InvalidInput(f"a {type(question).__name__} is asked where the unit of the dataset is a person")
+        return question  # type: ignore[no-any-return]
+
+    def check_stored(self, question: Question) -> None:
+        """As what is asked now."""
+        self.asked(question)
+
+    def answered(self, question: Question) -> Question:
+        """As it was asked."""
+        return question
+
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+        """Ask nothing."""
+
+    def purse(self, purse: Purse) -> Purse:
+        """All of it."""
+        return purse
+
+    def source(self, remembered: bool) -> Callable[[Question], Any]:
+        """The table, with its blocks remembered if that is wanted and it is small."""
+        table = remembering(self._table) if remembered else self._table
+        return lambda _: table
+
+
+class PersonUnit:
+    """All rows of a person are protected together, and how many there are of either is private.
+
+    Args:
+        table: a `PrivateTable` or `ArrayTable` that says whose rows are whose.
+        run: in which the first questions are asked, and found again.
+        terms: as registered.
+        most: L, or `auto`: by released sizes; None: as the run began.
+    """
+
+    exact_rows = None
+
+    def __init__(self, table: Any, run: Run, terms: PersonTerms, most: int | str | None) -> None:
+        self._table, self._run, self._terms, self._most = table, run, terms, most
+        self._known: tuple[Size, int] | None = None
+
+    @property
+    def size(self) -> Size:
+        """As released.
+
+        Raises:
+            InvalidInput: no method began, so nothing was asked yet.
+        """
+        return self._read()[0]
+
+    @property
+    def bounds(self) -> int:
+        """Persons whose rows count in full, as released or declared; 1 before anything is known."""
+        if self._known is None:
+            return self._terms.persons or 1
+        size = self._known[0]
+        return math.ceil((size.rows + 8 * size.sd) / (size.most or 1))
+
+    def asked(self, question: Any) -> Question:
+        """Per person.
+
+        Raises:
+            InvalidInput: a question that is no sum over records.
+        """
+        if in_person_unit(question):
+            return question  # type: ignore[no-any-return]
+        if type(question) not in WEIGHED:
+            raise InvalidInput(
+                f"a {type(question).__name__} is not asked where the unit of the dataset is a person: it is no sum "
+                "over rows that could be weighted"
+            )
+        size, grain = self._read()
+        return PerPerson(question, int(size.most or 1), grain)
+
+    def check_stored(self, question: Question) -> None:
+        """Refuse one that counts rows by themselves: somebody wrote it there.
+
+        Raises:
+            InvalidInput: it does.
+        """
+        if not in_person_unit(question):
+            raise InvalidInput(
+                f"a {type(question).__name__} in the ledger counts rows, and the unit of the dataset is a person: it "
+                "was not written by a release; find it with `pubpriv ledger verify`"
+            )
+
+    def answered(self, question: Question) -> Question:
+        """The question within, which has the units and the noise of what was answered."""
+        return question.inner if isinstance(question, PerPerson) else question
+
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+        """Ask how many persons and rows there are, once in a run.
+
+        Raises:
+            SpecMismatch: the run began with another L.
+            BudgetExceeded: the method was given more than these questions leave; nothing was asked.
+        """
+        purse = Purse.of(self._run.allotment)
+        first, left = first_questions(purse)
+        if budget is not None and budget.cap.main > left.units and self._run.find(_ROWS) is None:
+            raise BudgetExceeded(
+                "where the unit is a person a run first asks how many persons and rows there are, for 3% of its "
+                "allotment: give the method a smaller budget, or none of its own, and it has the rest"
+            )
+        stands = self._run.find(_ROWS)
+        if stands is None:
+            if self._terms.persons is None or self._most != 1:
+                release(first[_SIZES], _SIZES)
+            release(first_questions(purse, self._chosen(purse.rho))[0][_ROWS], _ROWS)
+        elif stands.answer is None:
+            release(question_of(stands, _ROWS), _ROWS)
+        began = self.size.most
+        if self._most not in (None, "auto", began):
+            raise SpecMismatch(
+                f"this release id began with {began} rows of a person, not {self._most}: use another release id"
+            )
+
+    def purse(self, purse: Purse) -> Purse:
+        """One L^2-th, as each question costs L^2 times what it is priced at."""
+        return Purse(purse.units // int(self.size.most or 1) ** 2, purse.kind)
+
+    def source(self, remembered: bool) -> Callable[[Question], Any]:
+        """Weighted rows, or persons."""
+        return (PersonTable(self._table) if remembered else PersonTable(self._table, most_bytes=0)).asked
+
+    def _chosen(self, rho: float) -> int:
+        """L, as it was given or by released sizes."""
+        if self._most is None:
+            raise InvalidInput("this run has not begun: begin a method first")
+        if self._most != "auto":
+            return int(self._most)
+        (_, sd), bins = self._persons()
+        return rows_that_pay(bins, sd, len(self._table.column_names), rho)
+
+    def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
+        """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
+        stands = self._run.find(_SIZES)
+        if stands is None or stands.answer is None:
+            return (float(self._terms.persons or 0), 0.0), ()
+        question = question_of(stands, _SIZES)
+        total, *bins = (float(count) for count in _values(question, stands.answer)["persons"])
+        sd, k = float(question.noise()["persons"][0]), len(bins)
+        return ((k * total + sum(bins)) / (k + 1), sd * math.sqrt(k / (k + 1))), tuple(bins)
+
+    def _read(self) -> tuple[Size, int]:
+        """(size, grain) by the run's own answers."""
+        if self._known is None:
+            stands = self._run.find(_ROWS)
+            if stands is None or stands.answer is None:
+                raise InvalidInput("this run has not begun: begin a method first")
+            question = question_of(stands, _ROWS)
+            if not isinstance(question, PerPerson):
+                raise InvalidInput("this run began in another way than this version does: use another release id")
+            rows = max(2, round(float(_values(question, stands.answer)["count"][0])))
+            persons, bins = self._persons()
+            sd, most = float(question.noise()["count"][0]), question.most
+            size = Size(rows, sd, effective_rows(rows, persons[0], bins, most), persons, most)
+            self._known = size, grain_for(rows + 8 * sd)
+        return self._known
+
+
+def _values(question: Question, answer: dict[str, list[int]]) -> Any:
+    return question.values({name: np.array(values, dtype=np.int64) for name, values in answer.items()})
+
+
+def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], Purse]:
+    """What a run asks before its first method, by label, and what that leaves.
+
+    Args:
+        purse: all of the run.
+        most: rows of a person that count in full.
+    """
+    rest = 1 - sum(_SHARES.values(), Fraction(0))
+    sizes, rows, left = purse.split([*_SHARES.values(), rest])
+    counted = PerPerson(Counts.priced(Everything(), rows / most**2), most, MOST_WEIGHT)
+    return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
+
+
+def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:
+    """The unit of a run, by the terms of its dataset; see `PersonUnit`."""
+    return RowUnit(table) if terms is None else PersonUnit(table, run, terms, most)
