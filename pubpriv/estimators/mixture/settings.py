@@ -123,8 +123,8 @@ class MixtureSettings:
             raise InvalidInput(f"the method {KSSU} takes the covariance type full, diag or spherical: give one")
         if self.bound is None or not _SMALLEST_BOUND <= self.bound <= _LARGEST_BOUND:
             raise InvalidInput(
-                f"the method {KSSU} needs a bound between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g}: how far from zero "
-                "a row may lie in any column, known beforehand and not looked up in the rows"
+                f"the method {KSSU} needs a bound between {_SMALLEST_BOUND:g} and {_LARGEST_BOUND:g}: how far from "
+                "zero a row may lie in any column, known beforehand and not looked up in the rows"
             )
 
     @property

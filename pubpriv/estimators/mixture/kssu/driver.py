@@ -161,8 +161,8 @@ def _diagnostics(
     warnings = []
     if len(parts.parts) < k:
         warnings.append(
-            f"{len(parts.parts)} of {k} components were found: others lie too close for the rows and the budget, or are "
-            "lighter than the smallest weight; a few public rows would help to find them"
+            f"{len(parts.parts)} of {k} components were found: others lie too close for the rows and the budget, or "
+            "are lighter than the smallest weight; a few public rows would help to find them"
         )
     if max(noise) > UNTRUSTED:
         warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
