@@ -115,8 +115,7 @@ class Curator(Confined):
         run = ledger.run(dataset, release_id)
         private = _as_begun(private, run.begun(), release_id)
         run.open(budget)
-        kept = RecordedRun(ledger, run, table=private)
-        self._assemble(private, kept, OperatingSystemNoise(), executor)
+        self._assemble(private, RecordedRun(ledger, run, table=private), OperatingSystemNoise(), executor)
         scheduler = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(
             ledger.reference, dataset, release_id, private, scheduler
@@ -178,8 +177,7 @@ class Curator(Confined):
             ledger.close()
             raise
         curator = cls.__new__(cls)
-        kept = RecordedRun(ledger, run, owned=True, table=table)
-        curator._assemble(table, kept, OperatingSystemNoise(), executor)
+        curator._assemble(table, RecordedRun(ledger, run, owned=True, table=table), OperatingSystemNoise(), executor)
         curator._handle = replace(handle, table=table)
         return curator
 
@@ -271,9 +269,8 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, but for what the
-        event tells (`event_of`), charged before rows are opened; the charge is never returned, and at most one answer
-        is ever published for it.
+        Privacy: the answer is a Gaussian mechanism at `question.squared_distance`, but for failures that its event
+        tells, charged before rows are opened; the charge stays, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
         question = checked(question, len(self.columns))
@@ -322,7 +319,7 @@ class Curator(Confined):
     def _check_room(self, question: Question) -> None:
         """|total| + 64 sd < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
-            if part.rows is not None and part.rows != self.n_rows:
+            if part.rows not in (None, self.n_rows):
                 raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
