@@ -53,6 +53,9 @@ class StableCells:
     COUNT_FACTOR: so for each of `l` cells on either side (`ThresholdEvent`, which charges that). That the fullest cell
     alone leaves is post-processing.
 
+    The proof is for *one* record: where several change at once, as those of a person do, a cell that is alone may hold
+    `least` + 1 and none.
+
     Noise is drawn for as many cells as `rows` rows could make, so their number shows nowhere. A record that is not
     finite, or beyond 2^62, is in no cell of that direction.
 
@@ -78,8 +81,8 @@ class StableCells:
         check_noise("StableCells", self.noise_scale)
         if self.rows * self.frame.dimension > _MOST_CELLS:
             raise InvalidInput(
-                f"StableCells count at most {_MOST_CELLS:,} cells, one for each row and direction, whatever the rows are: "
-                "ask about fewer columns, or give public rows"
+                f"StableCells count at most {_MOST_CELLS:,} cells, one for each row and direction, whatever the rows "
+                "are: ask about fewer columns, or give public rows"
             )
         if not 0 < self.margin < LIMIT:
             raise InvalidInput("the threshold of StableCells must lie above the cells that count as empty, below 2^62")
