@@ -302,9 +302,9 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, but for what the
-        event tells (`event_of`), and in a run with a pure allotment a radial one at no higher epsilon^2. It is charged
-        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
+        Privacy: the answer is a Gaussian mechanism at `question.squared_distance`, but for failures that its event
+        tells, and in a run with a pure allotment a radial one at no higher epsilon^2; it is charged before rows are
+        opened, the charge stays, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
         question = self._as_asked(question)
@@ -360,7 +360,7 @@ class Curator(Confined):
     def _check_room(self, question: Question) -> None:
         """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
-            if part.rows is not None and part.rows != self.n_rows:
+            if part.rows not in (None, self.n_rows):
                 raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")

@@ -110,6 +110,12 @@ def test_an_event_without_a_margin_or_counts_is_refused(make):
         make(GaussianEvent(Fraction(1), ((SD, 2),)))
 
 
+def test_more_cells_than_memory_holds_are_refused_whatever_the_rows_are():
+    """Each row may be in cells of its own."""
+    with pytest.raises(InvalidInput, match="fewer columns"):
+        asked(range(10**7), Frame((0.0,) * 20))
+
+
 @pytest.mark.parametrize("budget", [pp.ZeroConcentratedDP(1), pp.PureDP(1)])
 def test_kinds_without_a_delta_refuse_it_and_say_what_would_do(budget):
     """Nothing is read."""

@@ -56,6 +56,20 @@ def test_set_budget_registers_and_says_for_how_many_releases_it_pays(told, tmp_p
     assert budget_checks([told])[0].forecasts["mean"].startswith("the budget pays for 3 more releases")
 
 
+def test_a_dataset_may_have_no_public_table(told, tmp_path):
+    """Releases by methods that work without take none, also where the others have one; its columns are to be named."""
+    release = '  - {name: alone, estimator: mean, allotment: "approx:1,1e-6", settings: {method: no-public}}\n'
+    text = TEXT.replace("zcdp:1\n", "approx:4,1e-6\n").replace("zcdp:0.25", "approx:1,1e-6")
+    (tmp_path / "both.yaml").write_text(text + release)
+    both = read(tmp_path / "both.yaml")
+    assert both.form("alone").public is None
+    assert both.form("mean").public == "/data/public.parquet"
+    alone = both.model_copy(update={"public": None, "columns": ("a",)})
+    unnamed = alone.model_copy(update={"columns": None})
+    assert "names no columns" in budget_checks([unnamed], set_budget=True)[0].finding
+    assert budget_checks([alone], set_budget=True)[0].right
+
+
 def test_set_budget_declares_the_table_and_its_columns(told, tmp_path):
     """Columns of the file, or of the public table if that is here; without either the line to run is told."""
     (standing,) = budget_checks([told], set_budget=True)

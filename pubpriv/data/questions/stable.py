@@ -27,6 +27,10 @@ from pubpriv.errors import InvalidInput
 _OUTERMOST = 2.0**62
 """A cell has a number that an int64 holds with room to spare; a record beyond is in none."""
 
+_MOST_CELLS = 1 << 27
+"""So many cells fit the memory of an ordinary machine. Each row may be in cells of its own, and whether an answer fails
+for want of memory must not depend on that."""
+
 _LEAST_DRAWS = 128
 """Cells of a column that there is noise for, at least: a trial on public records may fill so many."""
 
@@ -48,6 +52,9 @@ class StableCells:
     differs from it only where a cell that is alone in D' would leave, which takes noise above `threshold` - `least` *
     COUNT_FACTOR: so for each of `l` cells on either side (`ThresholdEvent`, which charges that). That the fullest cell
     alone leaves is post-processing.
+
+    The proof is for *one* record: where several change at once, as those of a person do, a cell that is alone may hold
+    `least` + 1 and none.
 
     Noise is drawn for as many cells as `rows` rows could make, so their number shows nowhere. A record that is not
     finite, or beyond 2^62, is in no cell of that direction.
@@ -72,6 +79,11 @@ class StableCells:
         integer("the least count of StableCells", self.least, 0)
         integer("the threshold of StableCells", self.threshold, 1)
         check_noise("StableCells", self.noise_scale)
+        if self.rows * self.frame.dimension > _MOST_CELLS:
+            raise InvalidInput(
+                f"StableCells count at most {_MOST_CELLS:,} cells, one for each row and direction, whatever the rows "
+                "are: ask about fewer columns, or give public rows"
+            )
         if not 0 < self.margin < LIMIT:
             raise InvalidInput("the threshold of StableCells must lie above the cells that count as empty, below 2^62")
 

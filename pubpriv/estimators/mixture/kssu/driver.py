@@ -107,15 +107,17 @@ def _level(run: Execution, parts: RowParts, settings: MixtureSettings, asks: Sea
             f"no answer: no rows were found within {settings.bound:g} of zero in every column. What was asked is paid "
             "for, the rest of the run's budget is not: give a larger bound, or subtract what the columns have in common"
         )
+    # a part may fall into one more component than there are parts too few, and they span as many directions
+    most = k - len(parts.parts) + 1
+    parts = run.at(where)(look, parts, directions(len(run.curator.columns), most), asks.look)
     if k == 1:
-        return run.at(where)(look, parts, directions(len(run.curator.columns), k), asks.look)
-    parts = run.at(where)(look, parts, directions(len(run.curator.columns), k), asks.look)
+        return parts
     grid = PartGrid.over(parts)
     for number, ask in enumerate(asks.cuts, start=1):
         if grid.done:
             break
         here = run.at(f"{number} of {len(asks.cuts)} {where}")
-        grid = here(cut, parts, grid, k - len(parts.parts) + 1, _LEAST * least, ask)
+        grid = here(cut, parts, grid, most, _LEAST * least, ask)
     return run.at(where)(split, parts, _within(grid.best, k))
 
 

@@ -90,8 +90,8 @@ def cut(curator: Curator, parts: RowParts, grid: PartGrid, most: int, least: flo
         best.append(found if fits else before)
         going = len(kept) and weights.sum() >= _LOST * part.size
         children.append(_children(kept) if going else ())
-    if sum(map(len, children)) > MOST_CELLS:
-        children = [()] * len(children)
+    while sum(map(len, children)) > MOST_CELLS:  # parts with the most cells are done first
+        children[max(range(len(children)), key=lambda i: len(children[i]))] = ()
     return replace(grid, cuts=grid.cuts + 1, cells=tuple(children), best=tuple(best))
 
 

@@ -64,7 +64,7 @@ class KssuPlan(Plan):
 
 
 def directions(d: int, k: int) -> int:
-    """Directions of the grid."""
+    """Directions of a grid in which k components may show."""
     return min(k, d, _MOST_DIRECTIONS)
 
 
