@@ -321,8 +321,9 @@ class Curator(Confined):
 
     def _as_asked(self, question: Question) -> Question:
         """The question under the law of this run's noise, checked."""
-        columns = len(self.columns)
-        return checked(under_law(self.budget.noise_law, checked(question, columns)), columns)
+        known = checked(question, len(self.columns))
+        asked: Question = under_law(self.budget.noise_law, known)
+        return known if asked is known else checked(asked, len(self.columns))
 
     def _check_room(self, question: Question) -> None:
         """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""

@@ -10,12 +10,14 @@ asks. Errors are root mean squares for rows of the law that the estimator is mad
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Plan
 from pubpriv.ledger import event_of, name_of
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentratedDP
+from pubpriv.privacy.units import UNIT
 
 _MOST_ROWS = 1e12
 
@@ -201,8 +203,24 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         feasible=feasible,
         enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,
-        notes=case.notes(n, budget),
+        notes=(*case.notes(n, budget), *_elsewhere(budget)),
     )
+
+
+def _elsewhere(budget: Budget) -> tuple[str, ...]:
+    """What a pure run is charged on a dataset whose budget is of another kind."""
+    if budget.noise_law == "gaussian":
+        return ()
+    rho, mu = (cap.price_pure(Fraction(budget.cap.main, UNIT)).main / UNIT for cap in _CAPS)
+    note = (
+        f"a dataset with a zcdp budget is charged {rho:.2g} rho for this run, and one with an approx budget {mu:.2g} "
+        "mu^2: that is dear, for Gaussian noise of such a price is much smaller"
+    )
+    return (note,)
+
+
+_CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
+"""Of kinds whose prices of pure steps do not depend on their size."""
 
 
 def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:

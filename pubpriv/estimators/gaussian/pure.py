@@ -55,4 +55,4 @@ def round_parts(n: int, d: int, epsilon: float) -> list[tuple[Fraction, Fraction
 
 def share_of(part: Fraction) -> Fraction:
     """Give the share that a pure run turns into this part of epsilon (`PureDP.split`)."""
-    return Fraction(float(part) ** 1.5)
+    return Fraction(round(1e12 * float(part) ** 1.5), 10**12)

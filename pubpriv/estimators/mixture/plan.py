@@ -55,6 +55,9 @@ component's variance; above, one round gets all."""
 UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
+CROWD = Fraction(22, 10)
+"""A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
+
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
 _SPHERICAL_REACH = 1.15
 """Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
@@ -147,12 +150,12 @@ class MixturePlan(Plan):
         blanks = Blanks(d, k, covariance_type)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
-            shares = _overlapping(worth_of(purse, blanks.round), n / k, blanks, before)
+            shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
         else:
             ample = regime == Regime.AMPLE
-            worth = worth_of(purse, blanks.round)
+            worth = worth_of(purse, blanks.round, CROWD)
             shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
-        asks = split_purse(purse, "mixture", shares)
+        asks = split_purse(purse, "mixture", shares, CROWD)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
             asks=tuple(asks.values()),
@@ -271,7 +274,7 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: bool) -> tuple[str, 
         alone: whether some public rows stand alone.
     """
     # of the count alone, whose noise is louder in a pure run
-    price = 2 * purse.worth(float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0])) / (2 if purse.radial else 1)
+    price = 2 * purse.worth(float(_COVERAGE[UNCOVERED] * MOMENT_SHARES[0]), float(CROWD)) / (2 if purse.radial else 1)
     if k < 2 or 6 * math.sqrt(2 / price) > _VISIBLE * n:
         return ()
     return (SUPPORT, UNCOVERED, ABSENT) if alone else (UNCOVERED, ABSENT)
