@@ -37,7 +37,7 @@ class Parameters(BaseModel):
         description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
     )
     public: str = Field(description="Public table, Parquet or CSV, local or in an object store; no credentials in it")
-    budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
+    budget: str = Field(description="Allotment of this run: zcdp:RHO, approx:EPSILON,DELTA or pure:EPSILON")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
     ledger: str = Field(
         description="Environment variable that holds the ledger's URL where the flow runs, as PUBPRIV_LEDGER does, or "
