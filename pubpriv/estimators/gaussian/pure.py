@@ -13,7 +13,7 @@ _ROUNDS = (Fraction(10, 100), Fraction(12, 100), Fraction(13, 100))
 _FIRST = Fraction(10, 100)
 """A round before those, where they take two thirds of that or less: d + 1 public rows leave a lot to stretch."""
 
-_LEAST, _AMPLE = Fraction(1, 3), 2.0
+_LEAST, _AMPLE = Fraction(1, 3), 1.5
 """With rows to spare they take less, down to `_LEAST` of that: from `_AMPLE` times the line of feasibility on a round's
 noise stays what it is there."""
 
