@@ -22,7 +22,7 @@ from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import remembering
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
-from pubpriv.data.questions.radial import draws_of, reach_of, under_law
+from pubpriv.data.questions.radial import draws_of, reach_of
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
@@ -256,7 +256,7 @@ class Curator(Confined):
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
         """
-        known = [self._as_asked(question) for question in questions]
+        known = [checked(question, len(self.columns), self.budget.noise_law) for question in questions]
         for question in known:
             self._check_room(question)
         self._run.afford([event_of(question) for question in known])
@@ -272,12 +272,11 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at squared distance `question.squared_distance`, and in a run with a
-        pure allotment a radial one at no higher epsilon^2; it is charged before rows are opened, the charge is never
-        returned, and at most one answer is ever published for it.
+        Privacy: a Gaussian mechanism at `question.squared_distance`, in a pure run a radial one (`Radial`), charged
+        before rows are opened; the charge is never returned, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = self._as_asked(question)
+        question = checked(question, len(self.columns), self.budget.noise_law)
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)
@@ -318,12 +317,6 @@ class Curator(Confined):
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
         self._check_room(question)
         rehearse(question, len(self.columns))
-
-    def _as_asked(self, question: Question) -> Question:
-        """The question under the law of this run's noise, checked."""
-        known = checked(question, len(self.columns))
-        asked: Question = under_law(self.budget.noise_law, known)
-        return known if asked is known else checked(asked, len(self.columns))
 
     def _check_room(self, question: Question) -> None:
         """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""

@@ -53,7 +53,7 @@ def unguarded(monkeypatch):
     """A door that takes a question for what it says it is, and classes that do not look at their fields."""
     for kind in (Bisection, BoundedScore, ClippedSums, Counts, Cells, NearestPoint, Refined):
         monkeypatch.setattr(kind, "__post_init__", lambda self: None)
-    monkeypatch.setattr(the_door, "checked", lambda question, columns: question)
+    monkeypatch.setattr(the_door, "checked", lambda question, columns, law="gaussian": question)
     monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
     return monkeypatch
 
@@ -145,7 +145,7 @@ def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
 def test_a_failure_that_is_no_bad_input(monkeypatch, wrong):
     """A text that a person cannot act on."""
 
-    def checked(question, columns):
+    def checked(question, columns, law="gaussian"):
         raise TypeError("list index out of range")
 
     monkeypatch.setattr(the_door, "checked", checked)
