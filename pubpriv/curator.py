@@ -23,7 +23,7 @@ from pubpriv.data.confined import Confined
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
-from pubpriv.data.questions.radial import draws_of, reach_of, under_law
+from pubpriv.data.questions.radial import draws_of, reach_of
 from pubpriv.data.rehearsal import checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
@@ -269,8 +269,9 @@ class Curator(Confined):
         sha256 = public if isinstance(public, str) else public.sha256
         if not sha256 or set(sha256) - set(hexdigits):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
-        self._unit.open(self.release, budget)
-        return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, budget))
+        given = None if budget is None else budget_of(budget)
+        self._unit.open(self.release, given)
+        return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, given))
 
     def rehearse(self, *plans: Sequence[Question]) -> None:
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
@@ -302,12 +303,12 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: the answer is a Gaussian mechanism at `question.squared_distance`, but for failures that its event
-        tells, and in a run with a pure allotment a radial one at no higher epsilon^2; it is charged before rows are
-        opened, the charge stays, and at most one answer is ever published for it.
+        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event tells, and in a
+        pure run a radial one (`Radial`); it is charged before rows are opened, the charge stays, and at most one answer
+        is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = self._as_asked(question)
+        question = checked(question, len(self.columns), self.budget.noise_law)
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)
@@ -352,10 +353,8 @@ class Curator(Confined):
         check_places(question, len(self.columns))
 
     def _as_asked(self, question: Question) -> Question:
-        """The question under the law of this run's noise, checked."""
-        columns = len(self.columns)
-        known = checked(self._unit.asked(question), columns)
-        return checked(under_law(self.budget.noise_law, known), columns)
+        """The question in the unit of the dataset, under the law of this run's noise, checked."""
+        return checked(self._unit.asked(question), len(self.columns), self.budget.noise_law)
 
     def _check_room(self, question: Question) -> None:
         """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""

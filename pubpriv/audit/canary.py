@@ -17,6 +17,7 @@ import numpy as np
 
 from pubpriv.audit.attacks import CLAIM, Attack, attacks
 from pubpriv.audit.finding import Finding
+from pubpriv.audit.rates import bound_from_below
 from pubpriv.audit.worlds import DATASET, in_memory, world
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Counts, Question
@@ -189,20 +190,11 @@ def _mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM /
         over: scores on D'.
         error: probability with which each of the two rates is misjudged.
     """
-    half = len(under) // 2
-    candidates = np.quantile(np.concatenate([under[:half], over[:half]]), np.linspace(0.02, 0.98, 49))
-    bounds = _bounds(under[:half], over[:half], candidates, error)
-    threshold = candidates[[int(np.argmax(bounds))]]
-    return max(0.0, float(_bounds(under[half:], over[half:], threshold, error)[0]))
+    return bound_from_below(_mu, under, over, error)
 
 
-def _bounds(under: np.ndarray, over: np.ndarray, thresholds: np.ndarray, error: float) -> np.ndarray:
-    """Phi^-1(lowest TPR) - Phi^-1(highest FPR) at each threshold, by Clopper and Pearson."""
+def _mu(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """Phi^-1(TPR) - Phi^-1(FPR)."""
     from scipy import stats
 
-    hits = (over[:, None] > thresholds).sum(axis=0)
-    alarms = (under[:, None] > thresholds).sum(axis=0)
-    lowest = np.where(hits > 0, stats.beta.ppf(error, np.maximum(hits, 1), len(over) - hits + 1), 0.0)
-    rest = np.maximum(len(under) - alarms, 1)
-    highest = np.where(alarms < len(under), stats.beta.ppf(1 - error, alarms + 1, rest), 1.0)
     return np.asarray(stats.norm.ppf(lowest) - stats.norm.ppf(highest))

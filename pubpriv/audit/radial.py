@@ -15,6 +15,7 @@ import numpy as np
 from pubpriv.audit.attacks import CLAIM, Attack, attacks
 from pubpriv.audit.catalogue import bare
 from pubpriv.audit.finding import Finding, judged
+from pubpriv.audit.rates import bound_from_below
 from pubpriv.audit.worlds import DATASET, in_memory, world
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Counts, Radial
@@ -218,23 +219,13 @@ def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -
 
 
 def _epsilon_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _TESTS) -> float:
-    """Bound epsilon from below by independent scores on D (`under`) and on D' (`over`), (runs,) each."""
-    half = len(under) // 2
-    candidates = np.quantile(np.concatenate([under[:half], over[:half]]), np.linspace(0.02, 0.98, 49))
-    bounds = _bounds(under[:half], over[:half], candidates, error)
-    threshold = candidates[[int(np.argmax(bounds))]]
-    return max(0.0, float(_bounds(under[half:], over[half:], threshold, error)[0]))
+    """Bound epsilon from below by independent scores on D (`under`) and on D' (`over`), (runs,) each.
+
+    By those that pass a threshold, or by those that do not, with D and D' exchanged: whichever proves more.
+    """
+    return max(bound_from_below(_epsilon, *pair, error) for pair in ((under, over), (-over, -under)))
 
 
-def _bounds(under: np.ndarray, over: np.ndarray, thresholds: np.ndarray, error: float) -> np.ndarray:
-    """The larger of log(lowest TPR / highest FPR) and its mirror image, at each threshold, by Clopper and Pearson."""
-    from scipy import stats
-
-    def ratio(hits: np.ndarray, alarms: np.ndarray) -> np.ndarray:
-        lowest = np.where(hits > 0, stats.beta.ppf(error, np.maximum(hits, 1), len(over) - hits + 1), 0.0)
-        rest = np.maximum(len(under) - alarms, 1)
-        highest = np.where(alarms < len(under), stats.beta.ppf(1 - error, alarms + 1, rest), 1.0)
-        return np.asarray(np.log(np.maximum(lowest, 1e-300) / highest))
-
-    above, beyond = (over[:, None] > thresholds).sum(axis=0), (under[:, None] > thresholds).sum(axis=0)
-    return np.asarray(np.maximum(ratio(above, beyond), ratio(len(under) - beyond, len(over) - above)))
+def _epsilon(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """log(TPR / FPR)."""
+    return np.asarray(np.log(np.maximum(lowest, 1e-300) / highest))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from pubpriv.cli.estimates import show
 from pubpriv.cli.extras import need
 from pubpriv.cli.fit import admit, run
 from pubpriv.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pubpriv.deployments.comparison import Comparison
 
 _OUTPUT = Path("demo-output")
 _RELEASE_ID = "demo"
@@ -105,10 +108,7 @@ def demo(
     if not estimate.converged:
         note(_FLAGGED)
     found = compare(estimate, example.public, example.private, example.held_out, _SEED)
-    out(f"mean held-out log-likelihood per row, in nats (shown because {example.open}):")
-    out(f"  public sample alone     {found.public_only:8.3f}")
-    out(f"  released, private       {found.released:8.3f}")
-    out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
+    _show_comparison(example, found)
     with Ledger.open(url) as ledger:
         balance = ledger.balance(example.dataset)
         runs = ledger.history(example.dataset)
@@ -118,6 +118,13 @@ def demo(
     currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
     note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
+
+
+def _show_comparison(example: _Example, found: "Comparison") -> None:
+    out(f"mean held-out log-likelihood per row, in nats (shown because {example.open}):")
+    out(f"  public sample alone     {found.public_only:8.3f}")
+    out(f"  released, private       {found.released:8.3f}")
+    out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
 
 
 def _people(unit: str) -> _Example:

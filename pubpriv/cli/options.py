@@ -15,7 +15,7 @@ LedgerOption = Annotated[
         show_default=False,
     ),
 ]
-BudgetOption = Annotated[str, typer.Option(help="Most that this run may spend: zcdp:RHO or approx:EPS,DELTA.")]
+BudgetOption = Annotated[str, typer.Option(help="Most that this run may spend: zcdp:RHO, approx:EPS,DELTA, pure:EPS.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 ColumnsOption = Annotated[
     str | None,

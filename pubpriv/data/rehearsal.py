@@ -15,6 +15,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS, PerPerson
 from pubpriv.data.questions.base import Question, Scale, check_totals
+from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -26,11 +27,16 @@ _MOST_OWN = 64
 """Records of the question's own making: centers of its frames, and points."""
 
 
-def checked(question: Any, columns: int) -> Question:
+def checked(question: Any, columns: int, law: str = GAUSSIAN) -> Question:
     """Give `question` as a ledger would give it back, if it can be asked of a table with so many columns.
 
     It is built anew from its fields, as a stored question is, and every class checks them again: however the object
     was made, nothing goes on that was not checked.
+
+    Args:
+        question: whatever somebody asks.
+        columns: of the table.
+        law: of the run's noise, under which the question comes back.
 
     Raises:
         InvalidInput: it is none of the closed list, or does not fit; nothing was spent.
@@ -45,7 +51,8 @@ def checked(question: Any, columns: int) -> Question:
     except Exception as error:
         raise InvalidInput(f"this {type(question).__name__} is not made of numbers and tuples: {error}") from None
     known.check(columns)
-    return known
+    asked = under_law(law, known)
+    return known if asked is known else checked(asked, columns)
 
 
 def rehearse(question: Question, columns: int) -> None:

@@ -91,34 +91,38 @@ def gaussian_only(method: str, kind: str) -> None:
         )
 
 
-def worth_of(purse: Purse, blank: "Blank") -> Worth:
+def worth_of(purse: Purse, blank: "Blank", crowd: Fraction) -> Worth:
     """Tell a step's rho, of Gaussian noise of the same sd, from its share of the purse, before it is split.
 
     Args:
         purse: of the method.
         blank: makes the question of the step, whose shape says how loud radial noise is.
+        crowd: as the purse will be split.
     """
     whole = Ask("", 1, 1, law=KINDS[purse.kind].noise_law)
     quiet = 2 * replace(whole, question=whole.as_asked(blank(whole))).rho  # of a price of one
-    return lambda share: quiet * purse.worth(share)
+    return lambda share: quiet * purse.worth(share, float(crowd))
 
 
 Blank = Callable[[Ask], Question]
 """Makes the question of an ask, about nothing."""
 
 
-def split_purse(purse: Purse, method: str, shares: Mapping[str, tuple[Fraction, Blank]]) -> dict[str, Ask]:
+def split_purse(
+    purse: Purse, method: str, shares: Mapping[str, tuple[Fraction, Blank]], crowd: Fraction = Fraction(1)
+) -> dict[str, Ask]:
     """Asks `method/name` by name, in the order of `shares`; the last takes what rounding leaves.
 
     Args:
         purse: of the method.
         method: before the name in the label.
         shares: of the purse, and what makes the question.
+        crowd: see `PureDP.split`.
 
     Raises:
         InvalidInput: a share below one unit of the budget.
     """
-    prices, law = purse.split([share for share, _ in shares.values()]), KINDS[purse.kind].noise_law
+    prices, law = purse.split([share for share, _ in shares.values()], crowd), KINDS[purse.kind].noise_law
     asks = {
         name: Ask(f"{method}/{name}", price.numerator, price.denominator, law=law)
         for name, price in zip(shares, prices, strict=True)

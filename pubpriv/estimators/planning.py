@@ -10,6 +10,7 @@ asks. Errors are root mean squares for rows of the law that the estimator is mad
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
@@ -17,7 +18,8 @@ from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize
 from pubpriv.ledger import event_of, name_of
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentratedDP
+from pubpriv.privacy.units import UNIT
 from pubpriv.unit import first_questions
 
 _MOST_ROWS = 1e12
@@ -269,10 +271,26 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         feasible=feasible,
         enough=None if feasible else _enough(case.feasible, n, budget),
         wanted=wanted,
-        notes=case.notes(n, budget),
+        notes=(*case.notes(n, budget), *_elsewhere(budget)),
         theorems=case.theorems(Terms.of(budget)),
         practical=_practical(case, budget),
     )
+
+
+def _elsewhere(budget: Budget) -> tuple[str, ...]:
+    """What a pure run is charged on a dataset whose budget is of another kind."""
+    if budget.noise_law == "gaussian":
+        return ()
+    rho, mu = (cap.price_pure(Fraction(budget.cap.main, UNIT)).main / UNIT for cap in _CAPS)
+    note = (
+        f"a dataset with a zcdp budget is charged {rho:.2g} rho for this run, and one with an approx budget {mu:.2g} "
+        "mu^2: that is dear, for Gaussian noise of such a price is much smaller"
+    )
+    return (note,)
+
+
+_CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
+"""Of kinds whose prices of pure steps do not depend on their size."""
 
 
 def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:

@@ -41,7 +41,7 @@ class Parameters(BaseModel):
         description="Public table, Parquet or CSV, local or in an object store; no credentials in it. None for methods "
         "that work without public rows",
     )
-    budget: str = Field(description="Allotment of this run: zcdp:RHO or approx:EPSILON,DELTA")
+    budget: str = Field(description="Allotment of this run: zcdp:RHO, approx:EPSILON,DELTA or pure:EPSILON")
     dataset: str = Field(pattern=NAME, description="Name under which the table is registered in the ledger")
     ledger: str = Field(
         description="Environment variable that holds the ledger's URL where the flow runs, as PUBPRIV_LEDGER does, or "

@@ -8,6 +8,7 @@ of a `Size`, and never learn the difference.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -213,7 +214,7 @@ class PersonUnit:
 
     def purse(self, purse: Purse) -> Purse:
         """One L^2-th, as each question costs L^2 times what it is priced at."""
-        return Purse(purse.units // int(self.size.most or 1) ** 2, purse.kind)
+        return replace(purse, units=purse.units // int(self.size.most or 1) ** 2)
 
     def source(self, remembered: bool) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""

@@ -16,11 +16,11 @@ from pubpriv.audit.malformed import _PROMISES
 from pubpriv.audit.worlds import world
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, base, bisection
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, base, bisection
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def unguarded(monkeypatch):
     """A door that takes a question for what it says it is, and classes that do not look at their fields."""
     for kind in (Bisection, BoundedScore, ClippedSums, Counts, Cells, NearestPoint, Refined):
         monkeypatch.setattr(kind, "__post_init__", lambda self: None)
-    monkeypatch.setattr(the_door, "checked", lambda question, columns: question)
+    monkeypatch.setattr(the_door, "checked", lambda question, columns, law="gaussian": question)
     monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
     return monkeypatch
 
@@ -159,7 +159,7 @@ def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
 def test_a_failure_that_is_no_bad_input(monkeypatch, wrong):
     """A text that a person cannot act on."""
 
-    def checked(question, columns):
+    def checked(question, columns, law="gaussian"):
         raise TypeError("list index out of range")
 
     monkeypatch.setattr(the_door, "checked", checked)
@@ -194,3 +194,9 @@ def test_a_bisection_that_shows_beside_a_saturated_draw(monkeypatch, place):
     """The same, a step at a time."""
     monkeypatch.setattr(bisection, "_clamped", lambda value: (value + (1 << 63)) % (1 << 64) - (1 << 63))
     assert "Bisection" in broken(place, ENDS)
+
+
+def test_radial_noise_around_anything(unguarded, wrong):
+    """Without its checks, noise is put around other noise, or by region around a question that has none."""
+    unguarded.setattr(Radial, "__post_init__", lambda self: None)
+    assert {"around radial noise, forged", "by region, one or none, forged"} <= set(wrong(RADIAL))

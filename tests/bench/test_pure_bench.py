@@ -14,7 +14,7 @@ def test_rows_of_a_small_bench(monkeypatch):
     monkeypatch.setattr(pure, "_LARGE", ())
     mean, gaussian = (pure.bench(part, 4, 100)["rows"][0] for part in ("mean", "gaussian"))
     assert 0.8 < mean["ratio"] < 1.6
-    assert mean["bound"] == pytest.approx(1.25 * mean["predicted"])
+    assert mean["bound"] == pytest.approx(1.1 * mean["predicted"])
     assert 0.5 < gaussian["ratio"] < 2
     assert gaussian["bound"] == 1.4
     assert gaussian["flagged"] == 0

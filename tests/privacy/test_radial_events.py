@@ -57,7 +57,7 @@ def test_malformed_events_are_refused(fields):
 def test_a_run_of_radial_steps_spends_no_more_than_its_epsilon():
     """A split is in integer units, and questions priced for a part never cost more."""
     purse = PureDP(1).cap.main
-    parts = PureDP.split(purse, [Fraction(1, 3), Fraction(1, 7), Fraction(11, 21)])
+    parts = PureDP.split(purse, [Fraction(1, 9), Fraction(1, 7), Fraction(11, 21)])
     assert sum(parts) == purse
     for part in parts:
         assert RadialEvent(PureDP.squared_distance(part), NOISE).epsilon == Fraction(part, 10**12)
@@ -68,6 +68,9 @@ def test_a_split_minimises_the_sum_of_variances():
     """Shares that are best for Gaussian steps, rho_i ~ a_i^(1/2), become epsilon_i ~ a_i^(1/3)."""
     a = [1.0, 8.0, 27.0]
     shares = [Fraction(x**0.5) / Fraction(sum(y**0.5 for y in a)) for x in a]
-    parts = PureDP.split(6 * 10**12, shares)
-    assert [part / 1e12 for part in parts] == pytest.approx([1, 2, 3], rel=1e-9)
-    assert PureDP.divided(36.0, [float(share) for share in shares]) == pytest.approx([1, 4, 9])
+    crowd = sum((Fraction(float(share) ** (2 / 3)) for share in shares), Fraction(0))
+    parts = PureDP.split(6 * 10**12, shares, crowd)
+    assert [part / 1e12 for part in parts] == pytest.approx([1, 2, 3], rel=1e-6)
+    assert PureDP.divided(36.0, [float(share) for share in shares], float(crowd)) == pytest.approx([1, 4, 9])
+    # what comes after a step does not change its part
+    assert PureDP.split(10**12, [*shares[:1], Fraction(1, 9), Fraction(1, 2)])[0] == PureDP.split(10**12, shares)[0]

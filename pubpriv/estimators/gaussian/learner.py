@@ -327,7 +327,7 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
 def walk(run: Execution, position: Position, typical: float, plan: LearnerPlan) -> Position:
     """All rounds of `plan`, from `position`, where the median of |w| is about `typical`."""
     count = len(plan.rounds)
-    widening = _WIDENING if plan.final.law == GAUSSIAN else pure.WIDENING[-count:]
+    widening = _WIDENING if plan.final.law == GAUSSIAN else pure.WIDENING.get(count, ())
     for number, asks in enumerate(plan.rounds):
         position = run.at(f"{number + 1} of {count}")(_approach, position, typical, widening[number], asks)
         typical = math.sqrt(position.frame.dimension)

@@ -1,7 +1,7 @@
 """What the learner does otherwise under pure DP, where every further question takes its part of epsilon itself.
 
 Splitting epsilon into parts costs more than splitting rho: the noise of a step grows as 1 / part, not as its root. So
-there are three or four rounds and not seven, which forgive public rows whose scale is wrong by a factor of a thousand,
+there are three to six rounds and not seven, which forgive public rows whose scale is wrong by a factor of a thousand,
 and the line of feasibility is another. Source: ours; figures in `benchmarks.pure`.
 """
 
@@ -11,9 +11,10 @@ _ROUNDS = (Fraction(10, 100), Fraction(12, 100), Fraction(13, 100))
 """Parts of epsilon that the rounds take at most; the final release takes what is left."""
 
 _FIRST = Fraction(10, 100)
-"""A round before those, where they take two thirds of that or less: d + 1 public rows leave a lot to stretch."""
+"""Of each round before those: one where they take two thirds of that or less, three from a third on. d + 1 public rows
+leave a lot to stretch, and a round stretches by its part only."""
 
-_LEAST, _AMPLE = Fraction(1, 3), 2.0
+_LEAST, _AMPLE = Fraction(1, 10), 1.5
 """With rows to spare they take less, down to `_LEAST` of that: from `_AMPLE` times the line of feasibility on a round's
 noise stays what it is there."""
 
@@ -26,8 +27,8 @@ _SLOPE, _LEAST_STRENGTH = 12.0, 1500.0
 REACH, TOLERANCE = 1e3, 0.12
 """A radius is looked for within this factor of its typical value, both ways; width of a cell, in the logarithm."""
 
-WIDENING = (1.3, 1.3, 1.0, 0.8)
-"""Clip radius over the private median of |w|, of four rounds; three have the last ones."""
+WIDENING = {3: (1.3, 1.0, 0.8), 4: (1.3, 1.3, 1.0, 0.8), 6: (1.3, 1.3, 1.3, 1.0, 0.8, 0.8)}
+"""Clip radius over the private median of |w|, by the number of rounds."""
 
 
 def needed(d: int) -> float:
@@ -47,7 +48,8 @@ def round_parts(n: int, d: int, epsilon: float) -> list[tuple[Fraction, Fraction
     scale = min(Fraction(1), max(_LEAST, spare))
     search = Fraction(_SEARCH / (n * epsilon)).limit_denominator(10**6)
     parts = []
-    for most in _ROUNDS if scale > Fraction(2, 3) else (_FIRST, *_ROUNDS):
+    before = 0 if scale > Fraction(2, 3) else 1 if scale > Fraction(1, 3) else 3
+    for most in (_FIRST,) * before + _ROUNDS:
         radius = min(scale * most * _MOST_SEARCH, max(search, scale * most / 20))
         parts.append((radius, scale * most - radius))
     return parts
@@ -55,4 +57,4 @@ def round_parts(n: int, d: int, epsilon: float) -> list[tuple[Fraction, Fraction
 
 def share_of(part: Fraction) -> Fraction:
     """Give the share that a pure run turns into this part of epsilon (`PureDP.split`)."""
-    return Fraction(float(part) ** 1.5)
+    return Fraction(round(1e12 * float(part) ** 1.5), 10**12)

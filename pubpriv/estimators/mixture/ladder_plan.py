@@ -27,6 +27,9 @@ _ROUNDS = 2
 _FIRST = Fraction(1, 4)
 """Of what is left for the two rounds that measure."""
 
+_CROWD = Fraction(35, 10)
+"""As `plan.CROWD`, of the ladder's many small steps: in a pure run the last round is left 0.3 of it or more."""
+
 _LOUDEST = 1.5
 """A number of components is tried only if the spectral noise of its rounds stays below so many variances."""
 
@@ -94,7 +97,7 @@ class LadderPlan(Plan):
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
         last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
         shares |= last if starts else {"ladder/round-1": (left, blanks.round)}
-        asks = split_purse(case.purse, "mixture", shares)
+        asks = split_purse(case.purse, "mixture", shares, _CROWD)
         last_rho = [*asks.values()][-1].rho
         return cls(
             asks=tuple(asks.values()),
@@ -159,7 +162,7 @@ class Ladder:
         while known:
             case = cls(purse, n, d, apart, known, covariance_type, stepped)
             k = known[-1]  # noise is the same for all, and less without the last
-            rho = worth_of(purse, case.blanks(k).round)(float(case.share(k)) / _ROUNDS)
+            rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)) / _ROUNDS)
             if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
                 return case
             known = known[:-1]

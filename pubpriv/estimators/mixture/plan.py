@@ -59,6 +59,9 @@ component's variance; above, one round gets all."""
 UNTRUSTED = 1.5
 """Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
 
+CROWD = Fraction(22, 10)
+"""A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
+
 MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
 _SPHERICAL_REACH = 1.15
 """Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
@@ -151,12 +154,12 @@ class MixturePlan(Plan):
         blanks = Blanks(d, k, covariance_type)
         before = {name: (_COVERAGE[name], blanks.coverage(name)) for name in coverage}
         if regime == Regime.OVERLAPPING:
-            shares = _overlapping(worth_of(purse, blanks.round), n / k, blanks, before)
+            shares = _overlapping(worth_of(purse, blanks.round, CROWD), n / k, blanks, before)
         else:
             ample = regime == Regime.AMPLE
-            worth = worth_of(purse, blanks.round)
+            worth = worth_of(purse, blanks.round, CROWD)
             shares = _separated(worth, n / k, blanks, before, most, most or k, ample, groups, several)
-        asks = split_purse(purse, "mixture", shares)
+        asks = split_purse(purse, "mixture", shares, CROWD)
         starts = range(1, _STARTS + 1) if regime == Regime.OVERLAPPING else range(0)
         return cls(
             asks=tuple(asks.values()),
@@ -280,7 +283,7 @@ def coverage_questions(purse: Purse, n: int, k: int, alone: float) -> tuple[str,
 
 def _count_sd(purse: Purse, share: Fraction) -> float:
     """Tell the noise of counts over a partition that are asked for such a share of the budget; louder in a pure run."""
-    return math.sqrt((2 if purse.radial else 1) / purse.worth(float(share)))
+    return math.sqrt((2 if purse.radial else 1) / purse.worth(float(share), float(CROWD)))
 
 
 def _separated(

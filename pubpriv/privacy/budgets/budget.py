@@ -161,8 +161,14 @@ class Budget(ABC):
     # -- how a run splits its allotment over the steps of a method
 
     @classmethod
-    def split(cls, units: int, shares: Sequence[Fraction]) -> list[int]:
-        """Parts of `units` that each pay for something: multiples of a step, the last takes the rest."""
+    def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:  # noqa: ARG003
+        """Parts of `units` that each pay for something: multiples of a step, the last takes the rest.
+
+        Args:
+            units: of the whole.
+            shares: of Gaussian steps.
+            crowd: matters where small shares cost more than their share; see `PureDP.split`.
+        """
         step = cls.gaussian_step()
         parts = [int(units * share) // step * step for share in shares[:-1]]
         return [*parts, units // step * step - sum(parts)]
@@ -173,14 +179,9 @@ class Budget(ABC):
         return int(units * squared_distance / cls.squared_distance(units))
 
     @classmethod
-    def divided(cls, squared_distance: float, shares: Sequence[float]) -> list[float]:
+    def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:  # noqa: ARG003
         """As `split`, of the squared distance that a whole run pays for, unrounded: for predictions."""
         return [share * squared_distance for share in shares]
-
-    @classmethod
-    def worth(cls, squared_distance: float, share: float) -> float:
-        """As `divided`, of one step among others of which nothing is known yet."""
-        return share * squared_distance
 
     # -- what a run holds of a ledger
 

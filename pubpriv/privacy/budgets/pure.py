@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt, sqrt
+from math import isqrt
 from typing import Any, ClassVar
 
 from pubpriv.privacy.budgets.amounts import Amount
@@ -12,9 +12,6 @@ from pubpriv.privacy.events import Event
 from pubpriv.privacy.units import UNIT, Number, floor_units, to_text
 
 _SLACK = 4096
-
-_CROWD = 1.6
-"""Sum of share^(2/3) in a run of many steps: between 1.3 and 1.9 in the plans of a mixture."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +78,19 @@ class PureDP(Budget):
         return Fraction(units, UNIT) ** 2
 
     @classmethod
-    def split(cls, units: int, shares: Sequence[Fraction]) -> list[int]:
-        """Parts of `units` in proportion to share^(2/3), the last takes the rest.
+    def split(cls, units: int, shares: Sequence[Fraction], crowd: Fraction = Fraction(1)) -> list[int]:
+        """Parts of share^(2/3) / crowd of `units`, the last takes the rest.
 
         Shares are said of Gaussian steps, whose variances fall with their part of rho: sum a_i / rho_i is least, for a
         sum of rho_i that is given, where rho_i is in proportion to a_i^(1/2). Variances of radial steps fall with
         epsilon_i^2, and sum a_i / epsilon_i^2 is least where epsilon_i is in proportion to a_i^(1/3).
+
+        The powers are not divided by their sum: a step's part must not depend on what is asked after it, for some
+        plans are made again when answers have told what that is.
         """
-        powers = [Fraction(float(share) ** (2 / 3)) for share in shares]
-        parts = [int(units * power / sum(powers)) for power in powers[:-1]]
+        # to nine digits: another machine's powers may differ in the last one, and a resumed run splits again
+        powers = [Fraction(round(1e9 * float(share) ** (2 / 3)), 10**9) for share in shares[:-1]]
+        parts = [int(units * power / crowd) for power in powers]
         return [*parts, units - sum(parts)]
 
     @classmethod
@@ -98,16 +99,10 @@ class PureDP(Budget):
         return min(units, isqrt(int(squared_distance * UNIT**2)))
 
     @classmethod
-    def divided(cls, squared_distance: float, shares: Sequence[float]) -> list[float]:
+    def divided(cls, squared_distance: float, shares: Sequence[float], crowd: float = 1.0) -> list[float]:
         """As `split`, unrounded."""
-        powers = [share ** (2 / 3) for share in shares]
-        return [squared_distance * (power / sum(powers)) ** 2 for power in powers]
-
-    @classmethod
-    def worth(cls, squared_distance: float, share: float) -> float:
-        """As `divided`, where all powers of shares add up to about `_CROWD`."""
-        part: float = share ** (2 / 3) / _CROWD
-        return squared_distance * part**2
+        parts = [share ** (2 / 3) / crowd for share in shares[:-1]]
+        return [squared_distance * part**2 for part in (*parts, max(1 - sum(parts), 0.0))]
 
     def hold_on(self, ledger: Budget, cap: Amount | None = None, room: Amount | None = None) -> Amount:
         """The whole of this allotment in the ledger's currency; see `Budget.hold_on`.
@@ -131,5 +126,5 @@ class PureDP(Budget):
         return [self.written(self.rounded_down(guess * factor)) for factor in (1, 0.99999, 0.999)]
 
     def size_worth(self, rho: float) -> float:
-        """sqrt(2 rho): the epsilon of a radial step of that squared distance."""
-        return sqrt(2 * rho)
+        """Refuse: no epsilon pays for a Gaussian."""
+        return rho / self.gaussian_step()

@@ -30,13 +30,14 @@ class Purse:
         """Take all of a budget, for plans that are made before a run has begun."""
         return cls(budget.cap.main, budget.kind, budget.tails_within(budget.cap.delta))
 
-    def split(self, shares: list[Fraction]) -> list[Fraction]:
+    def split(self, shares: list[Fraction], crowd: Fraction = Fraction(1)) -> list[Fraction]:
         """Squared distances (mu^2, or epsilon^2) that the steps may cost: integer units each, the last takes the rest.
 
         Args:
             shares: of steps with Gaussian noise; a pure run divides epsilon as these divide rho (`PureDP.split`).
+            crowd: see there.
         """
-        parts = KINDS[self.kind].split(self.units, shares)
+        parts = KINDS[self.kind].split(self.units, shares, crowd)
         if min(parts) < 1:
             raise InvalidInput("the budget is too small to be split over the steps of this method")
         return [self.squared_distance(part) for part in parts]
@@ -76,9 +77,9 @@ class Purse:
         """mu^2 / 2 or epsilon^2 / 2 of all steps with these shares, as `split` divides them, for predictions."""
         return [part / 2 for part in KINDS[self.kind].divided(2 * self.rho, shares)]
 
-    def worth(self, share: float) -> float:
-        """mu^2 / 2 or epsilon^2 / 2 of one step with this share of a run of many, about."""
-        return KINDS[self.kind].worth(2 * self.rho, share) / 2
+    def worth(self, share: float, crowd: float) -> float:
+        """mu^2 / 2 or epsilon^2 / 2 of one step with this share, which is not the last one."""
+        return KINDS[self.kind].divided(2 * self.rho, (share, 0.0), crowd)[0] / 2
 
     @property
     def strength(self) -> float:

@@ -72,7 +72,7 @@ class BksPlan(Plan):
             f"level-{i}/{step}": (_SHARES[step] / levels, blanks[step]) for i in range(1, levels + 1) for step in steps
         }
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
-        shares |= measuring_rounds(left, worth_of(purse, measure), d, n / k, "full", measure)
+        shares |= measuring_rounds(left, worth_of(purse, measure, Fraction(1)), d, n / k, "full", measure)
         asks = split_purse(purse, "mixture", shares)
         return cls(
             asks=tuple(asks.values()),

@@ -10,7 +10,7 @@ from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.questions import Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
-from pubpriv.estimators.mixture.plan import GRAM_SHARES, MOMENT_SHARES, measuring_rounds, round_question
+from pubpriv.estimators.mixture.plan import CROWD, GRAM_SHARES, MOMENT_SHARES, measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
 
 BINS = 64
@@ -96,8 +96,10 @@ def kssu_plan(purse: Purse, n: int, d: int, k: int, covariance_type: str) -> Kss
         shares |= {_cut(level, number): (own * _GRID / _CUTS, cut) for number in range(1, _CUTS + 1)}
     shares["coarse"] = _COARSE, coarse
     measure = partial(_measure, covariance_type, whole, frames)
-    shares |= measuring_rounds(1 - _SEARCH - _COARSE, worth_of(purse, measure), d, n / k, covariance_type, measure)
-    asks = split_purse(purse, "mixture", shares)
+    shares |= measuring_rounds(
+        1 - _SEARCH - _COARSE, worth_of(purse, measure, CROWD), d, n / k, covariance_type, measure
+    )
+    asks = split_purse(purse, "mixture", shares, CROWD)
     return KssuPlan(
         asks=tuple(asks.values()),
         levels=tuple(
