@@ -128,7 +128,7 @@ def drawn(k, d, n=4000, m=40, seed=0, gap=8.0):
 def three():
     """A run that finds three components of at most six, with its curator."""
     public, private = drawn(3, 10)
-    curator = pp.Curator.simulation(private, HALF, 1)
+    curator = pp.Curator.simulation(private, HALF, 2)
     return pp.estimate_mixture(public, curator, max_components=6, runner=CHEAP), curator
 
 
@@ -136,7 +136,7 @@ def test_a_run_finds_k_and_goes_on_as_if_it_were_known(three):
     """Three components, means as near as those of a run that is told so; what was tried is in the diagnostics."""
     estimate, _ = three
     public, private = drawn(3, 10)
-    told = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 1), n_components=3, runner=CHEAP)
+    told = pp.estimate_mixture(public, pp.Curator.simulation(private, HALF, 2), n_components=3, runner=CHEAP)
     assert len(estimate.weights) == 3
 
     def off(model):
