@@ -13,6 +13,7 @@ from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
 from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger.access import Access
 from pubpriv.unit.size import Size, rows_that_pay
 
 RHO = ZeroConcentratedDP(1)
