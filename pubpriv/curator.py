@@ -359,7 +359,7 @@ class Curator(Confined):
     def _check_room(self, question: Question) -> None:
         """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
         for part in question.parts.values():
-            if part.rows not in (None, self.n_rows):
+            if part.rows not in (None, self._unit.exact_rows):
                 raise InvalidInput("the question is about a table with another number of rows")
             if part.noise_scale > MAX_SD:
                 raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")

@@ -11,8 +11,9 @@ import pubpriv as pp
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.regions import Everything
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
 from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger.access import Access
 from pubpriv.unit.size import Size, rows_that_pay
 
 RHO = ZeroConcentratedDP(1)
@@ -87,7 +88,7 @@ def test_the_unit_of_a_dataset_cannot_be_forgotten(visits):
     assert not ledger.history("visits")
 
 
-def test_a_run_of_the_ledger_asks_only_what_protects_persons(visits):
+def test_a_run_of_the_ledger_asks_only_what_protects_persons(visits, monkeypatch):
     """Past the door, a question of rows is refused where it is charged, and found where it stands."""
     from pubpriv.data.codec import to_json
     from pubpriv.ledger import event_of
@@ -98,6 +99,10 @@ def test_a_run_of_the_ledger_asks_only_what_protects_persons(visits):
     question = Counts.priced(Everything(), Fraction(1))
     with pytest.raises(InvalidInput, match="does not protect the privacy unit"):
         run.charge("x", to_json(question), event_of(question))
+    monkeypatch.setattr(Access, "protects_persons", lambda *_: False)
+    run.charge("x", to_json(question), event_of(question))
+    with pytest.raises(LedgerViolation, match="does not protect the dataset's privacy unit"):
+        ledger.verify("visits")
 
 
 def test_a_handle_enters_a_run_with_its_own_weights(visits):

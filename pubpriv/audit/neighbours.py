@@ -96,9 +96,9 @@ def distance(question: Question, delta: Integers) -> Fraction:
 
 def _by_region(question: Radial, delta: Integers) -> Fraction:
     """Square the sum of what every region moves by, in units of its noise; totals are in the order of the regions."""
-    regions, total = question.partition.n_regions, Fraction(0)
-    for region in range(regions):
-        own = {name: _of_region(values, region, regions) for name, values in delta.items()}
+    total = Fraction(0)
+    for region in range(question.blocks):
+        own = {name: _of_region(values, region, question.blocks) for name, values in delta.items()}
         squared = sum(
             (
                 Fraction(part.factor**2 * sum(d * d for d in own[name]), part.noise_scale**2)

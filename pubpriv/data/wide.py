@@ -85,7 +85,7 @@ class WideTotals:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ListedTotals:
-    """Totals of a question with as many of them as there are cells: pieces are put one after the other.
+    """Totals of a question with as many of them as there are cells: names of cells, and last how many records each has.
 
     Attributes:
         pieces: of blocks, in the order of the table.
@@ -104,10 +104,14 @@ class ListedTotals:
         return self
 
     def clamped(self, question: Question) -> Totals:
-        """One array for each name; each number is one of cells or of counts of a block, and far from any end."""
-        return {
-            name: np.concatenate([_EMPTY, *(piece[name] for piece in self.pieces)]) for name in question.total_sizes
-        }
+        """Each cell once, in rising order; a count is of records, and far from any end."""
+        names = list(question.total_sizes)
+        listed = [np.concatenate([_EMPTY, *(piece[name] for piece in self.pieces)]) for name in names]
+        order = np.lexsort(listed[-2::-1])
+        *cells, counts = (values[order] for values in listed)
+        first = np.flatnonzero(np.any([np.r_[True, np.diff(cell) != 0][: len(cell)] for cell in cells], axis=0))
+        counts = np.add.reduceat(counts, first) if len(first) else counts
+        return dict(zip(names, (*(cell[first] for cell in cells), counts), strict=True))
 
 
 Sums = WideTotals | ListedTotals

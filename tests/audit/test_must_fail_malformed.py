@@ -62,7 +62,7 @@ def unguarded(monkeypatch):
 def unwatched(unguarded):
     """A door that takes totals and noise for what they are, too."""
     unguarded.setattr(the_door, "check_totals", lambda *_: None)
-    unguarded.setattr(scanning, "WideTotals", Loose)
+    unguarded.setattr(scanning, "nothing_of", Loose.zeros)
     unguarded.setattr(base, "_noisy", lambda totals, factor, noise: totals * factor + noise)
     unguarded.setattr(the_door, "drawn_beside", beside)
     return unguarded

@@ -40,7 +40,7 @@ def test_nothing_is_priced_below_what_it_costs():
     found = list(prices.findings(True, 3))
     assert [finding.detail for finding in found if not finding.holds] == []
     assert all(finding.found <= 1 for finding in found if finding.found is not None)
-    assert len({finding.mechanism for finding in found}) == len(found) == 11
+    assert len({finding.mechanism for finding in found}) == len(found) == 12
 
 
 @pytest.mark.parametrize("last", [-140, -33, 0, 1, 70, 200])

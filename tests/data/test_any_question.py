@@ -337,7 +337,7 @@ def outcome(run, question, label):
         assert ledger.balance(dataset).spent == before
         return str(refusal) if isinstance(refusal, InvalidInput) else "no room"
     assert ledger.balance(dataset).spent.main > before.main
-    assert released.question == getattr(question, "inner", question)
+    assert released.question == (question.inner if isinstance(question, PerPerson) else question)
     return released.values
 
 

@@ -70,15 +70,15 @@ def test_a_run_reads_its_rows_once_and_lets_go_of_them(table, tmp_path, monkeypa
             curator.begin("test", {}, "f00")
             for label in ("one", "two"):
                 curator.release(Counts.priced(Everything(), Fraction(1, 2)), label)
-            assert isinstance(curator._source, _Remembered)
-        assert curator._source == table
+            assert isinstance(curator._source(gram()), _Remembered)
+        assert curator._source(gram()) == table
     assert sorted(read) == [0, 1, 2, 3]
 
 
 def test_a_large_table_is_read_every_time(table, monkeypatch):
     """One byte more than the limit, by rows times columns, and nothing is kept."""
     assert isinstance(remembering(table), _Remembered)
-    monkeypatch.setattr(memory, "_MOST_BYTES", 10_000 * 2 * 8 - 1)
+    monkeypatch.setattr(memory, "MOST_BYTES", 10_000 * 2 * 8 - 1)
     assert remembering(table) is table
 
 

@@ -111,7 +111,12 @@ def test_a_good_file_becomes_a_deployment(file):
 
 BAD = {
     # what is wrong: (text to replace, by what, line, words of the message)
-    "unknown field": ("unit:", "unitt:", 2, "unitt: there is no such field; fields here are dataset, unit, cap"),
+    "unknown field": (
+        "unit:",
+        "unitt:",
+        2,
+        "unitt: there is no such field; fields here are dataset, unit, person, persons, cap",
+    ),
     "unknown field inside": ("timezone:", "time_zone:", 11, "releases[0].schedule.time_zone: there is no such field"),
     "missing field": ("cap: zcdp:1\n", "", None, "cap: this field is missing"),
     "bad budget": ("zcdp:1\n", "zcdp:lots\n", 3, "cap: "),

@@ -100,7 +100,7 @@ class Question(Protocol):
     def total_sizes(self) -> Mapping[str, int | None]:
         """How many exact totals there are, by the names that `totals` uses; None: as many as there are cells.
 
-        Pieces of such totals are not added but put one after the other, all of one length.
+        Such totals are names of cells, all of one length, and last the records of each: those of equal cells are added.
         """
 
     def exact(self, totals: Totals) -> Totals:

@@ -150,14 +150,9 @@ class StableCells:
         return {"fullest": self._heavy(totals)["count"]}
 
     def _heavy(self, totals: Totals) -> Totals:
-        """Cells of more than `least` records, in rising order of direction and cell, each once."""
-        direction, cell, count = (totals[name] for name in self.total_sizes)
-        order = np.lexsort((cell, direction))
-        direction, cell, count = direction[order], cell[order], count[order]
-        first = np.flatnonzero(np.r_[True, (np.diff(direction) != 0) | (np.diff(cell) != 0)][: len(cell)])
-        counts = np.add.reduceat(count, first) if len(first) else count
-        heavy = counts > self.least
-        return _named(np.stack([direction[first], cell[first], counts])[:, heavy])
+        """Cells of more than `least` records, in rising order of direction and cell."""
+        heavy = totals["count"] > self.least
+        return {name: values[heavy] for name, values in totals.items()}
 
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
         """{"fullest": the cells, then their noisy counts, (2 l,)}; a count of 0 says that no cell is above."""
