@@ -26,14 +26,14 @@ class Wrong(OperatingSystemNoise):
     """Noise of another scale or law, or the same for every vector."""
 
     def __init__(self, how):
-        self.how, self.kept = how, {}
+        self.how, self.kept, self.random = how, {}, np.random.default_rng(0)
 
     def draw(self, label, part, scale, size):
         drawn = super().draw
         if self.how == "half":
             return drawn(label, part, tuple(s // 2 for s in scale), size)
         if self.how == "gaussian":
-            return np.concatenate([drawn(label, part, s, 1) for s in scale])
+            return np.rint(self.random.normal(size=size) * np.array(scale)).astype(np.int64)
         if self.how == "apart":  # every coordinate with a length of its own
             return np.concatenate([drawn(label, part, (s,), 1) for s in scale])
         self.kept.setdefault(size, []).append(drawn(label, part, scale, size))
