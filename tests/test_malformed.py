@@ -41,6 +41,7 @@ from pubpriv.data.tables import ArrayTable
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput, PrivateStepFailed
 from pubpriv.ledger import event_of
+from pubpriv.unit import Size
 
 D, SD = 3, 1 << 40
 SHARES = Fraction(24, 100), Fraction(45, 100), Fraction(31, 100)
@@ -117,7 +118,7 @@ def test_well_formed_questions_are_answered(curator):
         partitions.add(type(getattr(question, "partition", None)))
     curator.release(Counts(Everything(), SD), "good/everything")
     curator.release(Counts(CELLS, SD), "good/cells")
-    # zCDP has no price for the one, and tables whose unit is a row no persons: `data/test_stable_cells.py`, `test_persons.py`
+    # zCDP has no price for the one, and tables of rows have no persons: `test_stable_cells.py`, `test_persons.py`
     assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes}
     assert partitions | {Everything, Cells} == {*PARTITIONS, type(None)}
 
@@ -384,7 +385,7 @@ def test_room_is_proven_for_what_is_clamped():
     question = LiftedGram(Everything(), (Frame((0.0,)),), (1.0,), (0, 0, 1 << 40))
     curator = simulation(np.zeros((2, 1)))
     curator.release(question, "few rows")
-    curator._table = type("Long", (), {"n_rows": 1 << 30, "column_names": ("a",)})()
+    curator._unit.size = Size(1 << 30)
     with pytest.raises(InvalidInput, match="64-bit"):
         curator.rehearse([question])
 

@@ -7,23 +7,33 @@ two radii from its region's point is clipped onto the ball's surface, where it a
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST
+from pubpriv.audit.worlds import in_memory
+from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.questions import (
     Bisection,
     BoundedScore,
     ClippedSums,
     Counts,
     FourthMoments,
+    JointCounts,
     LiftedGram,
     Moments,
+    PerPerson,
+    PersonSizes,
     Question,
 )
-from pubpriv.data.questions.base import squared_weight
+from pubpriv.data.questions.base import Totals, squared_weight
 from pubpriv.data.regions import Cells, Everything, NearestPoint
+from pubpriv.data.scan import scan
+from pubpriv.data.tables import ArrayTable
 
 CLAIM = Fraction(4)
 """mu^2 of every question that is attacked: at mu = 2 as many runs bound mu most closely in proportion."""
@@ -40,17 +50,29 @@ _NOWHERE = (float("nan"), 0.0)
 
 @dataclass(frozen=True)
 class Attack:
-    """A question and two neighbours: `old` in one table is replaced by `new` in the other."""
+    """A question and two neighbours: `old` in one table is replaced by `new` in the other.
+
+    Where the unit is a person, `visits` says how many such rows that person has in the one and in the other.
+    """
 
     name: str
     question: Question
     old: tuple[float, float]
     new: tuple[float, float]
+    visits: tuple[int, int] | None = None
 
-    def tables(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Make the neighbours, (n, 2) each: forty bystanders, and the one record in which they differ."""
+    def sides(self, seed: int) -> list[Totals]:
+        """Scan the neighbours: forty bystanders, and the one record or person in which they differ."""
         bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
-        return np.vstack([bystanders, self.old]), np.vstack([bystanders, self.new])
+        ends = zip((self.old, self.new), self.visits or (1, 1), strict=True)
+        tables = [np.vstack([bystanders, *[record] * count]) for record, count in ends]
+        return [scan(self._as_asked(rows), self.question) for rows in tables]
+
+    def _as_asked(self, rows: np.ndarray) -> Any:
+        if self.visits is None:
+            return in_memory(rows)
+        persons = keys_in_memory([*range(1, 41)] + [0] * (len(rows) - 40), len(rows))
+        return PersonTable(ArrayTable(rows, parse_columns(["x0", "x1"]), persons=persons)).asked(self.question)
 
 
 def attacks() -> list[Attack]:
@@ -115,6 +137,19 @@ def _score() -> Attack:
     return Attack("BoundedScore", BoundedScore.priced(first, second, 3.0, CLAIM), WEST, EAST)
 
 
+def _joint() -> Attack:
+    return Attack("JointCounts", JointCounts.priced((HALVES, HALVES), CLAIM), WEST, EAST)
+
+
+def _per_person() -> Attack:
+    question = PerPerson(ClippedSums.priced(*_ONE, CLAIM / 9), 3, 64)
+    return Attack("PerPerson, of a person with fifty rows", question, (-4.0, 2.0), (4.0, -2.0), (50, 50))
+
+
+def _sizes() -> Attack:
+    return Attack("PersonSizes, of a person with fifty rows", PersonSizes.priced(CLAIM), WEST, WEST, (50, 1))
+
+
 _MAKERS: tuple[Callable[[], Attack], ...] = (
     _counts_of_one,
     _counts,
@@ -128,6 +163,9 @@ _MAKERS: tuple[Callable[[], Attack], ...] = (
     _bisection,
     _bisection_of_norms,
     _score,
+    _joint,
+    _per_person,
+    _sizes,
 )
 
 

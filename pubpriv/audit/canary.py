@@ -18,12 +18,11 @@ import numpy as np
 from pubpriv.audit.attacks import CLAIM, Attack, attacks
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.rates import bound_from_below
-from pubpriv.audit.worlds import DATASET, in_memory, world
+from pubpriv.audit.worlds import DATASET, world
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Counts, Question
 from pubpriv.data.questions.base import Totals, Values
 from pubpriv.data.regions import NearestPoint
-from pubpriv.data.scan import scan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale
@@ -55,7 +54,7 @@ def _attacked(attack: Attack, runs: int, seed: int) -> Finding:
         seed: of the bystanders; the noise is the system's and has none.
     """
     question = attack.question
-    sides = [scan(in_memory(rows), question) for rows in attack.tables(seed)]
+    sides = attack.sides(seed)
     score = _likelihood_ratio(question, *sides)
     source = OperatingSystemNoise()
     scores = [_scores(question, totals, score, _Stock(source, runs), runs) for totals in sides]

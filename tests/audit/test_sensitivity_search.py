@@ -13,7 +13,16 @@ from pubpriv.audit.neighbours import difference, distance, totals_of
 from pubpriv.audit.sensitivity import _searched
 from pubpriv.data import questions as closed_list
 from pubpriv.data.frames import GRID
-from pubpriv.data.questions import Bisection, ClippedSums, LiftedGram, Moments, PerPerson, PersonSizes
+from pubpriv.data.questions import (
+    Bisection,
+    ClippedSums,
+    LiftedGram,
+    Moments,
+    PerPerson,
+    PersonSizes,
+    Radial,
+    StableCells,
+)
 from pubpriv.data.questions.base import PARTITIONS, squared_weight
 from pubpriv.data.questions.per_person import WEIGHED
 
