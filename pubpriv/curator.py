@@ -308,7 +308,7 @@ class Curator(Confined):
         is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
-        question = checked(question, len(self.columns), self.budget.noise_law)
+        question = self._as_asked(question)
         event = event_of(question)
         # 2, 3 replay: an answer under this label comes back with the question it answers, at no cost
         stands = self._run.find(label)

@@ -61,23 +61,34 @@ class Attack:
     new: tuple[float, float]
     visits: tuple[int, int] | None = None
 
-    def sides(self, seed: int) -> list[Totals]:
-        """Scan the neighbours: forty bystanders, and the one record or person in which they differ."""
+    def sides(self, seed: int, question: Question | None = None) -> list[Totals]:
+        """Scan the neighbours: forty bystanders, and the one record or person in which they differ.
+
+        Args:
+            seed: of the bystanders.
+            question: the attack's own, or the same under another law of noise.
+        """
+        question = question or self.question
         bystanders = np.random.default_rng(seed).normal(0.0, 3.0, (40, 2))
         ends = zip((self.old, self.new), self.visits or (1, 1), strict=True)
         tables = [np.vstack([bystanders, *[record] * count]) for record, count in ends]
-        return [scan(self._as_asked(rows), self.question) for rows in tables]
+        return [scan(self._as_asked(rows, question), question) for rows in tables]
 
-    def _as_asked(self, rows: np.ndarray) -> Any:
+    def _as_asked(self, rows: np.ndarray, question: Question) -> Any:
         if self.visits is None:
             return in_memory(rows)
         persons = keys_in_memory([*range(1, 41)] + [0] * (len(rows) - 40), len(rows))
-        return PersonTable(ArrayTable(rows, parse_columns(["x0", "x1"]), persons=persons)).asked(self.question)
+        return PersonTable(ArrayTable(rows, parse_columns(["x0", "x1"]), persons=persons)).asked(question)
 
 
 def attacks() -> list[Attack]:
     """Build one or more attacks on every kind of question, by the product as it stands now."""
     return [make() for make in _MAKERS]
+
+
+def attacks_on_rows() -> list[Attack]:
+    """Those on questions of tables whose unit is a row."""
+    return [attack for attack in attacks() if attack.visits is None]
 
 
 def _counts_of_one() -> Attack:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.attacks import HALVES, attacks
+from pubpriv.audit.attacks import HALVES, attacks_on_rows
 from pubpriv.audit.finding import Claims, Finding, promised, refuses
 from pubpriv.audit.worlds import World, world
 from pubpriv.curator import Curator
@@ -59,7 +59,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:  # noqa: ARG001 - a fa
 def _answered(place: World) -> Claims:
     """What is refused below is refused for its defect."""
     curator = place.enter(place.new_release_id(), _BUDGET)
-    for attack in attacks():
+    for attack in attacks_on_rows():
         ended = _asked(place, curator, partial(getattr, attack, "question"), attack.name)
         yield f"{attack.name}: {ended}", ended == "answered, charged"
 
@@ -173,7 +173,7 @@ def _saturated(place: World) -> Claims:
 
 def _one_of_each_kind() -> list[Any]:
     """A question of each kind with more than one total."""
-    found = {type(attack.question): attack.question for attack in attacks() if _totals(attack.question) > 1}
+    found = {type(attack.question): attack.question for attack in attacks_on_rows() if _totals(attack.question) > 1}
     return list(found.values())
 
 

@@ -12,17 +12,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pubpriv.audit.attacks import CLAIM, Attack, attacks
+from pubpriv.audit.attacks import CLAIM, Attack, attacks_on_rows
 from pubpriv.audit.catalogue import bare
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.rates import bound_from_below
-from pubpriv.audit.worlds import DATASET, in_memory, world
+from pubpriv.audit.worlds import DATASET, world
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, Counts, Radial
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.data.regions import NearestPoint
-from pubpriv.data.scan import scan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import PureDP
 from pubpriv.privacy.noise import OperatingSystemNoise
@@ -50,7 +49,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     for size in _SIZES:
         yield _law(size, draws * max(1, 7 // size))
     yield _rounding(draws * 5)
-    for attack in (*attacks(), _short_bisection()):
+    for attack in (*attacks_on_rows(), _short_bisection()):
         question = under_law(RADIAL, attack.question)
         yield _in_answers(attack, question, draws // 3, seed)
         if question.block_size <= _MOST_ATTACKED:
@@ -121,7 +120,7 @@ def _rounding(draws: int) -> Finding:
 
 def _in_answers(attack: Attack, question: Radial, runs: int, seed: int) -> Finding:
     """What a question adds to its exact totals: vectors of the announced size, each region's its own where they are."""
-    totals = scan(in_memory(attack.tables(seed)[0]), question)
+    totals = attack.sides(seed, question)[0]
     drawn = []
     for _ in range(runs):
         answer = _answer(question, totals)
@@ -142,7 +141,7 @@ def _in_answers(attack: Attack, question: Radial, runs: int, seed: int) -> Findi
 
 def _attacked(attack: Attack, question: Radial, runs: int, seed: int) -> Finding:
     """Attack answers of the product itself, over exact totals of the real scan, with real noise."""
-    first, second = (scan(in_memory(rows), question) for rows in attack.tables(seed))
+    first, second = attack.sides(seed, question)
     scores = []
     for totals in (first, second):
         answers = [_answer(question, totals) for _ in range(runs)]
