@@ -109,7 +109,7 @@ def _lines(rows: Sequence[_Row]) -> tuple[list[_Line], list[str]]:
     never: list[str] = []
     for name, own in _by_line(rows).items():
         if not any(row.get("found") for row in own):
-            never.append(name)
+            never.append(name if own[0]["runs"] else f"{name} {_cell(own[0])} rows")
             continue
         color = INK if not shown else SHADES[(len(shown) - 1) % len(SHADES)]
         dash = "none" if own[0]["m"] else "2 3" if not shown else "7 3"

@@ -77,7 +77,7 @@ def test_table_and_figure_show_every_line():
     ]
     texts = [text for each in buys_figure.drawn(rows, "title").iter("text") for text in each.itertext()]
     assert "default, 18 public rows" in texts
-    assert "In no run: kssu; ppe." in texts
+    assert "In no run: kssu; ppe needs 2,400,000 rows." in texts
 
 
 def test_a_stopped_bench_goes_on(tmp_path):
