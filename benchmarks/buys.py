@@ -1,8 +1,8 @@
 """What public rows buy: how often all components are found, and how well, by private and public rows at (1, 1e-6)-DP.
 
 Laws are those of `benchmarks.kssu`: far from zero, condition numbers up to 10. Public rows are drawn as they come, so
-few of them may miss a component, and those of a smaller m are among those of a larger one: on one draw, only that
-differs. EM without privacy is what the private rows themselves would give.
+few of them may miss a component, and the fewer are the first of the more: nothing else differs between two numbers of
+them. EM without privacy is what the private rows themselves would give.
 """
 
 import math
@@ -89,7 +89,7 @@ def bench(
     found = list(recorded(estimate, tasks, workers, keep))
     rows = [_row(*each, [run for run in found if (run["line"], run["m"], run["n"]) == each], needs) for each in cells]
     if picture is not None:
-        # the paper's own are in the table: they lie upon the default, or nowhere
+        # the paper's own are in the table only: so many lines would hide each other
         shown = [row for row in rows if row["line"] not in _PAPER]
         write_plot(picture, buys_figure.drawn(shown, f"{_described(cell)}, {runs} draws of each cell"))
     few = cell.k * (cell.d + 1)
