@@ -1,18 +1,17 @@
 """Whether released intervals hold the truth, on rows that are not Gaussian: the grid, and what each cell must reach."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS
 from benchmarks.intervals import COMPONENTS, ESTIMATORS, Task, measured
 from benchmarks.laws import LAWS, Law, chosen_laws
+from benchmarks.record import recorded
 from pubpriv.errors import InvalidInput
 
 _ENOUGH = 5_000
@@ -22,9 +21,6 @@ _COVERED, _COVERED_SMOOTH, _FLAGGED = 0.90, 0.85, 0.90
 _FALSE_ALARMS = 0.02
 _WIDTH, _WIDTH_OF_GAUSSIAN = 3.0, 1.25
 """How much wider than needed intervals may be: of any rows, and of Gaussian ones."""
-
-_BEGINNING = '{"estimator"'
-"""Of each line of a record."""
 
 _BULKS = ("gaussian", "whole-numbers", "correlated")
 """Laws that the target `gaussian` is meant for, besides those with odd rows."""
@@ -74,7 +70,7 @@ def bench(
     if not tasks:
         raise InvalidInput("these laws take more columns than that: name others, or more columns")
     cells: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for row in recorded(tasks, workers, record):
+    for row in recorded(measured, tasks, workers, record):
         cells[row["estimator"], row["law"], row["n"], row["d"]].append(row)
     table = [summary(rows) for rows in cells.values()]
     return {
@@ -105,47 +101,6 @@ def _laws_of(estimator: str, names: str | None) -> list[Law]:
 
 def _public_rows(estimator: str, d: int) -> int:
     return 20 * COMPONENTS if estimator == "mixture" else max(30, 3 * d)
-
-
-def recorded(tasks: list[Task], workers: int, record: Path | None) -> Iterator[dict[str, Any]]:
-    """What `measured` says of every task, in order; what a record has of them is taken from there, the rest added."""
-    if record is None:
-        yield from in_processes(measured, tasks, workers)
-        return
-    known = _read(record)
-    left = [task for task in tasks if _key(asdict(task)) not in known]
-    with record.open("a", encoding="utf-8") as lines:
-        if lines.tell() and not record.read_bytes().endswith(b"\n"):
-            lines.write("\n")
-        for row in in_processes(measured, left, workers):
-            lines.write(json.dumps(row) + "\n")
-            lines.flush()
-            known[_key(row)] = row
-    yield from (known[_key(asdict(task))] for task in tasks)
-
-
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in Task.__dataclass_fields__)
-
-
-def _read(record: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Runs of a record by their tasks; a line that was broken off when a bench was stopped is none."""
-    if not record.exists():
-        return {}
-    try:
-        lines = record.read_text(encoding="utf-8").splitlines()
-        return {_key(row): row for row in map(_row_of, lines) if row is not None}
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidInput(f"{record} is no record of this bench: give another file") from None
-
-
-def _row_of(line: str) -> dict[str, Any] | None:
-    try:
-        return dict(json.loads(line))
-    except ValueError:
-        if line.startswith(_BEGINNING):
-            return None
-        raise
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,13 +10,17 @@ from benchmarks.grid import WORKERS, in_processes
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import NoAnswer
 
-_BUDGET, _BOUND, _OFF = "zcdp:0.5", 1200.0, 500.0
-_FOUND = 0.5
+_BUDGET, _OFF = "zcdp:0.5", 500.0
+
+BOUND = 1200.0
+"""Within this of zero every row lies in every column."""
+
+FOUND = 0.5
 """A run succeeds if no mean is further off than this, in standard deviations of its component."""
 
 
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
     """k components in d columns, any two at least so many standard deviations apart.
 
     Covariances have condition numbers up to 10, and the components lie far from zero. Where they are `nested`, half of
@@ -32,12 +36,12 @@ class _Cell:
 
 
 _CELLS = (
-    _Cell(5, 2, 8.0, 3_000),
-    _Cell(10, 3, 6.0, 10_000),
-    _Cell(10, 4, 6.0, 100_000, nested=True),
-    _Cell(10, 4, 10.0, 100_000, nested=True),
-    _Cell(5, 3, 8.0, 10_000),
-    _Cell(2, 3, 8.0, 5_000),
+    Cell(5, 2, 8.0, 3_000),
+    Cell(10, 3, 6.0, 10_000),
+    Cell(10, 4, 6.0, 100_000, nested=True),
+    Cell(10, 4, 10.0, 100_000, nested=True),
+    Cell(5, 3, 8.0, 10_000),
+    Cell(2, 3, 8.0, 5_000),
 )
 
 
@@ -65,7 +69,7 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
     }
 
 
-def _row(cell: _Cell, found: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(cell: Cell, found: list[dict[str, Any]]) -> dict[str, Any]:
     good = [run for run in found if run["good"]]
     return {
         "d": cell.d,
@@ -87,11 +91,11 @@ def _run_of(task: tuple[int, int]) -> dict[str, Any]:
     """Estimate one draw: (number of the cell, seed)."""
     number, seed = task
     cell, random = _CELLS[number], np.random.default_rng([number, seed])
-    truth = _law(cell, random)
+    truth = law(cell, random)
     rows, _ = truth.sample(cell.n, random)
     curator = pp.Curator.simulation(rows, pp.parse_budget(_BUDGET), seed)
     try:
-        found = pp.estimate_mixture(None, curator, n_components=cell.k, method="kssu", bound=_BOUND)
+        found = pp.estimate_mixture(None, curator, n_components=cell.k, method="kssu", bound=BOUND)
     except NoAnswer:
         return {"cell": number, "good": False, "converged": False}
     if len(found.weights) < cell.k:
@@ -99,14 +103,15 @@ def _run_of(task: tuple[int, int]) -> dict[str, Any]:
     off = error(truth, Truth(found.weights, found.means, found.covariances))
     return {
         "cell": number,
-        "good": bool(off.mean < _FOUND),
+        "good": bool(off.mean < FOUND),
         "converged": found.converged,
         "mean": off.mean,
         "covariance": off.covariance,
     }
 
 
-def _law(cell: _Cell, random: np.random.Generator) -> Truth:
+def law(cell: Cell, random: np.random.Generator) -> Truth:
+    """Draw components of equal weight, as far from zero as the cells say."""
     k, d = cell.k, cell.d
     covariances = np.empty((k, d, d))
     for j in range(k):
@@ -114,7 +119,8 @@ def _law(cell: _Cell, random: np.random.Generator) -> Truth:
         values = np.exp(random.uniform(-np.log(10), 0, d))
         covariances[j] = (axes * (values / values.max())) @ axes.T
     means = random.standard_normal((k, d))
-    means *= cell.apart / min(np.linalg.norm(means[i] - means[j]) for i in range(k) for j in range(i))
+    if k > 1:
+        means *= cell.apart / min(np.linalg.norm(means[i] - means[j]) for i in range(k) for j in range(i))
     means -= means.mean(axis=0)
     if cell.nested:
         large = np.arange(k) >= k // 2

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import honest, pure
+from pubpriv.cli import buys, honest, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import cell, named, tell, tell_rows
@@ -70,6 +70,7 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
+app.command("buys")(buys.buys)
 
 
 @app.callback()

@@ -71,7 +71,7 @@ def honest(
         return
     from benchmarks.honest import bench
 
-    sizes, dimensions = _counts("--n", n), _counts("--d", d)
+    sizes, dimensions = counts("--n", n), counts("--d", d)
     found = bench(estimator, laws, sizes, dimensions, runs, first_seed, workers, budget, public, record)
     if not as_json:
         title = (
@@ -116,7 +116,7 @@ def _listed(levels: list[float]) -> str:
     return ", ".join(f"{level:g}" for level in levels)
 
 
-def _counts(option: str, text: str) -> tuple[int, ...]:
+def counts(option: str, text: str) -> tuple[int, ...]:
     """Read positive whole numbers with commas between them."""
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() and int(part) for part in parts):

@@ -141,6 +141,10 @@ class PersonCase:
         """With what is counted."""
         return ("rows are persons: each counts once, however many rows it has", *self.case.notes(n, budget))
 
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """What the other case tells: a table of one row a person is what theorems speak of."""
+        return self.case.theorems(terms)
+
 
 @dataclass(frozen=True)
 class Size:

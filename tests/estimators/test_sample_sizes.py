@@ -9,7 +9,7 @@ import pubpriv as pp
 from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
 from pubpriv.estimators.mean.plan import MeanCase
 from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
-from pubpriv.estimators.planning import make_plan, variation
+from pubpriv.estimators.planning import PersonCase, make_plan, variation
 from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.told import for_gaussian, for_mean, for_mixture
@@ -134,3 +134,11 @@ def test_algorithm_2_has_the_error_that_is_predicted():
     assert np.sqrt(np.mean(np.square(seen))) == pytest.approx(error.error, rel=0.25)
     assert case.feasible(n, Purse.of(HALF))
     assert not case.feasible(300, Purse.of(HALF))
+
+
+def test_a_plan_for_persons_tells_what_the_one_for_rows_does():
+    """One row each, and a share less for the method: the same theorems, and no fewer persons than rows."""
+    case = MeanCase(20, 1)
+    rows, persons = make_plan(case, 5000, HALF), make_plan(PersonCase(case), 5000, HALF)
+    assert persons.theorems == rows.theorems
+    assert rows.practical <= persons.practical < 1.2 * rows.practical

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.prefect
 
 ANY_REGIME = {
     *("ingest public table", "validate public table", "precondition", "outline of public rows", "superclustering"),
-    "public model",
+    *("scales inside clusters", "public model"),
 }
 """Public tasks that depend on public rows and settings alone."""
 
@@ -215,7 +215,8 @@ def test_arrows_follow_the_data(world, prefect_server):
         ("validate public table", "precondition"),
         ("precondition", "superclustering"),
         ("validate private table", "private PCA"),
-        ("superclustering", "private PCA"),
+        ("superclustering", "scales inside clusters"),
+        ("scales inside clusters", "private PCA"),
         ("private PCA", "seeding"),
         ("seeding", "partition"),
         ("partition", "per-component estimation 1 of 2"),

@@ -127,7 +127,9 @@ class NoPublicCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """The search for the columns, then the learner on what is left."""
         plan = no_public_plan(purse, n, self.d)
-        return Forecast(plan, tuple(replace(each, public_only=None) for each in self._learner(n, plan.learner)))
+        errors = self._learner(n, plan.learner)
+        apart = variation(errors[1].error, errors[0].error)
+        return Forecast(plan, tuple(replace(each, public_only=None) for each in errors), apart)
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """As the driver decides."""

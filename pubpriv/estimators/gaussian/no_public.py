@@ -5,7 +5,7 @@ for (`StableCells`); the least width at which it holds a quarter of the rows, to
 standard deviation, and the cell lies about its median. The widths of all columns are halved in, side by side, from
 1e-76 to 1e76. The learner goes on from there: it forgives columns that are off by far more than that.
 
-Source: the part that Aden-Ali, Ashtiani and Kamath 2021 play in the paper: a Gaussian without any bounds under
+Source: the part that Ashtiani and Liaw 2022 play in the paper (lemma A.24 (1)): a Gaussian without any bounds under
 (epsilon, delta)-DP. The way is that of stability-based histograms (Karwa and Vadhan 2018) and is ours in its details.
 """
 

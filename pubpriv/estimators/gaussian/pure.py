@@ -2,7 +2,8 @@
 
 Splitting epsilon into parts costs more than splitting rho: the noise of a step grows as 1 / part, not as its root. So
 there are three to six rounds and not seven, which forgive public rows whose scale is wrong by a factor of a thousand,
-and the line of feasibility is another. Source: ours; figures in `benchmarks.pure`.
+and the line of feasibility is another. Source: ours, in the role of lemma A.24 (3) of the paper, which takes
+exponential time; figures in `benchmarks.pure`.
 """
 
 from fractions import Fraction

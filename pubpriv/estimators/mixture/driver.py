@@ -41,7 +41,7 @@ from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
 from pubpriv.estimators.mixture.supercluster import Regime, supercluster
-from pubpriv.estimators.mixture.unknown import Placement, search
+from pubpriv.estimators.mixture.unknown import Placement, search, tighten
 from pubpriv.estimators.mixture.ways import Ways
 from pubpriv.estimators.public_rows import public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain, step
@@ -172,7 +172,9 @@ def _course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> _Course:
     if not ways.looked_for:
         m, d = len(scene.rows.rows), len(scene.rows.columns)
         regime = Regime.of(m, d, most, settings.smallest_weight, groups.separation, groups.overlapping)
-        return _Course(regime, Placement(most, groups), *ways.plan(most, regime.name, asked))
+        # in units that the distance of components stretches, a group that holds two of them looks like one
+        located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
+        return _Course(regime, Placement(most, groups, located), *ways.plan(most, regime.name, asked))
     regime = Regime.searching(most)
     plan, _ = ways.plan(most, regime.name, asked)
     layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)

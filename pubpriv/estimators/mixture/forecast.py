@@ -204,6 +204,10 @@ class KssuCase(MixtureCase):
             f"{few} public rows, or fewer, would take its place with the method auto, and no bound would be needed",
         )
 
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """What is known without public rows."""
+        return tuple(each for each in super().theorems(terms) if each.public_rows is None)
+
     def _plan(self, n: int, purse: Purse) -> KssuPlan:
         return kssu_plan(purse, n, self.d, self.k, self.settings.covariance_type)
 

@@ -57,6 +57,7 @@ def test_the_plan_is_what_is_asked_and_fills_the_budget():
     assert [step.price for step in priced.steps] == [line.cost for line in charged]
     assert priced.feasible
     assert any("3 public rows" in note for note in priced.notes)
+    assert 100 < priced.practical < 3000
 
 
 def test_the_search_tells_all_widths_apart():

@@ -77,6 +77,7 @@ def test_labels_and_prices_are_those_of_the_plan():
     assert [step.label for step in plan.steps] == labels
     assert plan.feasible
     assert any("6 public rows" in note for note in plan.notes)
+    assert {told.theorem for told in plan.theorems} == {"KSSU 4.2", "KSSU 4.3", "KSSU 5.2", "AAL 6.2"}
 
 
 def test_no_rows_within_the_bound_are_no_answer():

@@ -1,4 +1,8 @@
-"""The search for the parts, then the Gaussian and the weight of each: `kssu`."""
+"""The search for the parts, then the Gaussian and the weight of each: `kssu`.
+
+Source: KSSU 2019, algorithm 2 (PGME, with PGE); for round components theorem 3.1, of which `place` is PSGE (theorem
+3.3).
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,7 @@
-"""The grid over the principal components of each part: full cells are cut finer, and groups of them counted."""
+"""The grid over the principal components of each part: full cells are cut finer, and groups of them counted.
+
+Source: ours, in the place of the terrific balls (lemma 4.2) of KSSU 2019, algorithm 1.
+"""
 
 from dataclasses import dataclass, replace
 from itertools import product

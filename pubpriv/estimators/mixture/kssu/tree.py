@@ -1,4 +1,8 @@
-"""Parts of the rows, level by level: where each lies, its principal components, and what it falls into."""
+"""Parts of the rows, level by level: where each lies, its principal components, and what it falls into.
+
+Source: KSSU 2019, algorithm 1 (RPGMP), whose recursion this is, breadth first; `zoom` plays the part of PGLOC (theorem
+3.2).
+"""
 
 import math
 from dataclasses import dataclass, replace
