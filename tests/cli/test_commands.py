@@ -270,7 +270,7 @@ COMMANDS = [
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
     "ledger verify", "ledger export", "ledger restore", "audit", "bench", "bench scan", "bench demo", "bench mixture",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
-    "bench fleet", "bench no-public", "bench persons", "bench pure",
+    "bench buys", "bench fleet", "bench no-public", "bench persons", "bench pure",
     "demo", "doctor", "init", "show", "status",
     "report", "compare", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
