@@ -17,6 +17,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import JointCounts
+from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
@@ -236,7 +237,7 @@ def counted(curator: Curator, partitions: tuple[ComponentShells, ...], drawn: np
     Privacy: one `JointCounts`, mu^2 <= ask.price.
     """
     answer = curator.release(JointCounts.priced(partitions, ask.price), ask.label)
-    question, sd = answer.question, float(answer.question.noise()["count"][0])
+    question, sd = answer.question, bounding_sd(answer.question, "count")
     blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
     share = sum(question.totals(view)["count"] for view in View.of_each(blocks)) / len(drawn)
     seen, predicted = question.split(answer.values["count"]), question.split(curator.n_rows * share)
