@@ -17,7 +17,7 @@ _AT_MOST = 0.05
 
 
 def bench(runs: int, repeats: int = 5) -> dict[str, Any]:
-    """CPU seconds of a budget's history, as each release shows it twice, and of verifying what is new.
+    """Measure the CPU seconds of a budget's history, as each release shows it twice, and of verifying what is new.
 
     Args:
         runs: in the old ledger, of four charges each: an hourly release makes 8,760 a year.

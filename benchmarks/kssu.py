@@ -46,7 +46,7 @@ _CELLS = (
 
 
 def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, Any]:
-    """One row for each cell: the share of runs that find every component, and failures that nothing flags.
+    """Make a row for each cell: the share of runs that find every component, and failures that nothing flags.
 
     Args:
         runs: of each row, seeds `first_seed`, `first_seed` + 1, ...

@@ -14,7 +14,7 @@ _REACHED = {"approx:4,1e-6": 1.2}
 
 
 def bench(budget: str, runs: int, first_seed: int) -> dict[str, Any]:
-    """Median ratios of errors to the non-private ones, where the law is standard.
+    """Measure the median ratios of errors to the non-private ones, where the law is standard.
 
     Scales are 10^-6 to 10^6, the condition number is up to 1e3 besides, and the mean is a thousand standard deviations
     from zero. In few dimensions single errors vary more, so two columns are run three times as often.

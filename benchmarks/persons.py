@@ -27,7 +27,7 @@ _Moments = tuple[np.ndarray, np.ndarray]
 
 
 def bench(splits: int, first_seed: int = 0, workers: int = 2) -> dict[str, Any]:
-    """Errors of each way at each budget, over so many splits.
+    """Measure the errors of each way at each budget, over so many splits.
 
     Args:
         splits: of people into public, private and held-out ones, seeds `first_seed`, `first_seed` + 1, ...

@@ -27,7 +27,7 @@ _MOST = {"mean": 1.1, "gaussian": 1.4, "mixture": 1.2}
 
 
 def bench(part: str = "all", runs: int = 30, first: int = 0) -> dict[str, Any]:
-    """Rows of all parts.
+    """Measure all parts, and give their rows.
 
     Args:
         part: `mean`, `gaussian`, `line`, `mixture` or `all`.

@@ -18,9 +18,7 @@ import numpy as np
 
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
-from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
-from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.questions.radial import draws_of, reach_of
@@ -154,21 +152,12 @@ class Curator(Confined):
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
         """
-        try:
-            table = np.asarray(rows, dtype=np.float64)
-        except (TypeError, ValueError):
-            table = np.empty(0)
-        if table.ndim != 2 or not len(table):
-            raise InvalidInput("simulated rows must be a non-empty (n, d) array of numbers")
-        names = [f"x{i}" for i in range(table.shape[1])] if columns is None else columns
-        if len(names) != table.shape[1]:
-            raise InvalidInput(f"the simulated rows have {table.shape[1]} columns, but {len(names)} are named")
-        keys = None if persons is None else keys_in_memory(persons, len(table))
+        table = ArrayTable.of(rows, columns, persons)
         terms = None if persons is None else PersonTerms(("person",))
         budget = budget_of(budget)
         most = check_unit(terms, budget, rows_per_person, executor)
-        curator, held = cls.__new__(cls), ArrayTable(table, parse_columns(list(names)), persons=keys)
-        curator._assemble(held, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)
+        curator = cls.__new__(cls)
+        curator._assemble(table, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)
         curator._handle = SimulationHandle(secrets.token_hex(8))
         _SIMULATIONS[curator._handle.token] = curator
         return curator

@@ -13,10 +13,8 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.questions import (
     Bisection,
     BoundedScore,
@@ -77,8 +75,8 @@ class Attack:
     def _as_asked(self, rows: np.ndarray, question: Question) -> Any:
         if self.visits is None:
             return in_memory(rows)
-        persons = keys_in_memory([*range(1, 41)] + [0] * (len(rows) - 40), len(rows))
-        return PersonTable(ArrayTable(rows, parse_columns(["x0", "x1"]), persons=persons)).asked(question)
+        persons = [*range(1, 41)] + [0] * (len(rows) - 40)
+        return PersonTable(ArrayTable.of(rows, persons=persons)).asked(question)
 
 
 def attacks() -> list[Attack]:

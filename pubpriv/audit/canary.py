@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.attacks import CLAIM, Attack, attacks
-from pubpriv.audit.finding import Finding
+from pubpriv.audit.finding import Finding, bounded
 from pubpriv.audit.rates import bound_from_below
 from pubpriv.audit.worlds import DATASET, world
 from pubpriv.data.frames import Frame
@@ -174,11 +174,7 @@ def _scores(question: Question, totals: Totals, score: Any, stock: _Stock, runs:
 
 
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
-    under, over = scores
-    found = _mu_bound(under, over)
-    holds, weak = found <= claimed, found <= _POWER * claimed
-    why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
-    return Finding("canary", name, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
+    return bounded("canary", name, claimed, _mu_bound(scores[0], scores[1]), _POWER * claimed, how)
 
 
 def _mu_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _BOUNDS) -> float:

@@ -69,6 +69,22 @@ def judged(
     return Finding(check, mechanism, claimed, found, not once, "; ".join([*once[:_SHOWN], *rest]) or how)
 
 
+def bounded(check: str, mechanism: str, claimed: float, found: float, least: float, how: str) -> Finding:
+    """Make a finding that holds if a lower bound is no more than what is claimed.
+
+    Args:
+        check: module that finds.
+        mechanism: what was tried, in words.
+        claimed: see `Finding`.
+        found: the lower bound that an attack reached.
+        least: a bound up to there says nothing: the attack had too few samples.
+        how: it was tried.
+    """
+    holds, weak = found <= claimed, found <= least
+    why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
+    return Finding(check, mechanism, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
+
+
 def promised(check: str, mechanism: str, claims: Iterable[tuple[str, bool]], also: str = "") -> Finding:
     """Try claims one after another, and make a finding that holds if all of them do.
 

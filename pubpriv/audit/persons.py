@@ -27,9 +27,8 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.estimators import ESTIMATORS
-from pubpriv.estimators.steps import plain
 from pubpriv.ledger import Ledger
-from pubpriv.privacy.budgets import ZeroConcentratedDP, parse_budget
+from pubpriv.privacy.budgets import ZeroConcentratedDP
 
 _GRAIN = 64
 _MOST = (1, 3)
@@ -304,14 +303,7 @@ def _driver(estimator: Any, seed: int) -> Driver:
     persons = random.permutation(persons)
     rows = means[persons % k] + random.normal(size=(len(persons), d))
     public = PublicTable.open(means[np.arange(trial.public_rows) % k] + random.normal(size=(trial.public_rows, d)))
-    settings = estimator.settings() if trial.settings is None else trial.settings
-
-    def run(curator: Any) -> Any:
-        found = estimator.driver(settings, public, curator, plain).to_json()
-        del found["provenance"]["created"]  # the day, which may end meanwhile
-        return found
-
-    return Driver(f"estimate_{estimator.name} of persons", run, np.asarray(rows), parse_budget(trial.budget), persons)
+    return Driver.of(f"estimate_{estimator.name} of persons", estimator, trial, public, np.asarray(rows), persons)
 
 
 def _replayed(driver: Driver, seed: int) -> Finding:

@@ -14,7 +14,7 @@ import numpy as np
 
 from pubpriv.audit.attacks import CLAIM, Attack, attacks_on_rows
 from pubpriv.audit.catalogue import bare
-from pubpriv.audit.finding import Finding, judged
+from pubpriv.audit.finding import Finding, bounded, judged
 from pubpriv.audit.rates import bound_from_below
 from pubpriv.audit.worlds import DATASET, world
 from pubpriv.data.frames import Frame
@@ -211,10 +211,7 @@ def _log_ratio(question: Radial, first: Totals, second: Totals, answer: Totals) 
 
 
 def _judged(name: str, claimed: float, scores: Sequence[np.ndarray], how: str) -> Finding:
-    found = _epsilon_bound(scores[0], scores[1])
-    holds, weak = found <= claimed, found <= _POWER * claimed
-    why = "too few to come near what is claimed" if holds else "neighbours are told apart better than was paid for"
-    return Finding("radial", name, claimed, found, holds, f"{how}; {why}" if weak or not holds else how, weak)
+    return bounded("radial", name, claimed, _epsilon_bound(scores[0], scores[1]), _POWER * claimed, how)
 
 
 def _epsilon_bound(under: np.ndarray, over: np.ndarray, error: float = _FALSE_ALARM / _TESTS) -> float:

@@ -10,7 +10,6 @@ import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -18,14 +17,11 @@ from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.neighbours import difference, distance, integers
 from pubpriv.audit.tape import Driver, Tape, record
 from pubpriv.audit.worlds import WatchedNoise, in_memory, world
-from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical, from_json
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.estimator import Estimator, Trial
-from pubpriv.estimators.steps import plain
-from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.events import noisy_part
 from pubpriv.privacy.units import UNIT
 
@@ -170,12 +166,5 @@ def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
 
     names = [f"x{i}" for i in range(d)]
     public = PublicTable(tuple(names), drawn(trial.public_rows, np.random.default_rng(k)))
-    settings = estimator.settings() if trial.settings is None else trial.settings
-
-    def run(curator: Curator) -> Any:
-        found = estimator.driver(settings, public, curator, plain).to_json()
-        del found["provenance"]["created"]  # the day, which may end meanwhile
-        return found
-
     name = f"estimate_{estimator.name}" + (f", {trial.name}" if trial.name else "")
-    return Driver(name, run, drawn(4000, np.random.default_rng([seed, k])), parse_budget(trial.budget))
+    return Driver.of(name, estimator, trial, public, drawn(4000, np.random.default_rng([seed, k])))

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.attacks import HALVES
+from pubpriv.audit.defects import forged
 from pubpriv.audit.finding import Claims, Finding, promised, refuses
-from pubpriv.audit.malformed import forged
 from pubpriv.audit.worlds import DATASET, WatchedNoise, World, world
 from pubpriv.data.codec import to_json
 from pubpriv.data.frames import Frame

@@ -1,7 +1,7 @@
 """One run of a driver, on tape: what it asked, in which order, what it was answered, and what it returned.
 
 `record` runs a driver on a table of its own, with new answers or with those of an older tape. The seam is the
-curator's `Books`: a charge that an older tape has answered is answered by it at once, so the door itself never gets
+curator's run: a charge that an older tape has answered is answered by it at once, so the door itself never gets
 to scan or to draw. The table and the noise count how often they are used.
 """
 
@@ -16,8 +16,10 @@ from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.codec import canonical
 from pubpriv.data.persons import keys_in_memory
-from pubpriv.data.tables import ArrayTable
-from pubpriv.privacy.budgets import Budget, BudgetLike, Purse
+from pubpriv.data.tables import ArrayTable, PublicTable
+from pubpriv.estimators.estimator import Estimator, Trial
+from pubpriv.estimators.steps import plain
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, parse_budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import ChargeView
@@ -44,6 +46,26 @@ class Driver:
     rows: np.ndarray
     budget: Budget
     persons: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        estimator: Estimator,
+        trial: Trial,
+        public: PublicTable,
+        rows: np.ndarray,
+        persons: np.ndarray | None = None,
+    ) -> "Driver":
+        """Make it of an estimator, with the settings and the budget of one of its trials."""
+        settings = estimator.settings() if trial.settings is None else trial.settings
+
+        def run(curator: Curator) -> Any:
+            found = estimator.driver(settings, public, curator, plain).to_json()
+            del found["provenance"]["created"]  # the day, which may end meanwhile
+            return found
+
+        return cls(name, run, rows, parse_budget(trial.budget), persons)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 
 from pubpriv.data.columns import Column, map_columns, parse_columns
 from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
+from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
@@ -135,6 +136,30 @@ class ArrayTable:
     stop: int | None = None
     persons: np.ndarray | None = None
     """(n,) keys of whose row it is, where the unit is a person."""
+
+    @classmethod
+    def of(cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None) -> "ArrayTable":
+        """Check what a simulation is given, and make a table of it.
+
+        Args:
+            rows: (n, d) array of numbers.
+            columns: names or expressions; default x0, x1, ...
+            persons: (n,) integers, whose row it is; None: the unit is a row.
+
+        Raises:
+            InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
+        """
+        try:
+            found = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            found = np.empty(0)
+        if found.ndim != 2 or not len(found):
+            raise InvalidInput("simulated rows must be a non-empty (n, d) array of numbers")
+        names = [f"x{i}" for i in range(found.shape[1])] if columns is None else columns
+        if len(names) != found.shape[1]:
+            raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
+        keys = None if persons is None else keys_in_memory(persons, len(found))
+        return cls(found, parse_columns(list(names)), persons=keys)
 
     @property
     def n_rows(self) -> int:

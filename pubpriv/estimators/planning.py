@@ -126,7 +126,7 @@ class PersonCase:
         return self.case.m
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """With the first questions."""
+        """Predict a run that asks for the numbers of rows and persons first."""
         first, rest = first_questions(purse)
         prices = {label: question.squared_distance for label, question in first.items()}
         asks = (Ask(label, *prices[label].as_integer_ratio(), question) for label, question in first.items())
@@ -134,11 +134,11 @@ class PersonCase:
         return replace(forecast, plan=replace(forecast.plan, asks=(*asks, *forecast.plan.asks)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As the other case decides."""
+        """Decide as the other case does."""
         return self.case.feasible(n, first_questions(purse)[1])
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """With what is counted."""
+        """Tell what the other case tells, and what is counted."""
         return ("rows are persons: each counts once, however many rows it has", *self.case.notes(n, budget))
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:

@@ -68,16 +68,6 @@ class Estimate(Shown):
     target: str | None = None
 
     @property
-    def estimand(self) -> str:
-        """Say in words what was estimated, as in `mean and covariance of the table itself`."""
-        raise NotImplementedError
-
-    @property
-    def n_components(self) -> int | None:
-        """Count the components of the release; None if it has none."""
-        return None
-
-    @property
     def law(self) -> "Mixture | None":
         """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
         return None

@@ -25,7 +25,7 @@ class Shown:
 
     @property
     def estimand(self) -> str:
-        """Say in words what was estimated."""
+        """Say in words what was estimated, as in `mean and covariance of the table itself`."""
         raise NotImplementedError
 
     @property
@@ -35,8 +35,8 @@ class Shown:
 
     @property
     def n_components(self) -> int | None:
-        """Count the components; None if there are none."""
-        raise NotImplementedError
+        """Count the components of the release; None if it has none."""
+        return None
 
     def numbers(self) -> tuple[Number, ...]:
         """Every released number once."""

@@ -90,7 +90,7 @@ class Size:
 
 
 def effective_rows(rows: int, persons: float, bins: tuple[float, ...], most: int) -> float:
-    """W^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
+    """n_L^2 / sum_p min(n_p, L)^2, at least about: rows of one person are taken to be copies of each other."""
     ends = (*SIZES, most)
     squares = sum(max(count, 0.0) * min(end, most) ** 2 for count, end in zip(bins, ends, strict=True)) if bins else 0.0
     return min(float(rows), rows**2 / max(squares, persons if most == 1 else 0.0, 1.0))

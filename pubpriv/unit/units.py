@@ -90,7 +90,7 @@ class RowUnit:
         return self.size.rows
 
     def asked(self, question: Any) -> Question:
-        """As it is.
+        """Give the question as it is.
 
         Raises:
             InvalidInput: it is one of tables whose unit is a person.
@@ -100,18 +100,18 @@ class RowUnit:
         return question  # type: ignore[no-any-return]
 
     def check_stored(self, question: Question) -> None:
-        """As what is asked now."""
+        """Refuse what would be refused if it were asked now."""
         self.asked(question)
 
     def answered(self, question: Question) -> Question:
-        """As it was asked."""
+        """Give the question as it was asked."""
         return question
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
         """Ask nothing."""
 
     def purse(self, purse: Purse) -> Purse:
-        """All of it."""
+        """Give all of it."""
         return purse
 
     def source(self, remembered: bool) -> Callable[[Question], Any]:
@@ -138,7 +138,7 @@ class PersonUnit:
 
     @property
     def size(self) -> Size:
-        """As released.
+        """Give the numbers of rows and persons as they were released.
 
         Raises:
             InvalidInput: no method began, so nothing was asked yet.
@@ -154,7 +154,7 @@ class PersonUnit:
         return math.ceil((size.rows + 8 * size.sd) / (size.most or 1))
 
     def asked(self, question: Any) -> Question:
-        """Per person.
+        """Give the question as each person answers it.
 
         Raises:
             InvalidInput: a question that is no sum over records.

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
+from pubpriv.audit.defects import forged
 from pubpriv.audit.files import _LAYOUTS, _tried
-from pubpriv.audit.malformed import forged
 from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.sensitivity import _records
 from pubpriv.data import memory, parquet

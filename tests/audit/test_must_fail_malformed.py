@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pubpriv import curator as the_door
-from pubpriv.audit import malformed
+from pubpriv.audit import defects, malformed
 from pubpriv.audit.finding import promised
 from pubpriv.audit.malformed import _PROMISES
 from pubpriv.audit.worlds import world
@@ -126,7 +126,7 @@ def test_a_failure_that_depends_on_a_record(unguarded, wrong):
 
 def test_a_partition_inside_another_that_is_not_looked_at(monkeypatch, wrong):
     """The outer one is checked, what it holds is not."""
-    monkeypatch.setattr(malformed.Refined, "check", lambda *_: None)
+    monkeypatch.setattr(defects.Refined, "check", lambda *_: None)
     monkeypatch.setattr(the_door, "rehearse", lambda question, columns: None)
     caught = wrong(MAPS)
     assert {name.partition(",")[0] for name in caught} == {"one centre inside a refined partition"}
@@ -149,8 +149,8 @@ def test_noise_that_is_not_looked_at(unguarded, wrong):
 
 def test_a_subclass_that_says_it_is_cheap(unguarded, wrong):
     """Somebody registered it as a public value, as any module can."""
-    unguarded.setitem(codec._TYPES, "Cheap", malformed._Cheap)
-    unguarded.setitem(codec._TYPES, "Twice", malformed._Twice)
+    unguarded.setitem(codec._TYPES, "Cheap", defects._Cheap)
+    unguarded.setitem(codec._TYPES, "Twice", defects._Twice)
     caught = wrong(LIST)
     assert caught["a question that says it is cheap, built"] == "answered, charged"
     assert caught["a partition of another making, built"] == "answered, charged"

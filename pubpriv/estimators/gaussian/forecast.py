@@ -71,7 +71,7 @@ class GaussianCase:
         return Forecast(plan, errors, variation(errors[1].error, errors[0].error))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As the driver decides."""
+        """Decide as the driver does."""
         return feasible(n, self.d, purse)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases
@@ -125,14 +125,14 @@ class NoPublicCase:
     m: int = 0
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
-        """The search for the columns, then the learner on what is left."""
+        """Predict the search for the columns, and the learner on what is left."""
         plan = no_public_plan(purse, n, self.d)
         errors = self._learner(n, plan.learner)
         apart = variation(errors[1].error, errors[0].error)
         return Forecast(plan, tuple(replace(each, public_only=None) for each in errors), apart)
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As the driver decides."""
+        """Decide as the driver does."""
         try:
             plan = no_public_plan(purse, n, self.d)
         except InvalidInput:

@@ -28,9 +28,9 @@ from pubpriv.estimators.gaussian.clipping import (
     moment_constants,
     unclip_variances,
 )
-from pubpriv.estimators.gaussian.plan import LearnerPlan, final_theta, joint_question, radius_question, shells_question
+from pubpriv.estimators.gaussian.plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
-from pubpriv.estimators.gaussian.shells import Cut, gaussian_end
+from pubpriv.estimators.gaussian.shells import gaussian_end
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.unit import Size
 
@@ -185,15 +185,16 @@ def measure(curator: Curator, position: Position, ask: Ask) -> Measured:
     """The final release where the rounds have led, debiased for clipping as if w were close to standard Gaussian.
 
     Rows further out than Gaussian ones are fall into a region of their own, which costs nothing: they are counted, and
-    move neither mean nor covariance.
+    move neither mean nor covariance. A pure run has no such region.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
     n, d = curator.n_rows, position.frame.dimension
     radius, end = final_radius(n, d, ask.rho), gaussian_end(n, d)
-    where = Cut(True, 1.0, 0.0, (max(end, radius),), (radius, radius))
-    answer = curator.release(shells_question(position.frame, where, ask), ask.label)
+    answer = curator.release(final_question(position.frame, radius, end, ask), ask.label)
     found = debias(_moments_of(answer, curator.size, _LEFT_OUT), position.accuracy)
+    if len(answer.values["count"]) == 1:
+        return found
     count, noise = float(answer.values["count"][1]), float(answer.question.noise()["count"].max())
     return replace(found, beyond=(max(count, 0.0), noise))
 

@@ -133,7 +133,7 @@ class Located:
 
     @classmethod
     def nowhere(cls, d: int) -> "Located":
-        """Before the first search of d columns."""
+        """Make what is known of d columns before the first search: nothing."""
         return cls((0,) * d, (_WIDTHS,) * d, (0.0,) * d)
 
     @property
@@ -143,7 +143,7 @@ class Located:
         return np.asarray(2.0 ** (2.0 * (middle - _WIDTHS // 2)))
 
     def told(self, full: np.ndarray, cells: np.ndarray) -> "Located":
-        """After an answer.
+        """Give what is known after an answer.
 
         Args:
             full: which columns have a cell that holds enough, (d,).
@@ -158,7 +158,7 @@ class Located:
 
 @step(title="find cells", private=True)
 def find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
-    """One step of halving the widths, for all columns at once.
+    """Ask for one halving of the widths, for all columns at once.
 
     Privacy: one `StableCells`, mu^2 at most ask.price, and its threshold's failures.
     """
@@ -202,7 +202,7 @@ def _nothing(columns: tuple[str, ...], lost: np.ndarray, points: np.ndarray) -> 
 
 
 def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
-    """Search for the columns, then the learner.
+    """Search for the columns, then run the learner.
 
     Args:
         run: of the curator.

@@ -137,8 +137,8 @@ def _split_with_final(purse: Purse, shares: dict[str, tuple[Fraction, Blank]], b
 
 def learner_plan(purse: Purse, n: int, d: int) -> LearnerPlan:
     """Make the learner's plan on n rows of d columns."""
-    frame, blank = Frame((0.0,) * d), Cut(True, 1.0, 0.0, (1.0,), (1.0, 1.0))
-    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), partial(shells_question, frame, blank))
+    frame = Frame((0.0,) * d)
+    asks = _split_with_final(purse, _round_shares(n, d, purse, frame), partial(final_question, frame, 1.0, 1.0))
     return LearnerPlan(tuple(asks.values()), _rounds_of(asks), asks["final"])
 
 
@@ -199,6 +199,17 @@ def radius_question(frame: Frame, typical: float, rank: float, ask: Ask) -> Bise
     steps = math.ceil(math.log2(2 * math.log(reach) / tolerance))
     noise = Bisection.noise_for(steps, ask.price)
     return Bisection(frame, typical / reach, typical * reach, steps, rank, noise, logarithmic=True)
+
+
+def final_question(frame: Frame, radius: float, end: float, ask: Ask) -> LiftedGram:
+    """The learner's last release, with a region of its own for rows further out than `end`, where that costs nothing.
+
+    Under Gaussian noise regions share one price. Radial noise would be sqrt(2) as loud over two of them, so a pure run
+    has one region, in which such rows are clipped.
+    """
+    if ask.law != GAUSSIAN:
+        return joint_question(frame, radius, final_theta(frame.dimension), ask)
+    return shells_question(frame, Cut(True, 1.0, 0.0, (max(end, radius),), (radius, radius)), ask)
 
 
 def joint_question(frame: Frame, radius: float, theta: Fraction, ask: Ask) -> LiftedGram:

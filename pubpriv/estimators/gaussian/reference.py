@@ -177,7 +177,7 @@ class _ReferencePlan(Plan):
 
 
 def reference_plan(purse: Purse, d: int) -> _ReferencePlan:
-    """Half for the second moment, half for the mean; three quarters of each for its last round."""
+    """Give half to the second moment, half to the mean; three quarters of each for its last round."""
     frames, radii = (Frame((0.0,) * d),), (1.0,)
 
     def moments(ask: Ask) -> Question:

@@ -41,7 +41,7 @@ class ReferenceMeanCase:
         return Forecast(plan, (error,), variation(error.error * math.sqrt(self.d)))
 
     def feasible(self, n: int, purse: Purse) -> bool:
-        """As of the default method; these refuse nothing by themselves."""
+        """Decide as the default method does; these refuse nothing by themselves."""
         return worth(self.forecast(n, purse).errors[0].error, self.m)
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:  # noqa: ARG002 - as all cases

@@ -180,12 +180,12 @@ class KssuCase(MixtureCase):
 
     @classmethod
     def without_public(cls, d: int, settings: MixtureSettings) -> "KssuCase":
-        """Of d columns."""
+        """Make the case of d columns."""
         return cls(d, 0, settings, 1, _paper(settings), seen=False)
 
     @property
     def k(self) -> int:
-        """Components."""
+        """Number of components."""
         return self.settings.most
 
     def forecast(self, n: int, purse: Purse) -> Forecast:

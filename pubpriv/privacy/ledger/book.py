@@ -1,13 +1,7 @@
 """One dataset's records within one transaction: what stands there, and how one more is appended."""
 
-import getpass
-import os
-import socket
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,6 +25,7 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.replay import check_answer
+from pubpriv.privacy.ledger.stamps import stamp
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
@@ -39,9 +34,6 @@ _SELECT = sa.select(_table)
 
 _BATCH = 1000
 """Records that are read at a time."""
-
-_LONGEST_NAME = 300
-"""Characters of a user and of a machine."""
 
 
 class Book:
@@ -326,10 +318,7 @@ class Book:
             body=canonical(facts),
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
-            at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            user=_printable(_user()),
-            host=_printable(socket.gethostname()),
-            version=installed_version(),
+            **stamp(),
         )
         schema.insert(self.connection, [(record, record.digest())])
         self._head, self.state = record, state
@@ -380,24 +369,3 @@ class Book:
             terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
             last = self.find("charged")
             raise Refused(refused, self.dataset, release_id, terms, asked, state, run, holders, last)
-
-
-@lru_cache(maxsize=1)
-def installed_version() -> str:
-    """Name the version of pubpriv, which every record carries."""
-    try:
-        return version("pubpriv")
-    except PackageNotFoundError:
-        return "unknown"
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())
-
-
-def _printable(text: str) -> str:
-    """What the system says of a user or a machine, on one line that can be shown: a variable may hold anything."""
-    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_NAME]) or "unknown"

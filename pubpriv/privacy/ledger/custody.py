@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.access import Access, lacking, names, rows_of
-from pubpriv.privacy.ledger.book import Book, installed_version
+from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.declared import refuse_foreign
 from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.stamps import installed_version
 from pubpriv.privacy.ledger.views import Asked
 
 _BATCH = 1000

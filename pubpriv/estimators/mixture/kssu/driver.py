@@ -60,7 +60,7 @@ class KssuResult:
 
 
 def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> KssuResult:
-    """A mixture without public rows.
+    """Find a mixture without public rows.
 
     Raises:
         InvalidInput, BudgetExceeded: before the first charge.
@@ -138,7 +138,7 @@ def _within(groups: tuple[tuple[FullCells, ...], ...], k: int) -> tuple[tuple[Fu
 @step(title="place components", private=True)
 @one_thread
 def place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
-    """A round component for each part: weight, center and one variance.
+    """Make a round component of each part: weight, center and one variance.
 
     Source: PSGE, of the mean of squared norms less the squared mean, over d.
 

@@ -44,13 +44,13 @@ class PartGrid:
 
     @classmethod
     def over(cls, parts: RowParts) -> "PartGrid":
-        """Of four cells in each direction, two on either side of the center of each part."""
+        """Lay grids of four cells in each direction, two on either side of the center of each part."""
         ell = len(parts.parts[0].basis)
         return cls(1, (tuple(product((-2, -1, 0, 1), repeat=ell)),) * len(parts.parts), ((),) * len(parts.parts))
 
     @property
     def done(self) -> bool:
-        """Nothing is left to ask."""
+        """Tell whether nothing is left to ask."""
         return not any(self.cells)
 
 

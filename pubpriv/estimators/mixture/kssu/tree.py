@@ -72,7 +72,7 @@ class RowParts:
 
     @classmethod
     def whole(cls, d: int, bound: float) -> "RowParts":
-        """One part, within `bound` of zero in each column."""
+        """Make one part of all rows, within `bound` of zero in each column."""
         return cls(Everything(), (RowPart((-bound,) * d, (bound,) * d),))
 
 
@@ -93,13 +93,13 @@ class FullCells:
 
 
 def heavy(counts: np.ndarray, sd: float) -> np.ndarray:
-    """Which noisy counts are more than empty cells would show."""
+    """Tell which noisy counts are more than empty cells would show."""
     return np.asarray(counts > sd * math.sqrt(2 * math.log(_FALSE * counts.size)))
 
 
 @step(title="zoom", private=True)
 def zoom(curator: Curator, parts: RowParts, least: float, asks: tuple[Ask, ...]) -> RowParts:
-    """The boxes of all parts, drawn closer about the bins that are full.
+    """Draw the boxes of all parts closer about the bins that are full.
 
     Args:
         curator: the run.
@@ -133,7 +133,7 @@ def zoom(curator: Curator, parts: RowParts, least: float, asks: tuple[Ask, ...])
 @step(title="look at parts", private=True)
 @one_thread
 def look(curator: Curator, parts: RowParts, ell: int, ask: Ask) -> RowParts:
-    """Center, variance and principal directions of all parts.
+    """Release center, variance and principal directions of all parts.
 
     Privacy: one `LiftedGram`, mu^2 <= ask.price for all parts together.
     """
