@@ -211,6 +211,11 @@ class Curator(Confined):
         return tuple(self._table.column_names)
 
     @property
+    def of_persons(self) -> bool:
+        """Whether the unit of the dataset is a person."""
+        return self._unit.exact_rows is None
+
+    @property
     def handle(self) -> RunHandle | SimulationHandle:
         """What a task needs to find this run."""
         return self._handle
@@ -223,8 +228,7 @@ class Curator(Confined):
     def check_public(self, public: Any) -> None:
         """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
 
-        Args:
-            public: a path, which is not opened, a `PublicTable`, or rows in memory, of which nothing is known.
+        A path is not opened. Of rows in memory nothing is known.
 
         Raises:
             InvalidInput: it shares files with a private table.
@@ -358,12 +362,8 @@ class Curator(Confined):
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
         """What a step makes of public rows and released answers; in a resumed run, what it made the first time.
 
-        Floating point differs in its last bits from machine to machine, and a search may end elsewhere. So what
-        is computed between questions is written down, as questions are, and every later run goes on from that.
-
-        Args:
-            label: structural name, unique in the run.
-            step: makes a public value (`data.codec`); it is not called where its value is known.
+        Floating point differs from machine to machine. So what is computed between questions is written down, as they
+        are, and later runs go on from that: `step`, which makes a public value (`data.codec`), is called once a label.
         """
         known = self._run.noted(label)
         if known is None:

@@ -263,7 +263,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         for ask, question, event in zip(forecast.plan.asks, forecast.plan.questions, events, strict=True)
     )
     feasible = case.feasible(n, Purse.of(budget))
-    wanted = None if error is None else (error, _enough(_reaches(case, error), n, budget))
+    wanted = None if error is None else (error, _enough(case, _reaches(case, error), n, budget))
     return _RunPlan(
         n=n,
         d=case.d,
@@ -273,7 +273,7 @@ def make_plan(case: Case, n: int, budget: Budget, error: float | None = None) ->
         steps=steps,
         forecast=forecast,
         feasible=feasible,
-        enough=None if feasible else _enough(case.feasible, n, budget),
+        enough=None if feasible else _enough(case, case.feasible, n, budget),
         wanted=wanted,
         notes=(*case.notes(n, budget), *_elsewhere(budget)),
         theorems=case.theorems(Terms.of(budget)),
@@ -297,18 +297,18 @@ _CAPS = ZeroConcentratedDP(1), ApproximateDP(1, "1e-6")
 """Of kinds whose prices of pure steps do not depend on their size."""
 
 
-def _enough(does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
+def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budget) -> _Enough:
     """The fewest rows at `budget` and the smallest budget at n rows for which `does` holds, to about 2%."""
     size = _least(lambda value: _holds(does, n, Purse.of(budget.resized(value))), *budget.searched)
     return _Enough(
-        _enough_rows(does, budget),
+        _enough_rows(case, does, budget),
         None if size is None else budget.resized(_up(size, 2)).written(),
     )
 
 
-def _enough_rows(does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
-    purse = Purse.of(budget)
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, _MOST_ROWS)
+def _enough_rows(case: Case, does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
+    purse, most = Purse.of(budget), getattr(case, "most_rows", _MOST_ROWS)  # some methods take no larger table
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, most)
     return None if rows is None else math.ceil(_up(rows, 3))
 
 
@@ -319,7 +319,7 @@ def _practical(case: Case, budget: Budget) -> int | None:
         apart = case.forecast(n, purse).apart
         return apart is not None and apart <= ALPHA and case.feasible(n, purse)
 
-    return _enough_rows(near, budget)
+    return _enough_rows(case, near, budget)
 
 
 def _reaches(case: Case, error: float) -> Callable[[int, Purse], bool]:

@@ -27,7 +27,7 @@ from pubpriv.errors import InvalidInput
 _OUTERMOST = 2.0**62
 """A cell has a number that an int64 holds with room to spare; a record beyond is in none."""
 
-_MOST_CELLS = 1 << 27
+MOST_CELLS = 1 << 27
 """So many cells fit the memory of an ordinary machine. Each row may be in cells of its own, and whether an answer fails
 for want of memory must not depend on that."""
 
@@ -79,9 +79,9 @@ class StableCells:
         integer("the least count of StableCells", self.least, 0)
         integer("the threshold of StableCells", self.threshold, 1)
         check_noise("StableCells", self.noise_scale)
-        if self.rows * self.frame.dimension > _MOST_CELLS:
+        if self.rows * self.frame.dimension > MOST_CELLS:
             raise InvalidInput(
-                f"StableCells count at most {_MOST_CELLS:,} cells, one for each row and direction, whatever the rows "
+                f"StableCells count at most {MOST_CELLS:,} cells, one for each row and direction, whatever the rows "
                 "are: ask about fewer columns, or give public rows"
             )
         if not 0 < self.margin < LIMIT:

@@ -15,6 +15,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.gaussian.degenerate_columns import examine
@@ -106,6 +107,11 @@ def estimate_gaussian(
         outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
+        if curator.of_persons:
+            raise InvalidInput(
+                "without public rows the columns are found by cells in which one record more or less can show, which "
+                "is not offered where the unit of the dataset is a person: give public rows"
+            )
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)
         return _estimate(outcome, curator, rows, method, target)

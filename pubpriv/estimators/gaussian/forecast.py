@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from pubpriv.data.frames import Frame
+from pubpriv.data.questions.stable import MOST_CELLS
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
@@ -123,6 +124,11 @@ class NoPublicCase:
 
     d: int
     m: int = 0
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest table that the search takes."""
+        return MOST_CELLS // self.d
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict the search for the columns, and the learner on what is left."""
