@@ -15,9 +15,8 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_inside
-from pubpriv.estimators.mixture.lattice import drawn_rows
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.misfit import DRAWN, counted, divergence
+from pubpriv.estimators.mixture.misfit import counted, divergence
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
@@ -108,7 +107,7 @@ def explained(
     Privacy: one `JointCounts` over two partitions, mu^2 <= ask.price.
     """
     partitions = shells_about(scaling.cells(mixture)), shells_inside(scaling.cells(several))
-    shells, cells = counted(curator, partitions, drawn_rows(scaling.undo(mixture), public.rows, DRAWN), ask)
+    shells, cells = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     judged = [divergence(each.seen, each.predicted, each.sd, curator.n_rows) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
     by_shell = shells.by_shell(shells.seen)

@@ -8,6 +8,7 @@ rounded where the public rows are rounded. Distances have no sign, so a slight s
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -187,7 +188,7 @@ def check_fit(
     before = Mixture.of(weights, means, last.frames)
     cells = scaling.cells(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
-    shells, axes = counted(curator, partitions, drawn_rows(scaling.undo(mixture), public.rows, DRAWN), ask)
+    shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING
     judged = [divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
@@ -231,17 +232,37 @@ class Counted:
         return (*counts[:inner].reshape(-1, self.partition.own).sum(axis=0).tolist(), *counts[inner:].tolist())
 
 
-def counted(curator: Curator, partitions: tuple[ComponentShells, ...], drawn: np.ndarray, ask: Ask) -> list[Counted]:
-    """Count private rows over partitions, beside rows (count, d) that were drawn from a model: one for each partition.
+def counted(
+    curator: Curator, partitions: tuple[ComponentShells, ...], model: Mixture, public: np.ndarray, ask: Ask
+) -> list[Counted]:
+    """Count private rows over partitions, beside what a model predicts: one for each partition.
+
+    Args:
+        curator: the run.
+        partitions: in standard coordinates.
+        model: in the table's own units.
+        public: rows (m, d), whose lattices the drawn rows are put on.
+        ask: for the counts.
 
     Privacy: one `JointCounts`, mu^2 <= ask.price.
     """
-    answer = curator.release(JointCounts.priced(partitions, ask.price), ask.label)
-    question, sd = answer.question, bounding_sd(answer.question, "count")
-    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, len(drawn), _BLOCK))
-    share = sum(question.totals(view)["count"] for view in View.of_each(blocks)) / len(drawn)
-    seen, predicted = question.split(answer.values["count"]), question.split(curator.n_rows * share)
-    return [Counted(*each, sd) for each in zip(question.partitions, seen, predicted, strict=True)]
+    question = JointCounts.priced(partitions, ask.price)
+    # what a model predicts is public, so it is worked out while the charge is written
+    with ThreadPoolExecutor(1) as beside:
+        shares = beside.submit(_shares, question, model, public)
+        answer = curator.release(question, ask.label)
+    asked, sd = answer.question, bounding_sd(answer.question, "count")
+    # a resumed run answers the question that was paid for
+    share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
+    seen, predicted = asked.split(answer.values["count"]), asked.split(curator.n_rows * share)
+    return [Counted(*each, sd) for each in zip(asked.partitions, seen, predicted, strict=True)]
+
+
+def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
+    """Share of the rows of a model in each region, by rows that are drawn from it."""
+    drawn = drawn_rows(model, public, DRAWN)
+    blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, DRAWN, _BLOCK))
+    return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)) / DRAWN)
 
 
 def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:

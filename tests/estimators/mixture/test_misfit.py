@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.fit_regions import longest_axes, shells_about
+from pubpriv.estimators.mixture.fit_regions import longest_axes, shells_about, shells_inside
 from pubpriv.estimators.mixture.lattice import drawn_rows, lattice
-from pubpriv.estimators.mixture.misfit import check_fit
+from pubpriv.estimators.mixture.misfit import check_fit, counted
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.released.law import Mixture
 
@@ -175,3 +176,15 @@ def test_odd_rows_are_told_as_a_background(scale):
     assert found["scale"] == pytest.approx(scale, rel=0.3)
     assert not fit.fits
     assert fit_of(TWO.sample(10_000, seed=1)).background is None
+
+
+def test_a_resumed_run_predicts_the_counts_that_were_paid_for():
+    """Regions are those of the stored question, whatever would be asked now."""
+    curator = pp.Curator.simulation(TWO.sample(10_000, seed=1), pp.ZeroConcentratedDP(0.5), 1)
+    cells = Scaling((0.0,) * D, (1.0,) * D).cells(TWO)
+    stored, now = (shells_about(cells),), (shells_inside(cells),)
+    assert stored != now
+    curator.release(JointCounts.priced(stored, ASK.price), ASK.label)
+    (found,) = counted(curator, now, TWO, np.random.default_rng(0).normal(size=(40, D)), ASK)
+    assert found.partition == stored[0]
+    assert np.abs(found.excess).max() < 0.02 * curator.n_rows
