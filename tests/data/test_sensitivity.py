@@ -22,6 +22,7 @@ from pubpriv.data.questions import (
     JointCounts,
     LiftedGram,
     Moments,
+    Selection,
     StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, squared_weight
@@ -99,6 +100,8 @@ def pair_for(name):
     if name.startswith("bisection"):
         return ((-4.0, 0.0), (900.0, 0.0)) if "signed" in name else ((0.5, math.expm1(0.5)), (None, None))
     if name == "score":
+        return WEST, EAST
+    if name == "selection":
         return WEST, EAST
     if name == "stable-cells":
         return (-4.0, 0.0), (4.0, math.expm1(6.0))
@@ -452,7 +455,8 @@ def test_the_catalogue_has_every_kind_over_every_partition():
         JointCounts,
         LiftedGram,
         Moments,
+        Selection,
         StableCells,
     }
-    assert 7 * len(PARTITIONS) + 6 == len(QUESTIONS)
+    assert 7 * len(PARTITIONS) + 7 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0
