@@ -206,14 +206,14 @@ class Curator(Confined):
         return self.size.rows
 
     @property
+    def protects_rows(self) -> bool:
+        """Whether the unit of the dataset is a row, and n public, and not a person."""
+        return self._unit.exact_rows is not None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the estimate."""
         return tuple(self._table.column_names)
-
-    @property
-    def of_persons(self) -> bool:
-        """Whether the unit of the dataset is a person."""
-        return self._unit.exact_rows is None
 
     @property
     def handle(self) -> RunHandle | SimulationHandle:
@@ -296,9 +296,9 @@ class Curator(Confined):
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
 
-        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event tells, and in a
-        pure run a radial one (`Radial`); it is charged before rows are opened, the charge stays, and at most one answer
-        is ever published for it.
+        Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event tells, in a pure
+        run a radial one (`Radial`), and a pure one for a `Selection`; it is charged before rows are opened, the charge
+        stays, and at most one answer is ever published for it.
         """
         # 1 price: exact, from the question's own integers, once it is known to fit the table
         question = self._as_asked(question)

@@ -15,9 +15,10 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.per_person import in_person_unit
+from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.privacy.events import GaussianEvent, RadialEvent, ThresholdEvent
+from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, RadialEvent, ThresholdEvent
 from pubpriv.privacy.ledger import Ledger as EventLedger
 from pubpriv.privacy.ledger.views import Asked, ChargeView, kind_of
 
@@ -30,8 +31,10 @@ _PLANTED = (
 )
 
 
-def event_of(question: Question) -> GaussianEvent | RadialEvent | ThresholdEvent:
+def event_of(question: Question) -> Event:
     """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
+    if isinstance(question, Selection):
+        return PureEvent(question.epsilon)
     noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
     if isinstance(question, Radial):
         return RadialEvent(question.squared_distance, noise, question.blocks)

@@ -31,6 +31,7 @@ from pubpriv.data.questions import (
     PerPerson,
     PersonSizes,
     Radial,
+    Selection,
     StableCells,
 )
 from pubpriv.data.questions.base import LIMIT, PARTITIONS, _noisy
@@ -72,6 +73,7 @@ GOOD = {
     "bisection": Bisection(PLANE, 0.1, 10.0, 4, 20.0, SD, logarithmic=True),
     "score": BoundedScore(CELLS, ONE, 1.0, SD),
     "radial": Radial(Counts(HALVES, SD)),
+    "selection": Selection(FLAT, 40, 1.0, 3, 0.05, SD),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.audit.neighbours import Integers, Record, cell_name
-from pubpriv.audit.reference import Vector, mapped, region_of, scores_of
+from pubpriv.audit.reference import Vector, half_planes, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import GRID, Frame
@@ -32,6 +32,7 @@ from pubpriv.data.questions import (
     Moments,
     Question,
     Radial,
+    Selection,
     StableCells,
 )
 from pubpriv.data.questions.base import COUNT_FACTOR, SUM_FACTOR, root_up, squared_weight
@@ -145,6 +146,7 @@ def _of_one_kind() -> dict[str, Question]:
         "bisection-log": Bisection(frame, 1e-3, 1e3, 6, 4.0, sd, logarithmic=True),
         "bisection-signed": Bisection(frame, -5.0, 5.0, 6, 4.0, sd, signed=True),
         "stable-cells": StableCells.priced(_PLANE, 100, 2, PRICE, Fraction(6)),
+        "selection": Selection.priced(_PLANE, 100, 1.5, 2, 0.05, PRICE),
         "score": BoundedScore.priced(_cells(WEST, NORTH), _cells(EAST), 3.0, PRICE),
         "joint": JointCounts.priced((PARTITIONS["cells"], PARTITIONS["shells"]), PRICE),
     }
@@ -198,7 +200,7 @@ def _radial() -> dict[str, Question]:
     """Under radial noise: jointly, by region, and in a bisection."""
     known = questions()
     apart = [*(f"{kind}-refined" for kind in ("counts", "sums", "fourth", "moments", "gram")), "joint"]
-    joint = [name for name, question in _of_one_kind().items() if not isinstance(question, StableCells)]
+    joint = [name for name, question in _of_one_kind().items() if not isinstance(question, Selection | StableCells)]
     return {
         **{f"radial-{name}": Radial(known[name]) for name in (*apart, *joint, "gram-everything")},
         **{f"radial-apart-{name}": Radial(known[name], by_region=True) for name in apart},
@@ -295,10 +297,11 @@ def adds(question: Question, record: Record) -> Integers:
     if isinstance(question, StableCells):
         z, _ = mapped(question.frame, x)
         return {cell_name(i, math.floor(cell)): [1] for i, cell in enumerate(z) if abs(cell) < _BEYOND_CELLS}
-    if isinstance(question, Counts):
-        return {"count": _counted(question.partition, x)}
-    if isinstance(question, JointCounts):
-        return {"count": [count for partition in question.partitions for count in _counted(partition, x)]}
+    if isinstance(question, Selection):
+        return {"inside": _sides(question, x)}
+    if isinstance(question, Counts | JointCounts):
+        partitions = question.partitions if isinstance(question, JointCounts) else (question.partition,)
+        return {"count": [count for partition in partitions for count in _counted(partition, x)]}
     if isinstance(question, ClippedSums | FourthMoments | Moments | LiftedGram):
         return _each_region(question, x)
     raise TypeError(f"no reference for {type(question).__name__}: write one")
@@ -333,6 +336,16 @@ def _each_region(question: ClippedSums | FourthMoments | Moments | LiftedGram, x
             {"count": [counted], "sum": q, "fourth": q, "square": [sum(diagonal)], "diagonal": diagonal, "upper": upper}
         )
     return {name: [value for piece in pieces for value in piece[name]] for name in question.parts}
+
+
+def _sides(question: Selection, x: Vector) -> list[int]:
+    """One for each half-plane whose edge the record lies before; none for a record that is not finite."""
+    z, _ = mapped(question.frame, x)
+    found = []
+    for direction, offset in half_planes(question.frame.dimension, question.steps):
+        along = sum(cell * number for cell, number in zip(z, direction, strict=True))
+        found.append(int(math.isfinite(along) and along < offset * (question.step / 2)))
+    return found
 
 
 def _first_fit(question: Bisection, x: Vector) -> list[int]:

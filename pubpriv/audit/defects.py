@@ -24,6 +24,7 @@ from pubpriv.data.questions import (
     LiftedGram,
     Moments,
     Radial,
+    Selection,
     StableCells,
 )
 from pubpriv.data.regions import Cells, Everything, NearestPoint, Refined, Shells
@@ -147,6 +148,12 @@ MALFORMED_SEARCHES: dict[str, Callable[[Make], Any]] = {
 """Makers of malformed searches for cells."""
 
 
+def _selection(make: Make, **fields: Any) -> Any:
+    """A selection for a table of forty rows."""
+    told = {"frame": _PLANE, "rows": 40, "step": 1.0, "steps": 3, "slack": 0.05, "noise_scale": _SD} | fields
+    return make(Selection, **told)
+
+
 def _radial(make: Make, inner: Any, by_region: Any = False) -> Any:
     return make(Radial, inner=inner, by_region=by_region)
 
@@ -245,6 +252,25 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "zero for the sum of moments": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD, 0, _SD)),
         "shares without a proof": lambda m: _joint(m, Moments, (_PLANE,), (1.0,), (_SD << 9, 1 << 20, _SD << 9)),
         "a bound of zero": lambda m: _score(m, _cells(m, _PLANE), 0.0),
+    },
+    "selections that are not proven": {
+        "one centre": lambda m: _selection(m, frame=_NARROW),
+        "three directions": lambda m: _selection(m, frame=_WIDE),
+        "a map of another making": lambda m: _selection(
+            m, frame=m(_Bent, center=(0.0, 0.0), matrix=None, diagonal=None)
+        ),
+        "fewer rows than there are": lambda m: _selection(m, rows=39),
+        "more hypotheses than are compared": lambda m: _selection(m, steps=26),
+        "more hypotheses than memory holds": lambda m: _selection(m, steps=1 << 40),
+        "one hypothesis": lambda m: _selection(m, steps=0),
+        "half a step": lambda m: _selection(m, steps=1.5),
+        "a step of zero": lambda m: _selection(m, step=0.0),
+        "a step that is no number": lambda m: _selection(m, step=np.nan),
+        "hypotheses without a rival": lambda m: _selection(m, slack=0.4),
+        "less slack than none": lambda m: _selection(m, slack=-0.1),
+        "no noise": lambda m: _selection(m, noise_scale=0),
+        "noise that is no integer": lambda m: _selection(m, noise_scale=float(_SD)),
+        "under radial noise": lambda m: _radial(m, _selection(m)),
     },
     "radial noise that does not fit": {
         "around radial noise": lambda m: _radial(m, _radial(m, _counts(m, HALVES))),

@@ -13,7 +13,7 @@ from math import isqrt
 import numpy as np
 
 from pubpriv.audit.worlds import in_memory
-from pubpriv.data.questions import Bisection, Question, Radial, StableCells
+from pubpriv.data.questions import Bisection, Question, Radial, Selection, StableCells
 from pubpriv.data.scan import scan
 
 COLUMNS = ("a", "log1p(b)")
@@ -86,6 +86,10 @@ def distance(question: Question, delta: Integers) -> Fraction:
     if isinstance(question, StableCells):
         part = question.parts["fullest"]
         return Fraction(part.factor, part.noise_scale) ** 2 * sum(count * count for (count,) in delta.values())
+    if isinstance(question, Selection):
+        part = question.parts["chosen"]
+        # no score moves by more than a count does, and two scores at most decide
+        return Fraction(2 * part.factor * max(map(abs, delta["inside"])), part.noise_scale) ** 2
     _hold(set(delta) == set(question.parts), "totals are of other parts than the question declares")
     found = Fraction(0)
     for name, part in question.parts.items():

@@ -16,12 +16,13 @@ from pubpriv.audit.attacks import CLAIM, Attack, attacks_on_rows
 from pubpriv.audit.catalogue import bare
 from pubpriv.audit.finding import Finding, bounded, judged
 from pubpriv.audit.rates import bound_from_below
-from pubpriv.audit.worlds import DATASET, world
+from pubpriv.audit.worlds import DATASET, in_memory, world
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Bisection, Counts, Radial
+from pubpriv.data.questions import Bisection, Counts, Question, Radial, Selection
 from pubpriv.data.questions.base import Totals
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.data.regions import NearestPoint
+from pubpriv.data.scan import scan
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import PureDP
 from pubpriv.privacy.noise import OperatingSystemNoise
@@ -54,6 +55,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
         yield _in_answers(attack, question, draws // 3, seed)
         if question.block_size <= _MOST_ATTACKED:
             yield _attacked(attack, question, runs, seed)
+    yield _chosen(runs)
     yield _through_the_door(runs // 2, seed)
 
 
@@ -150,6 +152,17 @@ def _attacked(attack: Attack, question: Radial, runs: int, seed: int) -> Finding
     return _judged(f"{attack.name}, radial", charged, scores, f"{runs:,} answers on each of two neighbours")
 
 
+def _chosen(runs: int) -> Finding:
+    """Attack a choice between two heaps of records, of which one record goes from the one to the other."""
+    question = Selection.priced(Frame((0.0,)), 42, 4.0, 1, 0.05, CLAIM)
+    scores = []
+    for west in (22, 21):
+        totals = scan(in_memory(np.repeat([[-4.0], [4.0]], (west, 42 - west), axis=0)), question)
+        scores.append(np.array([int(_answer(question, totals)["chosen"][0]) != 0 for _ in range(runs)], dtype=float))
+    charged = PureDP(1).price(event_of(question)).main / UNIT
+    return _judged("Selection", charged, scores, f"{runs:,} choices on each of two neighbours")
+
+
 def _through_the_door(pairs: int, seed: int) -> Finding:
     """Attack counts through `Curator.release` in a run with a pure allotment; claimed: what the ledger was charged.
 
@@ -174,7 +187,7 @@ def _through_the_door(pairs: int, seed: int) -> Finding:
     return _judged("Counts through the curator in a pure run", claimed, scores, how)
 
 
-def _answer(question: Radial, totals: Totals) -> Totals:
+def _answer(question: Question, totals: Totals) -> Totals:
     """One answer of the question, with the system's noise."""
     source = OperatingSystemNoise()
     return question.answer(totals, lambda name, scale, size: source.draw("audit", name, scale, size))

@@ -22,7 +22,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.estimator import Estimator, Trial
-from pubpriv.privacy.events import noisy_part
+from pubpriv.privacy.events import Event, PureEvent, noisy_part
 from pubpriv.privacy.units import UNIT
 
 
@@ -105,6 +105,14 @@ def _leaked(tape: Tape, again: list[Tape]) -> list[str]:
     return broken
 
 
+def _squared_charge(event: Event) -> Fraction:
+    """mu^2 or epsilon^2 that an event was priced for."""
+    noisy = noisy_part(event)
+    if noisy is not None:
+        return noisy.squared_distance
+    return event.epsilon**2 if isinstance(event, PureEvent) else Fraction(0)
+
+
 def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
@@ -117,8 +125,7 @@ def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
             found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
             total += adds_up(found)
-            charged = noisy_part(entry.event)
-            if charged is None or found > charged.squared_distance:
+            if found > _squared_charge(entry.event):
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")
         furthest = max(furthest, total)
     if furthest > float(paid) * (1 + 1e-12):  # of floats that are each off by less

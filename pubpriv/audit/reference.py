@@ -9,6 +9,8 @@ What a record adds to a question is in `catalogue.adds`, written in the same way
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import permutations, product
 
 from pubpriv.data.balls import Balls
 from pubpriv.data.component_shells import ComponentShells
@@ -159,3 +161,20 @@ def _added(numbers: Iterable[float]) -> float:
     for number in numbers:
         total += number
     return total
+
+
+@cache
+def half_planes(dimension: int, steps: int) -> list[tuple[tuple[int, ...], int]]:
+    """Sides of the bisectors of all pairs of lattice points, (direction, offset) in rising order.
+
+    Of points k and l it is {x: x . (l - k) < (|l|^2 - |k|^2) step / 2}, divided by what the numbers of l - k share.
+    """
+    line = range(-steps, steps + 1)
+    points = [k for k in product(line, repeat=dimension) if sum(number**2 for number in k) <= steps**2]
+    found = {((0,) * dimension, 0)}
+    for k, other in permutations(points, 2):
+        between = [b - a for a, b in zip(k, other, strict=True)]
+        shared = math.gcd(*between)
+        offset = sum(number**2 for number in other) - sum(number**2 for number in k)
+        found.add((tuple(number // shared for number in between), offset // shared))
+    return sorted(found)

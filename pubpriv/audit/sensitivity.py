@@ -18,7 +18,7 @@ import numpy as np
 from pubpriv.audit.catalogue import CENTERS, EAST, WEST, Example, at, bare, examples, unsound
 from pubpriv.audit.finding import Finding
 from pubpriv.audit.neighbours import NOBODY, Integers, Record, are_cells, difference, distance, totals_of
-from pubpriv.data.questions import Bisection, Question, StableCells
+from pubpriv.data.questions import Bisection, Question, Selection, StableCells
 
 _REACH = 0.99
 """Part of what is attainable that a search reaches of the squared distance."""
@@ -154,6 +154,8 @@ def _outside(question: Question, alone: Integers) -> str | None:
         directions = [name.split()[1] for name in alone]
         once = len(set(directions)) == len(directions) and all(count == [1] for count in alone.values())
         return None if once else "one record is in two cells of a direction, or counts more than once"
+    if isinstance(question, Selection):
+        return None if {*alone["inside"]} <= {0, 1} else "one record counts more than once in a half-plane"
     for name, part in question.parts.items():
         if max(map(abs, alone[name]), default=0) > part.bound:
             return f"one record adds more than {part.bound:,} to a coordinate of {name}"
@@ -183,6 +185,8 @@ def _weighted(question: Question, totals: Integers) -> list[float]:
     """Totals in units of the noise, as floats; of a bisection, its counts at all thresholds."""
     if isinstance(bare(question), Bisection):
         return [float(count) for count in accumulate(totals["histogram"])]
+    if isinstance(question, Selection):
+        return [float(count) for count in totals["inside"]]
     parts = question.parts
     return [value * part.factor / part.noise_scale for name, part in parts.items() for value in totals[name]]
 

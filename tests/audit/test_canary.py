@@ -33,9 +33,10 @@ def likelihood_ratio(question, totals, noisy):
 def test_every_kind_of_question_is_attacked():
     """A kind that is added to the closed list needs an attack; the rates bounded are no more than were planned.
 
-    Radial noise is attacked in `audit.radial`. Of `StableCells` only a choice leaves, made of counts as others are.
+    Radial noise and selections are attacked in `audit.radial`. Of `StableCells` only a choice leaves, made of counts
+    as others are.
     """
-    others = {questions.Part, questions.Question, questions.Radial, questions.StableCells}
+    others = {getattr(questions, name) for name in ("Part", "Question", "Radial", "Selection", "StableCells")}
     kinds = {getattr(questions, name) for name in questions.__all__} - others
     assert {type(attack.question) for attack in ATTACKS.values()} == kinds
     assert 2 * (len(ATTACKS) + 1) <= canary._BOUNDS

@@ -16,11 +16,11 @@ from pubpriv.audit.malformed import _PROMISES
 from pubpriv.audit.worlds import world
 from pubpriv.data import codec
 from pubpriv.data import scan as scanning
-from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, base, bisection
+from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, Selection, base, bisection
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +200,9 @@ def test_radial_noise_around_anything(unguarded, wrong):
     """Without its checks, noise is put around other noise, or by region around a question that has none."""
     unguarded.setattr(Radial, "__post_init__", lambda self: None)
     assert {"around radial noise, forged", "by region, one or none, forged"} <= set(wrong(RADIAL))
+
+
+def test_selections_that_look_at_no_field_are_seen(unguarded, wrong):
+    """Hypotheses without a rival are the one thing that fails in no other way."""
+    unguarded.setattr(Selection, "__post_init__", lambda self: None)
+    assert "hypotheses without a rival, forged" in wrong(SELECTIONS)

@@ -21,8 +21,8 @@ def batches():
 
 
 def test_every_kind_of_question_is_measured():
-    """None of the closed list is missing but radial noise, which has a check of its own (`audit.radial`)."""
-    kinds = {*closed_list.QUESTIONS} - {closed_list.Radial}
+    """None of the closed list is missing but radial noise, which `audit.radial` checks, and choices made with it."""
+    kinds = {*closed_list.QUESTIONS} - {closed_list.Radial, closed_list.Selection}
     assert {type(question) for question in noise_law._questions().values()} == kinds
 
 

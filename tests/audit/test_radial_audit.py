@@ -5,7 +5,7 @@ import pytest
 
 from pubpriv.audit import radial
 from pubpriv.audit.attacks import attacks
-from pubpriv.audit.radial import _attacked, _in_answers, _law, _rounding, _through_the_door
+from pubpriv.audit.radial import _attacked, _chosen, _in_answers, _law, _rounding, _through_the_door
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.privacy.noise import OperatingSystemNoise
 
@@ -92,3 +92,12 @@ def test_the_door_stands():
     found = _through_the_door(800, 0)
     assert found.holds
     assert found.claimed == pytest.approx(2.0)
+
+
+def test_a_choice_comes_near_epsilon_and_no_further(wrong):
+    """One record more for the one of two heaps; with half of the noise that shows more than was charged."""
+    found = _chosen(4000)
+    assert found.holds
+    assert found.found > 1.2
+    wrong("half")
+    assert not _chosen(4000).holds

@@ -21,6 +21,7 @@ from pubpriv.data.questions import (
     PerPerson,
     PersonSizes,
     Radial,
+    Selection,
     StableCells,
 )
 from pubpriv.data.questions.base import PARTITIONS, squared_weight
@@ -44,7 +45,7 @@ def test_the_catalogue_has_every_kind_of_question():
     """A kind of question, or of partition, that is added to a closed list is forgotten by no audit."""
     tried = {type(example.question) for example in EXAMPLES.values()}
     assert {*closed_list.QUESTIONS} - tried == {PerPerson, PersonSizes}, "`audit.persons` tries these"
-    assert tried - {*WEIGHED} == {Radial, StableCells}
+    assert tried - {*WEIGHED} == {Radial, Selection, StableCells}
     assert len({example.mechanism for example in EXAMPLES.values()}) == len(EXAMPLES)
     partitions = {type(getattr(example.question, "partition", None)) for example in EXAMPLES.values()}
     assert partitions == {*PARTITIONS, type(None)}

@@ -12,7 +12,7 @@ from helpers.neighbours import QUESTIONS
 from pubpriv.audit.neighbours import distance
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.frames import GRID, Frame
-from pubpriv.data.questions import Bisection, Counts, Moments, Radial, StableCells
+from pubpriv.data.questions import Bisection, Counts, Moments, Radial, Selection, StableCells
 from pubpriv.data.questions.radial import GAUSSIAN, RADIAL, bounding_sd, draws_of, reach_of, under_law
 from pubpriv.data.regions import NearestPoint
 from pubpriv.errors import InvalidInput
@@ -34,7 +34,9 @@ def moments(k, price=Fraction(4)):
     return Moments.priced(cells(k), (LINE,) * k, (1.0,) * k, price, shares)
 
 
-@pytest.mark.parametrize("name", [name for name, each in QUESTIONS.items() if not isinstance(each, StableCells)])
+@pytest.mark.parametrize(
+    "name", [name for name, each in QUESTIONS.items() if not isinstance(each, Selection | StableCells)]
+)
 def test_every_question_has_a_radial_twin_at_no_higher_price(name):
     """epsilon^2 is at most mu^2, and nearly all of it; what is asked stays what it was."""
     question = QUESTIONS[name]

@@ -102,6 +102,8 @@ def pair_for(name):
         return ((-4.0, 0.0), (900.0, 0.0)) if "signed" in name else ((0.5, math.expm1(0.5)), (None, None))
     if name == "score":
         return WEST, EAST
+    if name == "selection":
+        return WEST, EAST
     if name == "stable-cells":
         return (-4.0, 0.0), (4.0, math.expm1(6.0))
     # kernels of joint releases: opposite ends nearly cancel in a region of its own, and two regions always reach it
@@ -446,5 +448,5 @@ def test_the_catalogue_has_every_kind_over_every_partition():
     """The checks above cover the closed list."""
     kinds = {type(question) for question in QUESTIONS.values()}
     assert kinds == {*CLOSED_LIST} - {PerPerson, PersonSizes, Radial}  # audited in `persons` and `radial`
-    assert 7 * len(PARTITIONS) + 6 == len(QUESTIONS)
+    assert 7 * len(PARTITIONS) + 7 == len(QUESTIONS)
     assert distance(QUESTIONS["counts-cells"], {"count": [0, 0]}) == 0

@@ -60,11 +60,13 @@ class SquaredMu(Budget):
         """A bound that is far below that of (epsilon, delta)."""
         return [0.125]
 
-    def pure_cost(self, epsilon):
+    @classmethod
+    def pure_cost(cls, epsilon):
         """As under approx."""
         return pure_as_mu_squared(epsilon)
 
-    def pure_worth(self, room):
+    @classmethod
+    def pure_worth(cls, room):
         """Too little, but some."""
         return room / 4
 

@@ -11,6 +11,7 @@
 | `Bisection` | a quantile, by adaptive counts | steps * w^2 |
 | `BoundedScore` | sum of a bounded score | 4 c^2 w^2 |
 | `StableCells` | the fullest cell of each column, above a threshold | 2 l w^2 for l columns, and a chance of failing |
+| `Selection` | which public hypothesis wins its contests; a choice, no sum | epsilon^2 = (2 w)^2 |
 | `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
 | `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
 | `Radial` | any of these of rows, with radial noise (pure DP) | epsilon^2: theirs, or by region 4 f |
@@ -27,6 +28,7 @@ from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import Radial
 from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 
 QUESTIONS = (
@@ -41,6 +43,7 @@ QUESTIONS = (
     PerPerson,
     PersonSizes,
     Radial,
+    Selection,
     StableCells,
 )
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
@@ -59,5 +62,6 @@ __all__ = [
     "PersonSizes",
     "Question",
     "Radial",
+    "Selection",
     "StableCells",
 ]

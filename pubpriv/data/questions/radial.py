@@ -18,6 +18,7 @@ from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
 from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions.selection import Selection
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
@@ -176,14 +177,14 @@ def under_law(law: str, question: Any) -> Any:
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
     """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
-    if isinstance(question, Radial):
+    if isinstance(question, Radial | Selection):
         return question.draws
     return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
 
 
 def reach_of(question: Question) -> int:
     """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
-    return question.reach if isinstance(question, Radial) else _SDS
+    return question.reach if isinstance(question, Radial | Selection) else _SDS
 
 
 def bounding_sd(question: Question, part: str) -> float:

@@ -107,7 +107,7 @@ def estimate_gaussian(
         outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
-        if curator.of_persons:
+        if not curator.protects_rows:
             raise InvalidInput(
                 "without public rows the columns are found by cells in which one record more or less can show, which "
                 "is not offered where the unit of the dataset is a person: give public rows"

@@ -32,6 +32,7 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.driver import check_rounds, check_two_step
+    from pubpriv.estimators.mean.hypotheses import HypothesesCase, check_dimension
     from pubpriv.estimators.mean.plan import MeanCase
     from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
     from pubpriv.estimators.planning import Size
@@ -47,6 +48,9 @@ def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     if learnt:
         check_two_step(settings.method)
         return GAUSSIAN.case(_both(settings), public)
+    if settings.method == "hypotheses":
+        check_dimension(settings.method, d)
+        return HypothesesCase(d, m)
     if settings.method != "two-step":
         return ReferenceMeanCase(d, m, settings.method, settings.rounds)
     return MeanCase(d, m)
@@ -69,15 +73,19 @@ def _checked(settings: MeanSettings, public: PublicTable) -> PublicTable:
 
 def _check_size(settings: MeanSettings, public: PublicTable, n_private: int, budget: Budget) -> None:
     """Refuse a run that would tell little more than the public rows do, unless it is forced."""
-    from pubpriv.estimators.asks import gaussian_only
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
+    from pubpriv.estimators.mean.driver import check_law
+    from pubpriv.estimators.mean.hypotheses import check_cover
     from pubpriv.estimators.mean.plan import check_feasible
     from pubpriv.privacy.budgets import Purse
 
     if settings.method == NO_PUBLIC or _learnt(_covariance(settings, public)):
         GAUSSIAN.checks.size(_both(settings), public, n_private, budget)
+    elif settings.method == "hypotheses":
+        m, d = public.rows.shape
+        check_cover(n_private, d, m, Purse.of(budget))
     elif settings.method != "two-step":
-        gaussian_only(settings.method, budget.kind)
+        check_law(settings.method, budget.kind)
     elif not settings.force:
         m, d = public.rows.shape
         check_feasible(n_private, d, m, Purse.of(budget))

@@ -17,6 +17,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
 from pubpriv.estimators.mean.against_public import check_covariance, resolved
+from pubpriv.estimators.mean.hypotheses import check_dimension, hypotheses
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import check_feasible
 from pubpriv.estimators.mean.reference import MeanResult, Options, clip_and_noise, coinpress
@@ -54,7 +55,8 @@ def estimate_mean(
             contradict it, and then `"unknown"`.
         budget: what this estimate may spend, in the run's kind, or its text (`zcdp:0.1`); None: all that is left.
         method: `two-step`; `no-public`, which learns the covariance too and takes an approx budget and no public rows;
-            or, to compare with, `clip-and-noise` (Theorem 2.3) or `coinpress`.
+            or, to compare with, `clip-and-noise` (Theorem 2.3), `coinpress` or, in one or two columns, `hypotheses`
+            (Theorem B.2 (2)), which is epsilon-DP under every budget.
         rounds: of `coinpress`.
         ball: of `coinpress`: (centre (d,) in the data's units, radius in standard deviations) that is known to hold
             the mean; None: the ball around the public mean, by Claim 2.1.
@@ -93,8 +95,12 @@ def estimate_mean(
         "columns": list(curator.columns),
         **options.configuration(),
     }
-    if method != "two-step":
-        gaussian_only(method, curator.budget.kind)
+    check_law(method, curator.budget.kind)
+    if method == "hypotheses" and not curator.protects_rows:
+        raise InvalidInput(
+            "the method hypotheses is not offered where the unit of the dataset is a person: its choice is no sum over "
+            "rows that could be weighted; take the method two-step"
+        )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
         check_feasible(curator.n_rows, len(rows.columns), len(rows.rows), purse)
@@ -132,6 +138,7 @@ def checked_mean(
     if method not in _METHODS:
         raise InvalidInput(f"method must be one of {', '.join(_METHODS)}, not {method!r}")
     check_rounds(method, rounds, ball)
+    check_dimension(method, len(columns))
     rows = PublicTable.open(public, list(columns))
     mean, known = _public_mean(rows), KnownCovariance.of(covariance, len(rows.columns))
     if not force:
@@ -143,6 +150,12 @@ def check_rounds(method: str, rounds: int, ball: Any = None) -> None:
     """Refuse options that a method has not."""
     if method != "coinpress" and (rounds != 2 or ball is not None):
         raise InvalidInput(f"rounds and ball are options of method coinpress, not of {method}")
+
+
+def check_law(method: str, kind: str) -> None:
+    """Refuse a method whose noise has no price in this kind of budget."""
+    if method in ("clip-and-noise", "coinpress"):
+        gaussian_only(method, kind)
 
 
 def check_two_step(method: str) -> None:
@@ -198,7 +211,7 @@ def _public_mean(rows: PublicTable) -> tuple[float, ...]:
     return tuple(mean.tolist())
 
 
-_METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress), strict=True))
+_METHODS = dict(zip(MeanSettings.methods, (two_step, clip_and_noise, coinpress, hypotheses), strict=True))
 
 
 def _notes(rows: PublicTable) -> list[str]:

@@ -18,7 +18,7 @@ class MeanSettings:
     """
 
     words: ClassVar[tuple[str, ...]] = ("auto", "identity", "unknown")
-    methods: ClassVar[tuple[str, ...]] = ("two-step", "clip-and-noise", "coinpress")
+    methods: ClassVar[tuple[str, ...]] = ("two-step", "clip-and-noise", "coinpress", "hypotheses")
     most_rounds: ClassVar[int] = 50
 
     covariance: str = setting(
@@ -33,7 +33,7 @@ class MeanSettings:
         choices=(*methods, NO_PUBLIC),
         planned=True,
         help="two-step; no-public, for where there are no public rows (approx budgets only); or, to compare with, "
-        "clip-and-noise or coinpress",
+        "clip-and-noise, coinpress or, in one or two columns, hypotheses",
     )
     rounds: int = setting(2, least=1, most=most_rounds, planned=True, help="Rounds of coinpress")
     force: bool = setting(

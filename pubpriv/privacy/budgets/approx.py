@@ -144,11 +144,13 @@ class ApproximateDP(Budget):
         """What (1 + e^epsilon) goes into the reserve."""
         return Fraction(reserve, DELTA_UNIT) / tail_factor(Fraction(self.epsilon))
 
-    def pure_cost(self, epsilon: Fraction) -> Fraction:
+    @classmethod
+    def pure_cost(cls, epsilon: Fraction) -> Fraction:
         """(2 Phi^-1(e^epsilon / (1 + e^epsilon)))^2."""
         return pure_as_mu_squared(epsilon)
 
-    def pure_worth(self, room: float) -> float:
+    @classmethod
+    def pure_worth(cls, room: float) -> float:
         """The epsilon of randomised response that is as hard to test as a Gaussian at mu^2 = the room."""
         from statistics import NormalDist
 

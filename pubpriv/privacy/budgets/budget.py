@@ -134,12 +134,14 @@ class Budget(ABC):
         """The price of any epsilon-DP mechanism."""
         return Amount(ceil_units(self.pure_cost(epsilon)))
 
+    @classmethod
     @abstractmethod
-    def pure_cost(self, epsilon: Fraction) -> Fraction:
+    def pure_cost(cls, epsilon: Fraction) -> Fraction:
         """What any epsilon-DP mechanism costs in this currency, not less."""
 
+    @classmethod
     @abstractmethod
-    def pure_worth(self, room: float) -> float:
+    def pure_worth(cls, room: float) -> float:
         """About the largest epsilon whose `pure_cost` is `room`: a guess, to be checked against a price."""
 
     @classmethod

@@ -64,11 +64,13 @@ class PureDP(Budget):
         """None: randomised response reaches that of (epsilon, 0)."""
         return []
 
-    def pure_cost(self, epsilon: Fraction) -> Fraction:
+    @classmethod
+    def pure_cost(cls, epsilon: Fraction) -> Fraction:
         """epsilon itself."""
         return epsilon
 
-    def pure_worth(self, room: float) -> float:
+    @classmethod
+    def pure_worth(cls, room: float) -> float:
         """The room itself."""
         return room
 

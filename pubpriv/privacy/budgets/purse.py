@@ -9,6 +9,10 @@ from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets.budget import Budget
 from pubpriv.privacy.budgets.kinds import KINDS
 from pubpriv.privacy.conversions import distance_of_tail
+from pubpriv.privacy.units import UNIT, ceil_units
+
+_ROUNDING = Fraction(1), 1 - Fraction(1, 10**9), 1 - Fraction(1, 10**5), 1 - Fraction(1, 10**3)
+"""What is taken of a price's inverse, which is worked out in floats, until it fits."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,20 @@ class Purse:
     def strength(self) -> float:
         """sqrt(rho), or epsilon of a pure purse: what noise falls with."""
         return sqrt(2 * self.rho if self.radial else self.rho)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of one mechanism that takes the whole purse, where no more is known of it than that it is epsilon-DP.
+
+        Raises:
+            InvalidInput: the purse pays for none.
+        """
+        kind = KINDS[self.kind]
+        guess = Fraction(int(UNIT * kind.pure_worth(self.units / UNIT)), UNIT)
+        for epsilon in (guess * factor for factor in _ROUNDING):
+            if epsilon > 0 and ceil_units(kind.pure_cost(epsilon)) <= self.units:
+                return epsilon
+        raise InvalidInput("the budget is too small for a mechanism of pure DP")
 
     @property
     def radial(self) -> bool:

@@ -92,11 +92,13 @@ class ZeroConcentratedDP(Budget):
             bounds.append(erf(sqrt(2 * rho / 8)) + 2 * float(guarantee["delta"]))
         return bounds
 
-    def pure_cost(self, epsilon: Fraction) -> Fraction:
+    @classmethod
+    def pure_cost(cls, epsilon: Fraction) -> Fraction:
         """epsilon tanh(epsilon / 2)."""
         return pure_as_rho(epsilon)
 
-    def pure_worth(self, room: float) -> float:
+    @classmethod
+    def pure_worth(cls, room: float) -> float:
         """The epsilon whose epsilon tanh(epsilon / 2) is the room, by bisection."""
         low, high = 0.0, 2.0 + room + sqrt(2 * room)
         for _ in range(100):
