@@ -36,8 +36,8 @@ def two_runs(served: Served):
 
 def steps(text: str) -> dict[str, str]:
     """Titles of task runs in the list of a flow run, without numbers and suffixes that some have, and their states."""
-    title, more = r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?", r"\n(?:public|private)\n(\w+)$"
-    return dict(re.findall(title + more, text, flags=re.MULTILINE))
+    title, state = r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?", r"\n(Completed|Cached|Failed|Crashed|Running|Pending)$"
+    return dict(re.findall(title + state, text, flags=re.MULTILINE))
 
 
 def only_ours(requests: list[str], served: Served) -> bool:
@@ -132,7 +132,7 @@ def test_pages_of_the_whole_can_be_looked_at(browser, served, two_runs):
     for page, word in {
         "dashboard": "Flow Runs",
         "deployments": "visits.mixture",
-        "automations": "visits",
+        "automations": "pubpriv: pause a deployment",
         "concurrency-limits": "private-visits",
         "events": "Event",
     }.items():

@@ -1,5 +1,6 @@
 """`pubpriv serve`: up in seconds, schedules at work, runs that take turns, and an end that leaves nothing behind."""
 
+import json
 import os
 import signal
 import socket
@@ -79,7 +80,7 @@ def test_deploying_again_changes_nothing(served: Served):
 
 
 def test_prefect_deploy_registers_what_pubpriv_deploy_does(served: Served):
-    """Prefect's own command with `deployments/prefect.yaml`, and then ours: nothing is left to change."""
+    """Prefect's own command with `deployments/prefect.yaml`, and then ours: it only says whose the deployments are."""
     words = ["--no-prompt", "deploy", "--all", "--prefect-file", str(ROOT / "pubpriv" / "deployments" / "prefect.yaml")]
     theirs = subprocess.run(
         [sys.executable, "-m", "prefect", *words],
@@ -93,7 +94,9 @@ def test_prefect_deploy_registers_what_pubpriv_deploy_does(served: Served):
     ours = served.run("deploy")
     assert ours.returncode == 0, ours.stderr
     results = dict(line.split(": ", 1) for line in ours.stdout.splitlines() if line.startswith("deployment estimate"))
-    assert {name: results[f"deployment {name}"] for name in THEIRS} == dict.fromkeys(THEIRS, "unchanged")
+    for name in THEIRS:
+        before, after = results[f"deployment {name}"].removeprefix("changed (tags: ").removesuffix(")").split(" -> ")
+        assert {*json.loads(after)} - {*json.loads(before)} == {"pubpriv-of-unnamed"}
 
 
 def alive(process: psutil.Process) -> bool:
@@ -154,7 +157,7 @@ def test_a_ledger_of_ones_own_is_used_without_examples_and_its_password_shown_to
     assert "dataset visits: not registered" in said
     with Ledger.open(url) as ledger:
         assert ledger.datasets() == ["others"]
-    assert running.ledger.startswith("postgresql+psycopg://pubpriv@127.0.0.1")
+    assert running.ledger.startswith("postgresql://pubpriv@127.0.0.1")
     for form in (PASSWORD, quote(PASSWORD, safe="")):
         assert form not in said + (tmp_path / "home" / "ready.json").read_text()
         assert form.encode() not in server
