@@ -17,7 +17,7 @@ from pubpriv.errors import InvalidInput
 
 _OPTIONS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 _COMPLETING = _OPTIONS | {"add_completion": True}
-"""Of the whole program: `--install-completion` belongs to it, not to each command."""
+"""Settings of the whole program: `--install-completion` belongs to it, not to each command."""
 
 _COMMANDS = {
     "init": ("pubpriv.cli.init:init", "Describe a dataset in a file, and register it."),

@@ -71,7 +71,7 @@ class _Pass(Confined):
 
     @property
     def all_keys(self) -> np.ndarray:
-        """Of the whole table."""
+        """Join the keys of all rows of the table."""
         return np.concatenate([np.empty(0, dtype=np.uint64), *self.keys])
 
     @property
@@ -138,5 +138,5 @@ class _Chunks(Confined):
     each: list[Any]
 
     def chunks(self) -> list[Any]:
-        """The chunks."""
+        """Give the chunks to a scan, as a table does."""
         return self.each

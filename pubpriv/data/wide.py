@@ -36,7 +36,7 @@ class WideTotals:
 
     @classmethod
     def zeros(cls, question: Question) -> "WideTotals":
-        """Of the shapes that the question announces."""
+        """Begin with zeros of the shapes that the question announces."""
         sizes = question.total_sizes.items()
         return cls(*({name: np.zeros(count or 0, dtype=np.int64) for name, count in sizes} for _ in range(2)))
 
@@ -115,4 +115,4 @@ class ListedTotals:
 
 
 Sums = WideTotals | ListedTotals
-"""Of blocks, until the whole table is read."""
+"""Totals of blocks, until the whole table is read."""

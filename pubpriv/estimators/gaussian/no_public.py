@@ -138,7 +138,7 @@ class Located:
 
     @property
     def widths(self) -> np.ndarray:
-        """Of the cells to be asked for next, or of those that were found at the end, (d,)."""
+        """Widths of the cells to be asked for next, or of those that were found at the end, (d,)."""
         middle = (np.array(self.low) + np.array(self.high)) // 2
         return np.asarray(2.0 ** (2.0 * (middle - _WIDTHS // 2)))
 

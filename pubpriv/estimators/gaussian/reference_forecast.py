@@ -31,14 +31,14 @@ from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
 
 _BETA = 0.1
-"""Of a run that does not say: how likely its bounds from public rows may fail."""
+"""How likely bounds from public rows may fail, in a run that does not say."""
 
 _WIDEST = 4.0
 """Largest eigenvalue of a sample covariance of d + 1 standard rows, about."""
 
 _ANGLES = np.arange(1, 16) * np.pi / 16
 _NODES, _SHARES = np.cos(_ANGLES), np.sin(_ANGLES) ** 2 / 8
-"""Of the semicircle's law on [-1, 1]: Gauss's quadrature."""
+"""Nodes and weights of Gauss's quadrature for the semicircle's law on [-1, 1]."""
 
 
 @dataclass(frozen=True)
