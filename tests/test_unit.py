@@ -118,6 +118,29 @@ def test_a_handle_enters_a_run_with_its_own_weights(visits):
         other.leave()
 
 
+def test_the_tasks_of_a_run_do_one_pass_over_its_ids(visits, monkeypatch):
+    """While a curator of it is open in their process; then what was read is gone, and another run reads its own."""
+    from pubpriv.data import person_table
+
+    ledger, path = visits
+    table, read = pp.PrivateTable.open(path, ["x"], person="who"), []
+    over = person_table._Pass.over
+    monkeypatch.setattr(person_table._Pass, "over", lambda asked: read.append(asked) or over(asked))
+    with pp.Curator(table, ledger, "visits", RHO, "r") as curator:
+        curator.begin("mean", {}, PUBLIC)
+        already = len(read)
+        for label in ("mean/a", "mean/b"):
+            task = curator.handle.open()
+            task.release(Counts(Everything(), 1 << 40), label)
+            task.leave()
+        assert len(read) == already
+        assert len(person_table._READ) == 1
+        with pp.Curator(table, ledger, "visits", ZeroConcentratedDP("0.5"), "other") as other:
+            other.begin("mean", {}, PUBLIC)
+        assert len(read) > already
+    assert not person_table._READ
+
+
 def test_ids_that_change_while_a_run_is_under_way_fail_with_the_one_text(visits):
     """The charge stays; nothing is answered from weights of other rows."""
     ledger, path = visits

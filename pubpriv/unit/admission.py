@@ -11,21 +11,20 @@ from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None) -> int | str:
+def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
         budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
-        executor: where blocks would be scanned.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
         InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
+            whose noise is not Gaussian.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
@@ -42,11 +41,6 @@ def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str
         raise InvalidInput(
             "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
             "approx:EPSILON,DELTA"
-        )
-    if executor is not None:
-        raise InvalidInput(
-            "where the unit of the dataset is a person its table is read here, as no weight of a row leaves this "
-            "process: run without --dask, and without an executor"
         )
     return most
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pubpriv.data.images import MOST_WEIGHT
-from pubpriv.data.memory import remembering
+from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question
 from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
@@ -64,8 +64,13 @@ class Unit(Protocol):
     def purse(self, purse: Purse) -> Purse:
         """What a driver may spend on its questions, which it prices for rows."""
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
-        """What scans read, by question."""
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
+        """What scans read, by question.
+
+        Args:
+            remembered: rows of a small table are kept in memory.
+            shared: among the curators of one run in this process, if anything is reckoned beforehand.
+        """
 
 
 class RowUnit:
@@ -114,7 +119,7 @@ class RowUnit:
         """Give all of it."""
         return purse
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
         """The table, with its blocks remembered if that is wanted and it is small."""
         table = remembering(self._table) if remembered else self._table
         return lambda _: table
@@ -216,9 +221,12 @@ class PersonUnit:
         """One L^2-th, as each question costs L^2 times what it is priced at."""
         return replace(purse, units=purse.units // int(self.size.most or 1) ** 2)
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""
-        return (PersonTable(self._table) if remembered else PersonTable(self._table, most_bytes=0)).asked
+        most_bytes = MOST_BYTES if remembered else 0
+        if shared and self._run.name:
+            return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
+        return PersonTable(self._table, most_bytes).asked
 
     def _chosen(self, rho: float) -> int:
         """L, as it was given or by released sizes."""

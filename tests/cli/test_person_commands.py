@@ -93,7 +93,6 @@ def test_persons_that_are_declared_are_not_counted_again(program, place):
         (("budget", "set", "visits", "zcdp:2", *TABLE, "--columns", "a,who", "--ledger", URL), "out of --columns"),
         (("fit", "mean", *RUN, "--budget", "pure:1", "--out", "m.json"), "pure budget"),
         (("fit", "mean", *ONCE, "--out", "m.json", "--rows-per-person", "0"), "from 1 to"),
-        (("fit", "mean", *ONCE, "--out", "m.json", "--dask", "tcp://h:1"), "without --dask"),
         (("plan", "mean", "--persons", "9", "--rows", "9", "--public", "public.csv", "--budget", "zcdp:1"), "--rows"),
     ],
 )
