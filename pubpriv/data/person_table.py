@@ -22,6 +22,7 @@ from pubpriv.data.parquet import longest_block
 from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.tables import ArrayTable
 
 
@@ -134,9 +135,10 @@ class PersonTable(Confined):
             _Replaced: the ids are not what they were at the first question.
             TypeError: a defect; it is asked neither of persons nor of weighted rows.
         """
-        if isinstance(question, PerPerson):
-            return _Chunks(self._chunks(question.most, question.grain))
-        if not isinstance(question, PersonSizes):
+        asked = without_law(question)
+        if isinstance(asked, PerPerson):
+            return _Chunks(self._chunks(asked.most, asked.grain))
+        if not isinstance(asked, PersonSizes):
             raise TypeError("a question that counts rows by themselves")
         found = self._read()
         sizes = sizes_of(found.all_keys).astype(np.float64)

@@ -18,7 +18,8 @@ from pubpriv.data.arithmetic import single_threaded_blas
 from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
-from pubpriv.data.questions.per_person import PerPerson, in_person_unit
+from pubpriv.data.questions.per_person import PerPerson
+from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import View
 from pubpriv.data.wide import Sums, nothing_of
 
@@ -61,7 +62,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
     with single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
-        weights = chunk.weights if isinstance(question, PerPerson) else None
+        weights = chunk.weights if isinstance(without_law(question), PerPerson) else None
         for number_of_block, view in enumerate(View.of_each(blocks, weights)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door tried its own machine only

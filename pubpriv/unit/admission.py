@@ -7,40 +7,30 @@ from typing import Any
 from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str) -> int | str:
+def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
-        budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
     whole = isinstance(most, int) and not isinstance(most, bool)
     if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
         raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
-    if terms is None:
-        if most != 1:
-            raise InvalidInput(
-                "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
-            )
-        return most
-    if isinstance(budget, PureDP):
+    if terms is None and most != 1:
         raise InvalidInput(
-            "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
-            "approx:EPSILON,DELTA"
+            "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
         )
     return most
 

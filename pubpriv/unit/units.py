@@ -17,8 +17,9 @@ import numpy as np
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question
-from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
+from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.radial import RADIAL, in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger import question_of
@@ -166,13 +167,15 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
-        if type(question) not in WEIGHED:
+        inner = without_law(question)
+        if type(inner) not in WEIGHED:
             raise InvalidInput(
                 f"a {type(question).__name__} is not asked where the unit of the dataset is a person: it is no sum "
                 "over rows that could be weighted"
             )
         size, grain = self._read()
-        return PerPerson(question, int(size.most or 1), grain)
+        weighed = PerPerson(inner, int(size.most or 1), grain)
+        return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
 
     def check_stored(self, question: Question) -> None:
         """Refuse one that counts rows by themselves: somebody wrote it there.
@@ -188,7 +191,10 @@ class PersonUnit:
 
     def answered(self, question: Question) -> Question:
         """The question within, which has the units and the noise of what was answered."""
-        return question.inner if isinstance(question, PerPerson) else question
+        weighed = without_law(question)
+        if not isinstance(weighed, PerPerson):
+            return question
+        return replace(question, inner=weighed.inner) if isinstance(question, Radial) else weighed.inner
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
         """Ask how many persons and rows there are, once in a run.
@@ -218,8 +224,9 @@ class PersonUnit:
             )
 
     def purse(self, purse: Purse) -> Purse:
-        """One L^2-th, as each question costs L^2 times what it is priced at."""
-        return replace(purse, units=purse.units // int(self.size.most or 1) ** 2)
+        """One L^2-th, as each question costs L^2 times what it is priced at; of epsilon, its root, one L-th."""
+        most = int(self.size.most or 1)
+        return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""
@@ -235,7 +242,12 @@ class PersonUnit:
         if self._most != "auto":
             return int(self._most)
         (_, sd), bins = self._persons()
-        return rows_that_pay(bins, sd, len(self._table.column_names), rho)
+        d = len(self._table.column_names)
+        return rows_that_pay(bins, sd, d, rho / self._louder(d))
+
+    def _louder(self, d: int) -> float:
+        """Variance of a coordinate of a second moment, over that of Gaussian noise of the same price."""
+        return (d + 1) * (d + 2) / 2 + 1 if self._run.allotment.noise_law == RADIAL else 1.0
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
@@ -254,11 +266,11 @@ class PersonUnit:
             if stands is None or stands.answer is None:
                 raise InvalidInput("this run has not begun: begin a method first")
             question = question_of(stands, _ROWS)
-            if not isinstance(question, PerPerson):
+            if not isinstance(without_law(question), PerPerson):
                 raise InvalidInput("this run began in another way than this version does: use another release id")
             rows = max(2, round(float(_values(question, stands.answer)["count"][0])))
             persons, bins = self._persons()
-            sd, most = float(question.noise()["count"][0]), question.most
+            sd, most = float(question.noise()["count"][0]), without_law(question).most
             size = Size(rows, sd, effective_rows(rows, persons[0], bins, most), persons, most)
             self._known = size, grain_for(rows + 8 * sd)
         return self._known

@@ -39,17 +39,18 @@ def place(tmp_path, monkeypatch, program):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", ["mean", "gaussian"])
-def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, place, program):
+@pytest.mark.parametrize(("kind", "budget"), [("mean", "zcdp:0.2"), ("gaussian", "zcdp:0.2"), ("mean", "pure:1")])
+def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, budget, place, program):
     """Whatever is printed, written and noted follows from answers: none of it knows how many rows there are."""
-    run = ("fit", kind, *ONCE, "--release-id", "r", "--out", "m.json", "--overwrite")
-    assert program(*run).code == 0
+    run = ("fit", kind, *RUN, "--budget", budget, "--release-id", "r", "--out", "m.json", "--overwrite")
+    done = program(*run).code
     model = (place / "m.json").read_bytes()
     same = program(*run)
     frame = visits()
     frame[frame.who != "p0"].to_parquet("visits.parquet", index=False)
     assert program(*run) == same
-    assert same.code == 0
+    assert same.code == done
+    assert done in (0, 4)  # noise may have it flagged
     assert (place / "m.json").read_bytes() == model
     assert program("ledger", "verify", "visits", "--ledger", URL).code == 0
 
@@ -91,7 +92,7 @@ def test_persons_that_are_declared_are_not_counted_again(program, place):
         (("budget", "set", "visits", "zcdp:2", "--persons", "7", "--ledger", URL), "declares no number of persons"),
         (("budget", "set", "new", "zcdp:2", "--persons", "7", "--ledger", URL), "name their id columns"),
         (("budget", "set", "visits", "zcdp:2", *TABLE, "--columns", "a,who", "--ledger", URL), "out of --columns"),
-        (("fit", "mean", *RUN, "--budget", "pure:1", "--out", "m.json"), "pure budget"),
+        (("fit", "mean", *ONCE, "--out", "m.json", "--method", "hypotheses"), "no sum over rows"),
         (("fit", "mean", *ONCE, "--out", "m.json", "--rows-per-person", "0"), "from 1 to"),
         (("plan", "mean", "--persons", "9", "--rows", "9", "--public", "public.csv", "--budget", "zcdp:1"), "--rows"),
     ],
