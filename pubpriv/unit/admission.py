@@ -23,15 +23,25 @@ def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
     Raises:
         InvalidInput: rows of a person that are no number, or any where the unit is a row.
     """
+    most = check_most(most)
+    if terms is None and most != 1:
+        raise InvalidInput(
+            "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
+        )
+    return most
+
+
+def check_most(most: int | str) -> int | str:
+    """Give L as a number, or `auto`.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
     whole = isinstance(most, int) and not isinstance(most, bool)
     if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
         raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
-    if terms is None and most != 1:
-        raise InvalidInput(
-            "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
-        )
     return most
 
 

@@ -19,7 +19,7 @@ from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
 from pubpriv.data.questions.per_person import WEIGHED
-from pubpriv.data.questions.radial import RADIAL, in_person_unit, without_law
+from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger import question_of
@@ -167,15 +167,8 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
-        inner = without_law(question)
-        if type(inner) not in WEIGHED:
-            raise InvalidInput(
-                f"a {type(question).__name__} is not asked where the unit of the dataset is a person: it is no sum "
-                "over rows that could be weighted"
-            )
         size, grain = self._read()
-        weighed = PerPerson(inner, int(size.most or 1), grain)
-        return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
+        return per_person(question, int(size.most or 1), grain)
 
     def check_stored(self, question: Question) -> None:
         """Refuse one that counts rows by themselves: somebody wrote it there.
@@ -214,7 +207,7 @@ class PersonUnit:
         if stands is None:
             if self._terms.persons is None or self._most != 1:
                 release(first[_SIZES], _SIZES)
-            release(first_questions(purse, self._chosen(purse.rho))[0][_ROWS], _ROWS)
+            release(first_questions(purse, self._chosen(purse))[0][_ROWS], _ROWS)
         elif stands.answer is None:
             release(question_of(stands, _ROWS), _ROWS)
         began = self.size.most
@@ -224,9 +217,8 @@ class PersonUnit:
             )
 
     def purse(self, purse: Purse) -> Purse:
-        """One L^2-th, as each question costs L^2 times what it is priced at; of epsilon, its root, one L-th."""
-        most = int(self.size.most or 1)
-        return replace(purse, units=purse.units // (most if purse.radial else most**2))
+        """What is left of it for rows; see `purse_of_rows`."""
+        return purse_of_rows(purse, int(self.size.most or 1))
 
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""
@@ -235,19 +227,14 @@ class PersonUnit:
             return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
         return PersonTable(self._table, most_bytes).asked
 
-    def _chosen(self, rho: float) -> int:
+    def _chosen(self, purse: Purse) -> int:
         """L, as it was given or by released sizes."""
         if self._most is None:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
             return int(self._most)
         (_, sd), bins = self._persons()
-        d = len(self._table.column_names)
-        return rows_that_pay(bins, sd, d, rho / self._louder(d))
-
-    def _louder(self, d: int) -> float:
-        """Variance of a coordinate of a second moment, over that of Gaussian noise of the same price."""
-        return (d + 1) * (d + 2) / 2 + 1 if self._run.allotment.noise_law == RADIAL else 1.0
+        return auto_rows(bins, sd, len(self._table.column_names), purse)
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
@@ -291,6 +278,40 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
     sizes, rows, left = purse.split([*_SHARES.values(), rest])
     counted = PerPerson(Counts.priced(Everything(), rows / most**2), most, MOST_WEIGHT)
     return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
+
+
+def per_person(question: Any, most: int, grain: int) -> Question:
+    """The question as each person answers it, under the law of its noise.
+
+    Raises:
+        InvalidInput: a question that is no sum over records.
+    """
+    inner = without_law(question)
+    if type(inner) not in WEIGHED:
+        raise InvalidInput(
+            f"a {type(inner).__name__} is not asked where the unit of the dataset is a person: it is no sum over rows "
+            "that could be weighted"
+        )
+    weighed = PerPerson(inner, most, grain)
+    return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
+
+
+def purse_of_rows(purse: Purse, most: int) -> Purse:
+    """What questions may be priced at for rows: each costs L^2 times as much, or L times where epsilon adds up."""
+    return replace(purse, units=purse.units // (most if purse.radial else most**2))
+
+
+def auto_rows(bins: tuple[float, ...], sd: float, d: int, purse: Purse) -> int:
+    """L by released or declared sizes; post-processing.
+
+    Args:
+        bins: persons by number of rows.
+        sd: of the noise in each.
+        d: columns.
+        purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
+    """
+    louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
+    return rows_that_pay(bins, sd, d, purse.rho / louder)
 
 
 def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:

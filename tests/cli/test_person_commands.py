@@ -13,6 +13,7 @@ COLUMNS = "a,b"
 RUN = ("--private", "visits.parquet", "--public", "public.csv", "--dataset", "visits", "--ledger", URL, "--plain")
 ONCE = (*RUN, "--budget", "zcdp:0.2")
 TABLE = ("--private", "visits.parquet")
+PER = ("--rows-per-person",)
 
 
 def visits(persons=600, many=50, seed=3):
@@ -126,3 +127,30 @@ def test_a_plan_takes_the_number_of_persons(place, program, monkeypatch):
     assert [step["label"] for step in plan["steps"]][:2] == ["person/sizes", "person/rows"]
     assert sum(step["share"] for step in plan["steps"]) == pytest.approx(1)
     assert plan["feasible"]
+
+
+def test_a_plan_takes_the_sizes_of_persons(program):
+    """They say how many rows count, what that costs, and what auto would choose."""
+    plan = (
+        "plan",
+        "mean",
+        "--public-rows",
+        "30",
+        "--dims",
+        "3",
+        "--budget",
+        "zcdp:0.5",
+        "--sizes",
+        "1:3000,4:1500,20:500",
+    )
+    once, four, auto = (program(*plan, *more, "--json") for more in ((), (*PER, "4"), (*PER, "auto")))
+    plans = [json.loads(told.out) for told in (once, four, auto)]
+    assert [plan["rows"] for plan in plans] == [5000] * 3
+    assert "4 rows of a person in full, 11,000 rows" in plans[1]["notes"][0]
+    assert "auto would count 16 rows" in plans[2]["notes"][0]
+    assert plans[1]["errors"][0]["sampling"] > plans[0]["errors"][0]["sampling"]  # rows of a person are alike
+    for found in plans:
+        prices = [float(step["price"].split()[0]) for step in found["steps"]]
+        assert sum(prices) == pytest.approx(0.5, abs=1e-8)
+    assert program(*plan[:-2], *PER, "3").code == 2
+    assert "no list of sizes" in program(*plan[:-1], "1:x").err
