@@ -43,8 +43,8 @@ class Job:
 
     Attributes:
         estimator: what is estimated.
-        private: private Parquet table: file, folder or glob.
-        public: public table, Parquet or CSV; None, where the method works without.
+        private: private table: Parquet, CSV or Feather; file, folder or glob.
+        public: public table; None, where the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
         dataset: name in the ledger.
