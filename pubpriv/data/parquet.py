@@ -7,12 +7,13 @@ partition folders, no sizes, no time stamps.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from pubpriv.data.arrow import is_read_as_number, numbers_of
-from pubpriv.data.columns import Column, map_columns, meant
+from pubpriv.data.columns import Column, map_columns, meant, sources_of
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
@@ -88,7 +89,7 @@ class Chunk:
 
     @property
     def _sources(self) -> list[str]:
-        return sorted({column.source for column in self.columns})
+        return sorted(sources_of(self.columns))
 
     def _keys(self, batch: Any) -> np.ndarray:
         return keys_of([batch.column(batch.schema.get_field_index(name)) for name in self.person])
@@ -152,7 +153,7 @@ _DAMAGED = {
 
 
 def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...]) -> _Footer:
-    names = [*dict.fromkeys(column.source for column in columns), *person]
+    names = [*sources_of(columns), *person]
     damaged = _DAMAGED[kind_of(path)].format(where=where)
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
@@ -190,7 +191,7 @@ def _attempt(action: Callable[[], _T], where: str, otherwise: str) -> _T:
 
 
 def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
-    for name in dict.fromkeys(column.source for column in columns):
+    for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
         if look.typed and not is_read_as_number(kind):
             raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
@@ -209,10 +210,11 @@ def _place(look: Look, name: str, where: str) -> int:
     return int(found[0])
 
 
-def _numbers(array: Any) -> np.ndarray:
-    """Cells as float64, those of a file without types by what each reads as."""
+def _numbers_of(batch: Any, name: str) -> np.ndarray:
+    """Cells of a column as float64, those of a file without types by what each reads as."""
     from pyarrow import types
 
+    array = batch.column(batch.schema.get_field_index(name))
     return numbers_in(array) if types.is_binary(array.type) else numbers_of(array)
 
 
@@ -220,7 +222,8 @@ def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterat
     """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
     block, filled = np.empty((len(columns), length)), 0
     for batch in batches:
-        cells = [_numbers(batch.column(batch.schema.get_field_index(column.source))) for column in columns]
+        numbers = cache(partial(_numbers_of, batch))
+        cells = [column.of(numbers) for column in columns]
         taken = 0
         while taken < batch.num_rows:
             step = min(length - filled, batch.num_rows - taken)

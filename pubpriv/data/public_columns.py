@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.arrow import is_number, is_read_as_number, numbers_of
-from pubpriv.data.columns import Column, meant, parse_columns
+from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import number_in
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
@@ -86,7 +86,7 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
         rows = np.empty(0)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
         raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file")
-    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
+    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
     return _of_array(rows, names)
@@ -200,23 +200,28 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
     Raises:
         InvalidInput: no such column, two of them, or one that is not numeric.
     """
-    names = [column.name for column in columns]
-    if wanted.name in names:
+    if wanted.name in [column.name for column in columns]:
         wanted = Column(wanted.name)
-    matches = [column for column in columns if column.name == wanted.source]
-    if len(matches) != 1:
-        problem = "is missing from" if not matches else "appears more than once in"
-        raise InvalidInput(
-            f"column {wanted.source!r} {problem} the public table, whose columns are: {', '.join(names)}"
-            f"{'' if matches else meant(wanted.source, names)}"
-        )
-    found = matches[0]
-    if found.numbers is None:
-        raise InvalidInput(f"column {wanted.source!r} of the public table is {found.kind}, not a number")
-    cells = found.numbers()
+    cells = wanted.of(lambda name: _numbers_of(columns, name))
     with np.errstate(all="ignore"):
         wanted.apply(cells)
     return cells
+
+
+def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
+    """A new array of the cells of the one column of that name; see `_cells_of` for what is raised."""
+    matches = [column for column in columns if column.name == name]
+    if len(matches) != 1:
+        problem = "is missing from" if not matches else "appears more than once in"
+        names = [column.name for column in columns]
+        raise InvalidInput(
+            f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
+            f"{'' if matches else meant(name, names)}"
+        )
+    found = matches[0]
+    if found.numbers is None:
+        raise InvalidInput(f"column {name!r} of the public table is {found.kind}, not a number")
+    return found.numbers()
 
 
 def _read_public(name: str) -> list[_PublicColumn]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.columns import Column, map_columns, parse_columns
+from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
@@ -88,16 +88,16 @@ class PrivateTable:
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
-        ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
+        ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
             where = canonical(os.fspath(source))
         else:
-            where = memory_table.keep(source, name, [*(column.source for column in declared), *ids])
+            where = memory_table.keep(source, name, [*sources_of(declared), *ids])
         rows = 0
         for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {column.source for column in declared}:
+            if exact and set(footer.names) - {*ids} != {*sources_of(declared)}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
@@ -113,7 +113,7 @@ class PrivateTable:
     @property
     def source_columns(self) -> tuple[str, ...]:
         """Columns of the file that are read, sorted."""
-        return tuple(sorted({column.source for column in self.columns}))
+        return tuple(sorted(sources_of(self.columns)))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -167,8 +167,13 @@ class ArrayTable:
         names = [f"x{i}" for i in range(found.shape[1])] if columns is None else columns
         if len(names) != found.shape[1]:
             raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
+        mapped = parse_columns(list(names))
+        if quotients := [column.name for column in mapped if column.over is not None]:
+            raise InvalidInput(
+                f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
+            )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, parse_columns(list(names)), persons=keys)
+        return cls(found, mapped, persons=keys)
 
     @property
     def n_rows(self) -> int:

@@ -66,7 +66,7 @@ class Parameters(BaseModel):
     )
     columns: tuple[str, ...] | None = Field(
         default=None,
-        description="Columns, or log1p(column); default: the numeric columns of the public table",
+        description="Columns, or expressions like log1p(column); default: the numeric columns of the public table",
     )
     warn_below: int = Field(
         default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"
