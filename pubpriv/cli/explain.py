@@ -23,7 +23,7 @@ def explain(
     ledger: LedgerOption = None,
     out_: Annotated[
         Path | None,
-        typer.Option("--out", help="Write the page here. Default: NAME-explained.html.", show_default=False),
+        typer.Option("--out", help="Default: NAME-explained.html; an .svg is the picture alone.", show_default=False),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from pubpriv.released.estimate import write_atomically
+from pubpriv.released.report.drawing import picture_text
 from pubpriv.released.report.markup import figure, template
 from pubpriv.released.report.route import route
 from pubpriv.released.report.story import Story, summary, table_heads, table_rows
@@ -15,7 +16,7 @@ def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
 
     Args:
         story: of the run.
-        path: of the HTML file.
+        path: of the HTML file; of an .svg file, for the picture alone.
 
     Returns:
         The path.
@@ -26,7 +27,7 @@ def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
     Privacy: none is spent: names, prices and released numbers go in.
     """
     file = Path(path)
-    write_atomically(file, explained(story))
+    write_atomically(file, picture_text(route(story)) if file.suffix == ".svg" else explained(story))
     return file
 
 
