@@ -56,7 +56,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
                 show_default=False,
             ),
         ] = None,
-        public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
+        public: Annotated[str | None, typer.Option(help="Public rows.", show_default=False)] = None,
         columns: ColumnsOption = None,
         dataset: Annotated[
             str | None,

@@ -7,26 +7,35 @@ from typing import Any
 from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.places import is_in_memory
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
+def check_unit(terms: PersonTerms | None, most: int | str, executor: Any = None, table: Any = None) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
         most: rows of a person, or `auto`.
+        executor: where blocks would be scanned.
+        table: that would be scanned, if it is known.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or any where the unit is a row.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row; an executor for a table in
+            memory.
     """
     most = check_most(most)
     if terms is None and most != 1:
         raise InvalidInput(
             "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
+        )
+    if executor is not None and is_in_memory(getattr(table, "uri", "")):
+        raise InvalidInput(
+            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
+            "without an executor"
         )
     return most
 

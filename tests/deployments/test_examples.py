@@ -7,7 +7,7 @@ import pubpriv as pp
 from pubpriv.cli.demo import _people, demo
 from pubpriv.deployments.examples import EXAMPLES, STATES, machines, make
 from pubpriv.deployments.files import read
-from pubpriv.deployments.randhie import ALL_YEARS
+from pubpriv.deployments.randhie import ALL_YEARS, write_tables
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import plain
 
@@ -48,5 +48,15 @@ def test_the_people_have_all_their_years_and_whose_they_are(tmp_path, monkeypatc
 
 def test_the_demo_of_machines_has_no_choice_of_unit():
     """--unit is of the RAND tables; nothing is written before that is said."""
-    with pytest.raises(InvalidInput, match="leave it out with --separated"):
+    with pytest.raises(InvalidInput, match="leave them out here"):
         demo(unit="person-year", separated=True)
+
+
+def test_tables_for_people_have_no_person_twice_and_replace_nothing(tmp_path):
+    """Readable names, an id where a person has several rows, and a refusal where files are there."""
+    private, public = write_tables(tmp_path / "tables", "all-years")
+    tables = [pd.read_csv(file) for file in (private, public)]
+    assert [list(table) for table in tables] == [["patient_id", "visits", "diseases", "limitation"]] * 2
+    assert not set(tables[0].patient_id) & set(tables[1].patient_id)
+    with pytest.raises(InvalidInput, match="exists: choose another folder"):
+        write_tables(tmp_path / "tables", "person")
