@@ -117,11 +117,11 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset)
+        private = made_again(private, terms, dataset, executor)
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = as_begun(private, run.begun(), release_id)
-        most = check_unit(terms, rows_per_person, executor, private)
+        most = check_unit(terms, rows_per_person)
         run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
@@ -175,8 +175,7 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset)
-            check_unit(terms, 1, executor, table)
+            table = made_again(handle.table, terms, handle.dataset, executor)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered

@@ -11,31 +11,23 @@ from pubpriv.places import is_in_memory
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, most: int | str, executor: Any = None, table: Any = None) -> int | str:
+def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
         most: rows of a person, or `auto`.
-        executor: where blocks would be scanned.
-        table: that would be scanned, if it is known.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or any where the unit is a row; an executor for a table in
-            memory.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row.
     """
     most = check_most(most)
     if terms is None and most != 1:
         raise InvalidInput(
             "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
-        )
-    if executor is not None and is_in_memory(getattr(table, "uri", "")):
-        raise InvalidInput(
-            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
-            "without an executor"
         )
     return most
 
@@ -54,15 +46,20 @@ def check_most(most: int | str) -> int | str:
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTable:
+def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: Any = None) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table.
+        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor.
         SpecMismatch: its unit is not that of the dataset.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    if executor is not None and is_in_memory(table.uri):
+        raise InvalidInput(
+            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
+            "without an executor"
+        )
     columns = person_columns_of(terms)
     if tuple(table.person) != columns:
         whose = f"person={list(columns)}" if columns else "no person"
