@@ -262,7 +262,7 @@ class Curator(Confined):
         if not sha256 or set(sha256) - set(hexdigits):
             raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
         given = None if budget is None else budget_of(budget)
-        self._unit.open(self.release, given)
+        self._unit.open(self.release, given, public)
         return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, given))
 
     def rehearse(self, *plans: Sequence[Question]) -> None:

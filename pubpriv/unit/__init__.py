@@ -2,12 +2,13 @@
 
 from pubpriv.unit.admission import as_begun, check_most, check_unit, made_again
 from pubpriv.unit.declared_sizes import DeclaredSizes
-from pubpriv.unit.size import Size
+from pubpriv.unit.size import Size, Sizes
 from pubpriv.unit.units import Unit, auto_rows, first_questions, per_person, purse_of_rows, unit_of
 
 __all__ = [
     "DeclaredSizes",
     "Size",
+    "Sizes",
     "Unit",
     "as_begun",
     "auto_rows",
