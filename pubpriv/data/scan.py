@@ -60,7 +60,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
         weights = chunk.weights if isinstance(question, PerPerson) else None
-        for view in View.of_each(blocks, weights):
+        for view in View.of_each(blocks, weights, coded=chunk.by is not None):
             total.add(question.totals(view))
     return total
 
