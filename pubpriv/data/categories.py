@@ -7,7 +7,6 @@ in the private column is in no group, and is never told.
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +20,12 @@ MOST_CATEGORIES = 1000
 
 _MONTH_OF = re.compile(r"^month\((.+)\)$")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+
+def source_of_groups(column: str) -> str:
+    """The column of the file in `column` or `month(column)`."""
+    match = _MONTH_OF.match(column)
+    return match[1] if match else column
 
 
 class _Coded(Protocol):
@@ -63,11 +68,10 @@ class ByCategory:
         if odd:
             raise InvalidInput(f"the groups by {self.column} are months, as 2026-11 is, not {odd[0]!r}")
 
-    @cached_property
+    @property
     def source(self) -> str:
         """The column of the file."""
-        match = _MONTH_OF.match(self.column)
-        return match[1] if match else self.column
+        return source_of_groups(self.column)
 
     @property
     def by_month(self) -> bool:

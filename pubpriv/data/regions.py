@@ -251,6 +251,8 @@ class Refined:
     def __post_init__(self) -> None:
         kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
         kinds("the inner partitions of Refined", self.inner, Cells)
+        known: dict[Cells, Cells] = {}  # groups with the same cells map a block once
+        object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(
                 f"Refined has {self.groups.n_regions} groups, but inner partitions for {len(self.inner)}"
@@ -270,9 +272,9 @@ class Refined:
         """Inner region of the record's group, shifted by the regions of the groups before."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
-        first = 0
+        first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
         for number, cells in enumerate(self.inner):
-            inner = cells.assign(view)
+            inner = assigned[id(cells)]
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels

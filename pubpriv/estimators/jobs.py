@@ -7,7 +7,7 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
-from pubpriv.data.categories import ByCategory
+from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
@@ -165,7 +165,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
     columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
-    groups = () if job.by is None else (ByCategory(job.by, ("1970-01",)).source,)
+    groups = () if job.by is None else (source_of_groups(job.by),)
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"

@@ -95,7 +95,7 @@ def chosen(settings: Settings) -> dict[str, Any]:
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Grouped:
     """Settings of an estimator that tells groups of rows apart; see `pubpriv.data.categories`."""
 
@@ -110,6 +110,10 @@ class Grouped:
     )
 
 
+OF_GROUPS = ("by", "by_values")
+"""Fields of `Grouped`."""
+
+
 def ungrouped(settings: Grouped) -> dict[str, Any]:
     """Values by field, without those of groups: what an estimate is told where its table knows the groups."""
-    return {name: value for name, value in chosen(settings).items() if name not in ("by", "by_values")}
+    return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

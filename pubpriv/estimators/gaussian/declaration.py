@@ -27,7 +27,7 @@ def _driver(settings: GaussianSettings, public: PublicTable, curator: Curator, r
 def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.groups.forecast import case_by_group
 
-    return case_by_group(settings, public, _whole_case(settings, public), spreads=True)
+    return case_by_group(settings, public, _whole_case(settings, public), "gaussian")
 
 
 def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:

@@ -1,7 +1,7 @@
 """An estimate of all rows together, and then of each group: two methods of one run."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,12 +10,15 @@ from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of, weights_ask
 from pubpriv.estimators.groups.steps import ToldGroups, group_frame, measure_groups, tell_groups
+from pubpriv.estimators.groups.weights import count_groups, mixture_cells, tell_weights
 from pubpriv.estimators.steps import Execution, Runner
-from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.released.estimate import Estimate, provenance_of
 from pubpriv.released.groups import Group, Groups
+from pubpriv.released.kinds import MixtureEstimate
 from pubpriv.released.numbers import of_all
 
 _E = TypeVar("_E", bound=Estimate)
@@ -56,27 +59,75 @@ def estimate_groups(
 
     Privacy: that of both methods; the groups take six tenths of the budget, by one question about all of them.
     """
-    by, d = curator.groups, len(curator.columns)
-    if by is None:
-        raise InvalidInput("the table tells no groups apart: open it with by=ByCategory(column, values)")
-    given: Budget = curator.budget if budget is None else budget_of(budget)
-    of_whole, of_groups = parts_of(given)
-    configuration = {"of": of, "by": by.column, "values": list(by.values), "columns": list(curator.columns)}
-    purse = curator.begin(METHOD, configuration, rows, of_groups)
-    ask = group_ask(purse, by, d, spreads)
-    curator.rehearse([question for question in (ask.question,) if question is not None])
-    estimate, covariance = whole(None if budget is None else of_whole)
+    begun = _begin(of, rows, curator, budget, lambda purse, by: group_ask(purse, by, len(curator.columns), spreads))
+    estimate, covariance = whole(begun.left)
     run = Execution(curator, METHOD, runner)
     center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
     frame = run(group_frame, center, tuple(map(tuple, covariance.tolist())))
-    found = run(measure_groups, by, frame, spreads, ask)
+    found = run(measure_groups, begun.by, frame, spreads, begun.ask)
     size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
     told = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
-    groups = _released(by, told, np.sqrt(np.diag(covariance)))
-    return with_groups(estimate, groups, curator, rows, _warnings(by, told))
+    groups = _released(begun.by, told, np.sqrt(np.diag(covariance)))
+    return _with_groups(estimate, groups, curator, rows, _warnings(begun.by, told))
 
 
-def with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTable, warnings: list[str]) -> _E:
+def estimate_group_weights(
+    whole: Callable[[BudgetLike | None], MixtureEstimate],
+    rows: PublicTable,
+    curator: Curator,
+    budget: BudgetLike | None,
+    runner: Runner,
+) -> MixtureEstimate:
+    """Estimate a mixture of all rows, then in which shares each group has its components; see `estimate_groups`."""
+    begun = _begin("mixture", rows, curator, budget, weights_ask)
+    estimate = whole(begun.left)
+    run = Execution(curator, METHOD, runner)
+    cells = run(mixture_cells, estimate.mixture)
+    found = run(count_groups, begun.by, cells, begun.ask)
+    told = run(tell_weights, found, estimate.mixture, cells, curator.size.widening)
+    each = tuple(
+        Group(
+            name,
+            (told.rows[i], told.rows_sd),
+            {"weight": np.array(told.weights[i])},
+            {"weight": _errors(told.errors, i, np.zeros(len(told.weights[i])))},
+            {"weight": float(np.mean(told.own[i]))},
+        )
+        for i, name in enumerate(begun.by.values)
+    )
+    return _with_groups(estimate, Groups(begun.by.column, each), curator, rows, [])
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """Groups whose part of the run is set aside.
+
+    Attributes:
+        by: the groups.
+        ask: the question about them.
+        left: what the estimate of all rows may spend; None: all that is left.
+    """
+
+    by: ByCategory
+    ask: Ask
+    left: Budget | None
+
+
+def _begin(
+    of: str, rows: PublicTable, curator: Curator, budget: BudgetLike | None, asked: Callable[[Purse, ByCategory], Ask]
+) -> _Begun:
+    """Set the part of the groups aside, and check that the question about them fits."""
+    by = curator.groups
+    if by is None:
+        raise InvalidInput("the table tells no groups apart: open it with by=ByCategory(column, values)")
+    of_whole, of_groups = parts_of(curator.budget if budget is None else budget_of(budget))
+    configuration = {"of": of, "by": by.column, "values": list(by.values), "columns": list(curator.columns)}
+    ask = asked(curator.begin(METHOD, configuration, rows, of_groups), by)
+    curator.rehearse([question for question in (ask.question,) if question is not None])
+    return _Begun(by, ask, None if budget is None else of_whole)
+
+
+def _with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTable, warnings: list[str]) -> _E:
     """The estimate with its groups, and with the statement of all that the run asked."""
     statement = curator.statement()
     facts = dict(estimate.diagnostics)

@@ -7,7 +7,8 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.groups.plan import SHARE, group_ask, parts_of
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import SHARE, group_ask, parts_of, weights_ask
 from pubpriv.estimators.planning import Case, Forecast, Predicted, Size
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize
@@ -15,7 +16,7 @@ from pubpriv.estimators.settings import Grouped
 from pubpriv.privacy.budgets import Budget, Purse
 
 
-def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, spreads: bool) -> Case:
+def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of: str) -> Case:
     """The case of a run whose settings name groups, by that of all rows together; without groups, that itself.
 
     Raises:
@@ -24,10 +25,10 @@ def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, spr
     if settings.by is None:
         return case
     if settings.by_values:
-        return GroupCase(case, ByCategory(settings.by, settings.by_values), spreads)
+        return GroupCase(case, ByCategory(settings.by, settings.by_values), of)
     if isinstance(public, Size) or public.source is None:
         raise InvalidInput("say which groups there will be: --by-values A,B,C, or --public FILE that has them")
-    return GroupCase(case, groups_of(public.source, settings.by), spreads)
+    return GroupCase(case, groups_of(public.source, settings.by), of)
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class GroupCase:
     Attributes:
         case: of all rows together.
         by: the groups.
-        spreads: whether they have covariances.
+        of: `mean`, `gaussian` or `mixture`.
     """
 
     case: Case
     by: ByCategory
-    spreads: bool
+    of: str
 
     @property
     def d(self) -> int:
@@ -57,16 +58,22 @@ class GroupCase:
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict all rows together on their part of the purse, then groups of one size."""
         whole, groups = self._parts(purse)
-        forecast, ask = self.case.forecast(n, whole), group_ask(groups, self.by, self.d, self.spreads)
-        plan = replace(forecast.plan, asks=(*forecast.plan.asks, ask))
+        forecast, rows = self.case.forecast(n, whole), n / self.by.n_regions
+        ask = weights_ask(groups, self.by) if self.of == "mixture" else self._moments(groups)
         assert ask.question is not None
-        rows = n / self.by.n_regions
-        noise = float(ask.question.noise()["sum"].max()) / rows
-        own = 1 / math.sqrt(rows)
-        of = f"mean of a column in one of {self.by.n_regions} equal groups, before they are drawn together"
-        return replace(
-            forecast, plan=plan, errors=(*forecast.errors, Predicted(of, Predicted.own_sd, own, noise, own, None))
-        )
+        noise = ask.question.noise()
+        equal = f"in one of {self.by.n_regions} equal groups, before they are drawn together"
+        if self.of == "mixture":
+            own, apart = 1 / (2 * math.sqrt(rows)), float(noise["count"].max()) / rows
+            error = Predicted(f"weight of a component {equal}", "", own, apart, own, None)
+        else:
+            own, apart = 1 / math.sqrt(rows), float(noise["sum"].max()) / rows
+            error = Predicted(f"mean of a column {equal}", Predicted.own_sd, own, apart, own, None)
+        plan = replace(forecast.plan, asks=(*forecast.plan.asks, ask))
+        return replace(forecast, plan=plan, errors=(*forecast.errors, error))
+
+    def _moments(self, purse: Purse) -> Ask:
+        return group_ask(purse, self.by, self.d, self.of == "gaussian")
 
     def feasible(self, n: int, purse: Purse) -> bool:
         """Decide as the other case does."""

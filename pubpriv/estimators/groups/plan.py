@@ -1,16 +1,17 @@
 """What is asked of groups, and what it may cost."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.data.questions import Counts, LiftedGram, Moments
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.asks import Ask, Blank
 from pubpriv.privacy.budgets import Budget, Purse
 
-LABEL, METHOD = "groups/moments", "groups"
+METHOD = "groups"
 
 SHARE = Fraction(6, 10)
 """Of a run's budget for its groups; the rest is for all rows together."""
@@ -53,7 +54,16 @@ def parts_of(budget: Budget) -> tuple[Budget, Budget]:
 
 
 def group_ask(purse: Purse, by: ByCategory, d: int, spreads: bool) -> Ask:
-    """The question to come, with the whole of the purse."""
+    """The question about means, and covariances if `spreads`, with the whole of the purse."""
+    return _asked(f"{METHOD}/moments", purse, lambda ask: group_question(by, Frame((0.0,) * d), ask, spreads))
+
+
+def weights_ask(purse: Purse, by: ByCategory) -> Ask:
+    """The question about the weights of a mixture; its noise is the same for any number of components."""
+    return _asked(f"{METHOD}/counts", purse, lambda ask: Counts.priced(by, ask.price))
+
+
+def _asked(label: str, purse: Purse, blank: Blank) -> Ask:
     price = purse.squared_distance(purse.units)
-    ask = Ask(LABEL, price.numerator, price.denominator)
-    return Ask(LABEL, ask.numerator, ask.denominator, group_question(by, Frame((0.0,) * d), ask, spreads))
+    ask = Ask(label, price.numerator, price.denominator)
+    return replace(ask, question=blank(ask))

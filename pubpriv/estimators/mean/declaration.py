@@ -31,7 +31,7 @@ def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runne
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     from pubpriv.estimators.groups.forecast import case_by_group
 
-    return case_by_group(settings, public, _whole_case(settings, public), spreads=False)
+    return case_by_group(settings, public, _whole_case(settings, public), "mean")
 
 
 def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:

@@ -134,3 +134,23 @@ def test_a_run_by_group_is_one_run_of_a_ledger(tmp_path):
     frame = loaded.interval()
     assert len(frame[frame["group"] == "a"]) == 1 + 3 + 6
     assert frame[frame["group"].isna()]["value"].tolist()[:3] == first.mean.tolist()
+
+
+def test_a_mixture_has_weights_by_group():
+    """Overlapping components in shares that differ by group; rows drawn of a group have its shares."""
+    generator = np.random.default_rng(3)
+    shares = generator.dirichlet([4, 4], len(SIZES))
+    whose = generator.permutation(np.repeat(np.arange(len(SIZES)), SIZES))
+    second = generator.random(len(whose)) < shares[whose, 1]
+    private = generator.standard_normal((len(whose), 2)) + 3.0 * second[:, None]
+    names = np.array(BY.values, dtype=object)[whose]
+    helped = generator.standard_normal((40, 2)) + 3.0 * (np.arange(40) % 2)[:, None]
+    estimate = pp.estimate_mixture(helped, simulated(private, names, "zcdp:0.2"), n_components=2)
+    values, errors = told(estimate, "weight")
+    true = shares[:, np.argsort(estimate.means[:, 0] > 1.5)]
+    assert np.abs(values - true)[:4].max() < 0.05
+    assert np.mean(np.abs(values - true) < 2.5 * errors) > 0.8
+    group = estimate.of_group("c")
+    assert group.weights == pytest.approx(values[2])
+    assert group.groups is None
+    assert {number.group for number in estimate.numbers()} == {None, *BY.values}
