@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.parquet import Chunk, block_length, footers
@@ -34,16 +36,18 @@ class PrivateTable:
         columns: declared columns, in order.
         n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
         person: id columns that say whose row it is; none where the unit is a row.
+        by: groups of rows, by a column beside those of the estimate; None: there are none.
 
     Raises:
-        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns
-            among those of the estimate.
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns,
+            or that of groups, among those of the estimate.
     """
 
     uri: str
     columns: tuple[Column, ...]
     n_rows: int | None
     person: tuple[str, ...] = ()
+    by: ByCategory | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
@@ -52,6 +56,7 @@ class PrivateTable:
         if parse_columns(self.column_names) != self.columns:
             raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
         object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
+        check_groups(self.by, (*self.source_columns, *self.person))
         if self.person:
             if self.n_rows is not None:
                 raise InvalidInput("the number of rows is private where the unit is a person")
@@ -66,6 +71,7 @@ class PrivateTable:
         exact: bool = False,
         person: str | Sequence[str] = (),
         name: str | None = None,
+        by: ByCategory | None = None,
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
@@ -80,6 +86,7 @@ class PrivateTable:
                 counted.
             name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
                 name, and that it is not the copy of a file, nobody can check.
+            by: groups of rows, which estimates tell apart.
 
         Raises:
             InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
@@ -96,8 +103,10 @@ class PrivateTable:
         else:
             where = memory_table.keep(source, name, [*sources_of(declared), *ids])
         rows = 0
-        for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {*sources_of(declared)}:
+        check_groups(by, (*sources_of(declared), *ids))
+        beside = {*ids, *(() if by is None else (by.source,))}
+        for footer in footers(where, declared, ids, by):
+            if exact and set(footer.names) - beside != {*sources_of(declared)}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
@@ -105,10 +114,15 @@ class PrivateTable:
                 )
             rows += footer.rows
         if ids:
-            return cls(where, declared, None, ids)
+            return cls(where, declared, None, ids, by)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
-        return cls(where, declared, rows)
+        return cls(where, declared, rows, (), by)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Column of the file that tells groups apart, if there is one."""
+        return () if self.by is None else (self.by.source,)
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -126,13 +140,15 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
-        found = footers(self.uri, self.columns, self.person)
+        found = footers(self.uri, self.columns, self.person, self.by)
         if not self.person and sum(footer.rows for footer in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(footer.path, piece, self.columns, self.person) for footer in found for piece in footer.pieces]
+        return [
+            Chunk(footer.path, piece, self.columns, self.person, self.by) for footer in found for piece in footer.pieces
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,18 +161,25 @@ class ArrayTable:
     stop: int | None = None
     persons: np.ndarray | None = None
     """(n,) keys of whose row it is, where the unit is a person."""
+    by: ByCategory | None = None
+    codes: np.ndarray | None = None
+    """(n,) places of the rows' categories in the list of `by`, NaN for none, where there are groups."""
 
     @classmethod
-    def of(cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None) -> "ArrayTable":
+    def of(
+        cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None, groups: Any = None
+    ) -> "ArrayTable":
         """Check what a simulation is given, and make a table of it.
 
         Args:
             rows: (n, d) array of numbers.
             columns: names or expressions; default x0, x1, ...
             persons: (n,) integers, whose row it is; None: the unit is a row.
+            groups: (groups, the category of each row); None: there are none.
 
         Raises:
-            InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
+            InvalidInput: no such array, or no rows; more or fewer names than columns, or categories than rows; see
+                `keys_in_memory`.
         """
         try:
             found = np.asarray(rows, dtype=np.float64)
@@ -173,7 +196,9 @@ class ArrayTable:
                 f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
             )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, mapped, persons=keys)
+        by, categories = (None, None) if groups is None else groups
+        codes = None if by is None else codes_in_memory(by, categories, len(found))
+        return cls(found, mapped, persons=keys, by=by, codes=codes)
 
     @property
     def n_rows(self) -> int:
@@ -222,13 +247,16 @@ class ArrayTable:
         return self._blocks(length)
 
     def _blocks(self, length: int) -> Iterator[np.ndarray]:
-        own = self._own
+        own, d = self._own, self._own.shape[1]
+        if self.codes is not None:
+            own = np.column_stack([own, self.codes[self.start : self.stop]])
         block = np.empty((own.shape[1], length))
         for start in range(0, len(own), length):
             rows = own[start : start + length]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
-            yield map_columns(block, self.columns)
+            map_columns(block[:d], self.columns)
+            yield block
 
 
 class PublicTable:
@@ -303,6 +331,23 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
             "--columns"
         )
     return names
+
+
+def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
+    """Refuse groups by a column that is read for something else.
+
+    Raises:
+        InvalidInput: it is, or they are no groups.
+    """
+    if by is None:
+        return
+    if type(by) is not ByCategory:
+        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+    if by.source in {*columns}:
+        raise InvalidInput(
+            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
+            "--columns"
+        )
 
 
 def source_of(public: Any) -> str | None:

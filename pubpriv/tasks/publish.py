@@ -21,6 +21,7 @@ from pubpriv.privacy.wording import declared
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
+from pubpriv.released.numbers import of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
@@ -162,7 +163,7 @@ def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
         InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
     several = estimate.n_components is not None
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     table = create_table_artifact(
         key=subject.key("components" if several else estimate.kind),

@@ -67,7 +67,7 @@ def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: An
             f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
             f"with {whose}"
         )
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person)
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by)
 
 
 def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:
