@@ -79,7 +79,8 @@ class Chunk:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
-        return self._reblocked(self._batches(self._sources), block_length(len(self.columns), self.rows))
+        length = block_length(len(self.columns), self.rows)
+        return _reblocked(self._batches(self._sources), self.columns, length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
         """Keys of the persons of its rows, batch by batch; only the id columns are read."""
@@ -94,32 +95,11 @@ class Chunk:
                 seen(self._keys(batch).tobytes())
                 yield batch
 
-        return self._reblocked(batches(), length)
+        return _reblocked(batches(), self.columns, length, self.by)
 
     @property
     def _sources(self) -> list[str]:
         return sorted({*(column.source for column in self.columns), *(() if self.by is None else (self.by.source,))})
-
-    def _reblocked(self, batches: Any, length: int) -> Iterator[np.ndarray]:
-        """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
-        block, filled, d = np.empty((len(self.columns) + (self.by is not None), length)), 0, len(self.columns)
-        for batch in batches:
-            cells = [numbers_of(_cells(batch, column.source)) for column in self.columns]
-            cells += [] if self.by is None else [codes_of(_cells(batch, self.by.source), self.by)]
-            taken = 0
-            while taken < batch.num_rows:
-                step = min(length - filled, batch.num_rows - taken)
-                for row, values in zip(block, cells, strict=True):
-                    row[filled : filled + step] = values[taken : taken + step]
-                filled, taken = filled + step, taken + step
-                if filled == length:
-                    map_columns(block[:d], self.columns)
-                    yield block
-                    filled = 0
-        if filled:
-            block[:, filled:] = np.nan
-            map_columns(block[:d], self.columns)
-            yield block
 
     def _keys(self, batch: Any) -> np.ndarray:
         return keys_of([_cells(batch, name) for name in self.person])
@@ -248,6 +228,29 @@ def _place(schema: Any, name: str, where: str) -> int:
         problem = "is missing from" if not found else "appears more than once in"
         raise InvalidInput(f"column {name!r} {problem} the private table {where}")
     return int(found[0])
+
+
+def _reblocked(batches: Any, columns: tuple[Column, ...], length: int, by: ByCategory | None) -> Iterator[np.ndarray]:
+    """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
+    d = len(columns)
+    block, filled = np.empty((d + (by is not None), length)), 0
+    for batch in batches:
+        cells = [numbers_of(_cells(batch, column.source)) for column in columns]
+        cells += [] if by is None else [codes_of(_cells(batch, by.source), by)]
+        taken = 0
+        while taken < batch.num_rows:
+            step = min(length - filled, batch.num_rows - taken)
+            for row, values in zip(block, cells, strict=True):
+                row[filled : filled + step] = values[taken : taken + step]
+            filled, taken = filled + step, taken + step
+            if filled == length:
+                map_columns(block[:d], columns)
+                yield block
+                filled = 0
+    if filled:
+        block[:, filled:] = np.nan
+        map_columns(block[:d], columns)
+        yield block
 
 
 def _cells(batch: Any, name: str) -> Any:
