@@ -29,6 +29,8 @@ def check_kind(by: ByCategory, kind: Any, where: str) -> None:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
+    if types.is_binary(kind):
+        return  # cells of a file without types, as they are written
     if by.by_month:
         if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
             return
@@ -56,6 +58,8 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
 
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if pa.types.is_binary(array.type):
+        return _codes_of_cells(array, by)
     if by.by_month:
         wanted = pa.array([_month_number(value) for value in by.values], pa.int64())
         texts = pa.array(_months_of(array), pa.int64())
@@ -65,6 +69,18 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
     places = pc.index_in(texts, value_set=wanted, skip_nulls=True)
     own = np.frombuffer(places.buffers()[1], np.int32)[places.offset : places.offset + len(places)]
     return np.where(validity_of(places), own, np.nan)
+
+
+def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
+    """The same of cells as they are written; each distinct one is looked up once."""
+    cells = array.dictionary_encode()
+    known = {value: float(place) for place, value in enumerate(by.values)}
+    texts = [cell.decode(errors="replace") for cell in cells.dictionary.to_pylist()]
+    if by.by_month:
+        texts = [next(iter(months_in([text])), "") for text in texts]
+    codes = np.array([*(known.get(text, np.nan) for text in texts), np.nan])
+    places = np.frombuffer(cells.indices.buffers()[1], np.int32)[cells.indices.offset :][: len(cells)]
+    return codes[np.where(validity_of(cells.indices), places, len(texts))]
 
 
 def texts_of(array: Any, by_month: bool) -> set[str]:

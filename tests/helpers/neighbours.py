@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from pubpriv.audit.catalogue import questions
 from pubpriv.audit.neighbours import COLUMNS, GROUPS, categories_of, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.formats import Piece
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Bisection
 from pubpriv.data.scan import scan
@@ -30,7 +31,7 @@ class FileTable:
         footer = pq.read_metadata(self.path)
         by = GROUPS if "group" in footer.schema.names else None
         return [
-            Chunk(self.path, group, self.columns, footer.row_group(group).num_rows, by=by)
+            Chunk(self.path, Piece(group, footer.row_group(group).num_rows), self.columns, by=by)
             for group in range(self.row_groups)
         ]
 
