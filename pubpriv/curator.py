@@ -23,7 +23,7 @@ from pubpriv.data.confined import Confined
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.questions.radial import draws_of, reach_of
-from pubpriv.data.rehearsal import checked, rehearse
+from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
@@ -340,6 +340,7 @@ class Curator(Confined):
     def _try(self, question: Question) -> None:
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
         self._check_room(question)
+        check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 

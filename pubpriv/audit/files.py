@@ -223,6 +223,11 @@ def _as_text(path: Path, table: Any) -> PrivateTable:
     """The same as a CSV file, with a comma and quotes in a cell of each line."""
     cells = zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
     header = ",".join([*table.column_names, "words"])
-    lines = (",".join(["" if cell is None else repr(cell) for cell in row] + ['"a, ""b"""']) for row in cells)
+    lines = (
+        ",".join(
+            ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row] + ['"a, ""b"""']
+        )
+        for row in cells
+    )
     path.write_text("\n".join([header, *lines]) + "\n")
-    return PrivateTable.open(path, COLUMNS)
+    return PrivateTable.open(path, COLUMNS, by=GROUPS)

@@ -29,8 +29,8 @@ def check_kind(by: ByCategory, kind: Any, where: str) -> None:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_binary(kind):  # of a file without types, where each cell is a text
-        return
+    if types.is_binary(kind):
+        return  # cells of a file without types, as they are written
     if by.by_month:
         if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
             return
@@ -59,8 +59,8 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_binary(array.type):
-        wanted, texts = pa.array([value.encode() for value in by.values], pa.binary()), _written(array, by.by_month)
-    elif by.by_month:
+        return _codes_of_cells(array, by)
+    if by.by_month:
         wanted = pa.array([_month_number(value) for value in by.values], pa.int64())
         texts = pa.array(_months_of(array), pa.int64())
     else:
@@ -71,14 +71,16 @@ def codes_of(array: Any, by: ByCategory) -> np.ndarray:
     return np.where(validity_of(places), own, np.nan)
 
 
-def _written(cells: Any, by_month: bool) -> Any:
-    """The category that each cell of a file without types spells, or the month of the date that it begins with."""
-    import pyarrow.compute as pc
-
-    if not by_month:
-        return cells
-    dated = pc.match_substring_regex(cells, "^[0-9]{4}-(0[1-9]|1[0-2])-[0-9]{2}")
-    return pc.if_else(dated, pc.binary_slice(cells, 0, 7), None)
+def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
+    """The same of cells as they are written; each distinct one is looked up once."""
+    cells = array.dictionary_encode()
+    known = {value: float(place) for place, value in enumerate(by.values)}
+    texts = [cell.decode(errors="replace") for cell in cells.dictionary.to_pylist()]
+    if by.by_month:
+        texts = [next(iter(months_in([text])), "") for text in texts]
+    codes = np.array([*(known.get(text, np.nan) for text in texts), np.nan])
+    places = np.frombuffer(cells.indices.buffers()[1], np.int32)[cells.indices.offset :][: len(cells)]
+    return codes[np.where(validity_of(cells.indices), places, len(texts))]
 
 
 def texts_of(array: Any, by_month: bool) -> set[str]:

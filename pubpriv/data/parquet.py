@@ -74,7 +74,8 @@ class Chunk:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
-        return self._reblocked(self._batches(self._sources), block_length(len(self.columns), self.piece.rows))
+        length = block_length(len(self.columns), self.piece.rows)
+        return _reblocked(self._batches(self._sources), self.columns, length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
         """Keys of the persons of its rows, batch by batch; only the id columns are read."""
@@ -89,33 +90,11 @@ class Chunk:
                 seen(self._keys(batch).tobytes())
                 yield batch
 
-        return self._reblocked(batches(), length)
+        return _reblocked(batches(), self.columns, length, self.by)
 
     @property
     def _sources(self) -> list[str]:
         return sorted({*sources_of(self.columns), *(() if self.by is None else (self.by.source,))})
-
-    def _reblocked(self, batches: Any, length: int) -> Iterator[np.ndarray]:
-        """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
-        block, filled, d = np.empty((len(self.columns) + (self.by is not None), length)), 0, len(self.columns)
-        for batch in batches:
-            numbers = cache(partial(_numbers_of, batch))
-            cells = [column.of(numbers) for column in self.columns]
-            cells += [] if self.by is None else [codes_of(_cells(batch, self.by.source), self.by)]
-            taken = 0
-            while taken < batch.num_rows:
-                step = min(length - filled, batch.num_rows - taken)
-                for row, values in zip(block, cells, strict=True):
-                    row[filled : filled + step] = values[taken : taken + step]
-                filled, taken = filled + step, taken + step
-                if filled == length:
-                    map_columns(block[:d], self.columns)
-                    yield block
-                    filled = 0
-        if filled:
-            block[:, filled:] = np.nan
-            map_columns(block[:d], self.columns)
-            yield block
 
     def _keys(self, batch: Any) -> np.ndarray:
         return keys_of([_cells(batch, name) for name in self.person])
@@ -254,3 +233,27 @@ def _numbers_of(batch: Any, name: str) -> np.ndarray:
 def _cells(batch: Any, name: str) -> Any:
     """The column of that name."""
     return batch.column(batch.schema.get_field_index(name))
+
+
+def _reblocked(batches: Any, columns: tuple[Column, ...], length: int, by: ByCategory | None) -> Iterator[np.ndarray]:
+    """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
+    d = len(columns)
+    block, filled = np.empty((d + (by is not None), length)), 0
+    for batch in batches:
+        numbers = cache(partial(_numbers_of, batch))
+        cells = [column.of(numbers) for column in columns]
+        cells += [] if by is None else [codes_of(_cells(batch, by.source), by)]
+        taken = 0
+        while taken < batch.num_rows:
+            step = min(length - filled, batch.num_rows - taken)
+            for row, values in zip(block, cells, strict=True):
+                row[filled : filled + step] = values[taken : taken + step]
+            filled, taken = filled + step, taken + step
+            if filled == length:
+                map_columns(block[:d], columns)
+                yield block
+                filled = 0
+    if filled:
+        block[:, filled:] = np.nan
+        map_columns(block[:d], columns)
+        yield block

@@ -65,7 +65,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         weights = chunk.weights if isinstance(without_law(question), PerPerson) else None
         for number_of_block, view in enumerate(View.of_each(blocks, weights, coded=chunk.by is not None)):
             if number_of_block == 0:
-                check_places(question, view.block.shape[0])  # the door tried its own machine only
+                check_places(question, len(view.block))  # the door tried its own machine only
             total.add(question.totals(view))
     return total
 

@@ -70,8 +70,8 @@ class PrivateTable:
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
-        name: str | None = None,
         by: ByCategory | None = None,
+        name: str | None = None,
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
@@ -84,9 +84,9 @@ class PrivateTable:
             exact: the table may have no other columns, but for ids.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            by: groups of rows, which estimates tell apart.
             name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
                 name, and that it is not the copy of a file, nobody can check.
-            by: groups of rows, which estimates tell apart.
 
         Raises:
             InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
@@ -96,17 +96,17 @@ class PrivateTable:
         """
         declared = parse_columns(columns)
         ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        check_groups(by, (*sources_of(declared), *ids))
+        beside = (*ids, *(() if by is None else (by.source,)))
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
             where = canonical(os.fspath(source))
         else:
-            where = memory_table.keep(source, name, [*sources_of(declared), *ids])
+            where = memory_table.keep(source, name, [*sources_of(declared), *beside])
         rows = 0
-        check_groups(by, (*sources_of(declared), *ids))
-        beside = {*ids, *(() if by is None else (by.source,))}
         for footer in footers(where, declared, ids, by):
-            if exact and set(footer.names) - beside != {*sources_of(declared)}:
+            if exact and set(footer.names) - {*beside} != {*sources_of(declared)}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
@@ -146,9 +146,8 @@ class PrivateTable:
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [
-            Chunk(footer.path, piece, self.columns, self.person, self.by) for footer in found for piece in footer.pieces
-        ]
+        common = self.columns, self.person, self.by
+        return [Chunk(footer.path, piece, *common) for footer in found for piece in footer.pieces]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,8 +177,7 @@ class ArrayTable:
             groups: (groups, the category of each row); None: there are none.
 
         Raises:
-            InvalidInput: no such array, or no rows; more or fewer names than columns, or categories than rows; see
-                `keys_in_memory`.
+            InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
         """
         try:
             found = np.asarray(rows, dtype=np.float64)

@@ -21,7 +21,6 @@ from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Rad
 from pubpriv.data.questions.per_person import WEIGHED
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
-from pubpriv.data.rehearsal import check_groups_asked
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger import question_of
 from pubpriv.privacy.budgets import Budget, Purse
@@ -104,7 +103,6 @@ class RowUnit:
         """
         if in_person_unit(question):
             raise InvalidInput(f"a {type(question).__name__} is asked where the unit of the dataset is a person")
-        check_groups_asked(question, self._table.by)
         return question  # type: ignore[no-any-return]
 
     def check_stored(self, question: Question) -> None:
@@ -167,7 +165,6 @@ class PersonUnit:
         Raises:
             InvalidInput: a question that is no sum over records.
         """
-        check_groups_asked(question, self._table.by)
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
         size, grain = self._read()
@@ -184,7 +181,6 @@ class PersonUnit:
                 f"a {type(question).__name__} in the ledger counts rows, and the unit of the dataset is a person: it "
                 "was not written by a release; find it with `pubpriv ledger verify`"
             )
-        check_groups_asked(question, self._table.by)
 
     def answered(self, question: Question) -> Question:
         """The question within, which has the units and the noise of what was answered."""

@@ -18,7 +18,6 @@ from pubpriv.data import codec
 from pubpriv.data import scan as scanning
 from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts, Radial, Selection, base, bisection
 from pubpriv.data.regions import Cells, NearestPoint, Refined
-from pubpriv.unit import units
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 _, MAPS, POINTS, REGIONS, THRESHOLDS, GROUPS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
@@ -212,6 +211,6 @@ def test_selections_that_look_at_no_field_are_seen(unguarded, wrong):
 def test_a_question_about_groups_of_another_table(wrong, monkeypatch):
     """Asked of a table without groups it would be charged, and then fail."""
     assert not wrong(GROUPS)
-    monkeypatch.setattr(units, "check_groups_asked", lambda question, by: None)
+    monkeypatch.setattr(the_door, "check_groups_asked", lambda question, by: None)
     found = wrong(GROUPS)
     assert found["of a table without groups, built"] == "fails (PrivateStepFailed), charged"
