@@ -27,7 +27,7 @@ def status(
     if as_json and metrics:
         raise InvalidInput("--json and --openmetrics are two forms of one answer: choose one")
     from pubpriv.deployments.metrics import openmetrics
-    from pubpriv.deployments.status import of_ledger
+    from pubpriv.flows.status import of_ledger
 
     books = of_ledger(ledger_url(ledger))
     server = _server()
@@ -44,7 +44,7 @@ def _server() -> dict[str, Any] | None:
         return None
     need("prefect")
     from pubpriv.deployments.register import server
-    from pubpriv.deployments.status import of_server
+    from pubpriv.flows.status import of_server
 
     with server() as client:
         return of_server(client)

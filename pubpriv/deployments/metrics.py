@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from pubpriv.deployments.status import Status
 from pubpriv.errors import InvalidInput
+from pubpriv.flows.status import Status
 
 _Sample = tuple[str, dict[str, str], float | None]
 

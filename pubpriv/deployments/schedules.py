@@ -61,6 +61,27 @@ def gap_of(schedule: Any) -> int | None:
     return int(min(gaps)) if gaps else None
 
 
+_LENGTHS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def in_words(schedule: Any) -> str:
+    """Say when a Prefect schedule fires: `at 02:15 every day, Europe/Berlin`."""
+    zone = f", {getattr(schedule, 'timezone', None) or 'UTC'}"
+    if hasattr(schedule, "interval"):
+        seconds = int(schedule.interval.total_seconds())
+        unit, length = next((unit, length) for unit, length in _LENGTHS.items() if seconds % length == 0)
+        return f"every {unit}" if seconds == length else f"every {seconds // length} {unit}s"
+    if hasattr(schedule, "cron"):
+        from cronsim import CronSim, CronSimError
+
+        try:
+            words = CronSim(schedule.cron, _BEGIN).explain()
+        except CronSimError:  # Prefect's own reader takes a few rules that this one does not
+            return f"by the rule {schedule.cron}{zone}"
+        return words[:1].lower() + words[1:] + zone
+    return f"by the rule {schedule.rrule}{zone}"
+
+
 def _looked_at(schedule: Any) -> list[Any]:
     found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
     if not found:

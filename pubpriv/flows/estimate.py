@@ -14,6 +14,7 @@ from pubpriv.estimators.jobs import run_job
 from pubpriv.flows.again import tried_again
 from pubpriv.flows.deployed import alone_with, job_of, run_name
 from pubpriv.flows.missed import skipped, why_skipped
+from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import Parameters, form_of
 from pubpriv.flows.series import kept_to_series
 from pubpriv.tasks.boundary import safe_flow
@@ -49,7 +50,9 @@ def _once(parameters: Parameters) -> Any:
         for line in kept:
             get_run_logger().info(line)
         made = run_job(job, VALIDATION, PrefectRunner(folder))
-    return publish_release(made, job, folder, parameters.warn_below, parameters.series)
+    published = publish_release(made, job, folder, parameters.warn_below, parameters.series)
+    show_overview(job.ledger)
+    return published
 
 
 FLOWS = {estimator.name: _flow_of(estimator) for estimator in ESTIMATORS}

@@ -36,7 +36,10 @@ def two_runs(served: Served):
 
 def steps(text: str) -> dict[str, str]:
     """Titles of task runs in the list of a flow run, without numbers and suffixes that some have, and their states."""
-    title, state = r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?", r"\n(Completed|Cached|Failed|Crashed|Running|Pending)$"
+    title, state = (
+        r"^(?:\d+\. )?(.+?)(?: \d+ of \d+.*?)?(?: \[private\])?(?:-[0-9a-f]{3})?",
+        r"\n(Completed|Cached|Failed|Crashed|Running|Pending)$",
+    )
     return dict(re.findall(title + state, text, flags=re.MULTILINE))
 
 
@@ -53,7 +56,7 @@ def test_the_page_of_a_run_shows_its_steps_by_name(browser, served, two_runs):
         seen.page.wait_for_timeout(3000)  # the graph draws itself
         seen.shot("run-graph")
         seen.page.get_by_text("Task Runs", exact=True).first.click()
-        seen.page.get_by_text(re.compile("^ingest public table")).first.wait_for()
+        seen.page.get_by_text(re.compile(r"^1\. ingest public table")).first.wait_for()
         seen.shot("run-first-steps")
         found = steps(seen.text())
         assert {*PUBLIC, *PRIVATE} <= found.keys()
@@ -65,7 +68,7 @@ def test_public_steps_of_the_second_run_are_cached(browser, served, two_runs):
     """What was computed from the public table alone is found again; what asks the private one is not cached."""
     with browser.open(f"{served.ui}/runs/flow-run/{two_runs[1].id}", 1400, 1000) as seen:
         seen.page.get_by_text("Task Runs", exact=True).first.click()
-        seen.page.get_by_text(re.compile("^ingest public table")).first.wait_for()
+        seen.page.get_by_text(re.compile(r"^1\. ingest public table")).first.wait_for()
         seen.shot("run-second-steps")
         found = steps(seen.text())
         assert {name: found[name] for name in PUBLIC} == dict.fromkeys(PUBLIC, "Cached")

@@ -7,9 +7,9 @@ import pytest
 from helpers.cli_world import run_program
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from pubpriv.deployments import status
 from pubpriv.deployments.metrics import openmetrics
-from pubpriv.deployments.status import of_server
+from pubpriv.flows import status
+from pubpriv.flows.status import of_server
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
