@@ -96,8 +96,15 @@ class Schedule(_Part):
             return self
         raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
 
+    _made: Any = PrivateAttr(default=None)
+
     def prefect(self) -> Any:
-        """Make the schedule of Prefect."""
+        """Give the schedule of Prefect."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Any:
         from prefect.client.schemas import schedules
 
         if self.cron is not None:

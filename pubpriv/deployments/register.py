@@ -21,6 +21,8 @@ from pubpriv.flows.tags import NOBODY, OF, TAG
 INSTALLATION = "PUBPRIV_INSTALLATION"
 """Environment variable that names the installation to which deployments belong; see `register`."""
 
+_PAGE = 200
+
 
 @contextmanager
 def server() -> Iterator[Any]:
@@ -88,7 +90,10 @@ def register(
         environments = [each.env for each in wanted if each.pool == pool]
         going_on = [_added(_environment(each)) if each.name in names else _environment(each) for each in there]
         outcomes.append(make_pool(client, pool, environments, going_on if whole else None, dry_run))
-    outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
+    limits = _limits(client)
+    outcomes += [
+        _slot(client, dataset, slots[dataset], limits.get(slot_of(dataset)), dry_run) for dataset in sorted(slots)
+    ]
     outcomes += [_deployment(client, each, known.get(each.name), installation, dry_run) for each in wanted]
     outcomes += ensure_notices(client, wanted, told, _tag_of(installation), whole, prune, dry_run)
     outcomes += [_left(client, each, prune, dry_run) for each in left]
@@ -135,14 +140,19 @@ def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
             )
 
 
-def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
+def _limits(client: Any) -> dict[str, Any]:
+    """List the global concurrency limits of the server by name."""
+    found: list[Any] = []
+    while page := client.read_global_concurrency_limits(limit=_PAGE, offset=len(found)):
+        found += page
+    return {each.name: each for each in found}
+
+
+def _slot(client: Any, dataset: str, limit: int, known: Any, dry_run: bool) -> Outcome:
     from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
-    from prefect.exceptions import ObjectNotFound
 
     name = slot_of(dataset)
-    try:
-        known = client.read_global_concurrency_limit_by_name(name)
-    except ObjectNotFound:
+    if known is None:
         if not dry_run:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=limit, active=True))
         return Outcome(f"slot {name}", CREATED)

@@ -1,7 +1,9 @@
 """When a schedule fires, by the scheduler's own arithmetic, and what its releases are therefore called."""
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +28,8 @@ def times(schedule: Any, n: int | None = None, start: datetime | None = None, en
     """
     from prefect.server.schemas import schedules as server
 
-    same = getattr(server, type(schedule).__name__)(**schedule.model_dump())
+    # checked when it was made: checking a time zone again reads the names of all there are
+    same = getattr(server, type(schedule).__name__).model_construct(**schedule.model_dump())
     return list(asyncio.run(same.get_dates(n=n, start=start, end=end)))
 
 
@@ -82,8 +85,22 @@ def in_words(schedule: Any) -> str:
     return f"by the rule {schedule.rrule}{zone}"
 
 
-def _looked_at(schedule: Any) -> list[Any]:
-    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+@dataclass(frozen=True)
+class _Rule:
+    """A schedule that is the same as another one if its text is."""
+
+    text: str
+    schedule: Any = field(compare=False)
+
+
+def _looked_at(schedule: Any) -> tuple[Any, ...]:
+    found = _times_of(_Rule(f"{type(schedule).__name__} {schedule.model_dump_json()}", schedule))
     if not found:
         raise InvalidInput("the schedule does not fire in six years: correct its rule")
     return found
+
+
+@lru_cache(maxsize=1)
+def _times_of(rule: _Rule) -> tuple[Any, ...]:
+    """List times once for both the period and the gap of a schedule: a fleet has hundreds."""
+    return tuple(times(rule.schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS))

@@ -60,22 +60,25 @@ def _dataset(ledger: Ledger, name: str) -> Status:
 
 
 def of_server(client: Any) -> Status:
-    """Tell which of our deployments are paused, what became of runs of the last day, and which do not begin.
+    """Tell which of our deployments are paused, what became of runs of the last day, which are late or do not begin.
 
     Args:
         client: of the server.
 
     Returns:
-        `paused` names of deployments, `runs` by the name of their state, `stuck` names of runs.
+        `paused` names of deployments, `runs` by the name of their state; names of runs: `stuck`, which a worker took,
+        and `late`, which none took.
     """
     since = datetime.now(UTC) - timedelta(days=1)
     recent = _runs(client, {"expected_start_time": {"after_": since, "before_": datetime.now(UTC)}})
     pending = _runs(client, {"state": {"type": {"any_": ["PENDING"]}}})
     late = datetime.now(UTC) - _STUCK
+    waiting = _runs(client, {"state": {"name": {"any_": ["Late"]}}, "expected_start_time": {"before_": late}})
     return {
         "paused": sorted(each.name for each in ours(client) if each.paused),
         "runs": dict(sorted(Counter(str(run.state_name) for run in recent).items())),
         "stuck": sorted(run.name for run in pending if run.state is not None and run.state.timestamp < late),
+        "late": sorted(run.name for run in waiting),
     }
 
 
