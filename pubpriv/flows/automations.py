@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from pubpriv.flows.crashes import run_again
+from pubpriv.flows.crashes import DEAD, next_run, run_again
 from pubpriv.flows.missed import SKIPPED
 from pubpriv.flows.runtime import HEARTBEAT
 from pubpriv.flows.tags import TAG
@@ -84,9 +84,9 @@ def _pause() -> AutomationCore:
 def _crash(heartbeat_seconds: int) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run without signs of life has crashed",
-        description="Its process was killed, or its machine is gone. What it paid is kept; run it again to resume.",
+        description="Its process was killed, or its machine is gone. What it paid is kept, and another run goes on with it.",
         trigger=silence({_HEARTBEAT}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
-        actions=[_crashed("no sign of life: its process is gone")],
+        actions=[_crashed(f"{DEAD}: its process is gone"), next_run()],
     )
 
 
@@ -95,7 +95,7 @@ def _stuck() -> AutomationCore:
         name="pubpriv: a flow run that was handed to a worker and did not begin has crashed",
         description="Its worker died, or could not start a process. Nothing was paid since.",
         trigger=silence(HANDED, BEGUN | ENDS, _STUCK_SECONDS),
-        actions=[_crashed("a worker took it and it did not begin")],
+        actions=[_crashed(f"{DEAD}: a worker took it and it did not begin"), next_run()],
     )
 
 

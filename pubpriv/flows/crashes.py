@@ -23,10 +23,30 @@ _FORM = """\
 """The form of the run that crashed, which also says of what release; see `pubpriv.flows.parameters.Resumed`."""
 
 
-def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
-    """Make the automation.
+DEAD = "no sign of life"
+"""How the message of a run begins that an automation found dead: that one also makes the next run."""
+
+
+def next_run() -> RunDeployment:
+    """Make the action that goes on with the release of the run that an event is about.
 
     The server itself refuses the form of a run after the last crash that is allowed, whatever it was that crashed.
+    """
+    form = {"__prefect_kind": "json", "value": {"__prefect_kind": "jinja", "template": _FORM}}
+    return RunDeployment(
+        source="inferred",
+        deployment_id=None,
+        parameters={"parameters": form},
+        job_variables=None,
+        schedule_after=timedelta(seconds=_AFTER_SECONDS),
+    )
+
+
+def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
+    """Make the automation for runs whose crash was reported.
+
+    A server that was started anew keeps such reports to itself for a quarter of an hour, if the run began shortly
+    before: so what finds runs dead does not wait for it.
 
     Args:
         related: labels of runs of ours.
@@ -41,25 +61,12 @@ def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
         ),
         trigger=EventTrigger(
             expect={"prefect.flow-run.Crashed"},
-            match={"prefect.resource.id": ["prefect.flow-run.*"]},
+            match={"prefect.resource.id": ["prefect.flow-run.*"], "prefect.state-message": f"!{DEAD}*"},
             match_related=[related, flows],
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
             within=timedelta(seconds=10 * _AFTER_SECONDS),  # a crash that is reported twice is one
         ),
-        actions=[
-            RunDeployment(
-                source="inferred",
-                deployment_id=None,
-                parameters={
-                    "parameters": {
-                        "__prefect_kind": "json",
-                        "value": {"__prefect_kind": "jinja", "template": _FORM},
-                    }
-                },
-                job_variables=None,
-                schedule_after=timedelta(seconds=_AFTER_SECONDS),
-            )
-        ],
+        actions=[next_run()],
     )
