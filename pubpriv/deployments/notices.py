@@ -84,6 +84,11 @@ class Subject:
     deployments: tuple[str, ...]
 
     @property
+    def title(self) -> str:
+        """Name it where datasets and audits stand together."""
+        return self.name if self.is_dataset else f"audit {self.name}"
+
+    @property
     def runs(self) -> dict[str, str | list[str]]:
         """Give the labels of what its runs are related to."""
         return {"prefect.resource.role": "deployment", "prefect.resource.name": sorted(self.deployments)}
@@ -103,7 +108,7 @@ def notices(subject: Subject, kinds: Collection[str], target: Target, tags: Coll
     made = [*_of_states(subject, kinds), *_of_late(subject, kinds), *_of_events(subject, kinds)]
     return [
         AutomationCore(
-            name=f"pubpriv: tell {target.name} of {subject.name}: {named}",
+            name=f"pubpriv: tell {target.name} of {subject.title}: {named}",
             description="Made by `pubpriv deploy` from `notify` in a file.",
             tags=sorted(tags),
             trigger=trigger,

@@ -88,11 +88,11 @@ def ensure_notices(
 
 
 def _wanted(deployments: Iterable[Rendered], found: dict[str, Target], owner: str) -> Iterator[Any]:
-    groups: dict[str, list[Rendered]] = {}
+    groups: dict[tuple[str, bool], list[Rendered]] = {}
     for each in deployments:
-        groups.setdefault(each.what, []).append(each)
-    for what, group in groups.items():
-        subject = Subject(what, group[0].dataset is not None, tuple(each.name for each in group))
+        groups.setdefault((each.what, each.dataset is not None), []).append(each)
+    for (what, is_dataset), group in groups.items():
+        subject = Subject(what, is_dataset, tuple(each.name for each in group))
         for told in group[0].notify:
             yield from notices(subject, told.on, found[told.block], {TAG, owner, f"{_OF}{what}"})
 

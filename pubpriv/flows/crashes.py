@@ -19,7 +19,7 @@ _FORM = """\
 {% set form = flow_run.parameters['parameters'] %}\
 {% set first = {'run': flow_run.id|string, 'due': flow_run.expected_start_time.isoformat(), 'crashes': 0} %}\
 {% set before = form['resumes'] or first %}\
-{{ dict(form, resumes=dict(before, crashes=before['crashes'] + 1))|tojson }}"""
+{{ dict(form, resumes=dict(before, after=flow_run.id|string, crashes=before['crashes'] + 1))|tojson }}"""
 """The form of the run that crashed, which also says of what release; see `pubpriv.flows.parameters.Resumed`."""
 
 

@@ -26,7 +26,7 @@ def automations(*kinds: str, is_dataset: bool = True):
     made = notices(
         Subject("visits", is_dataset, ("visits.mean",)), kinds, Target("slack-webhook/ops", uuid4()), {"pubpriv"}
     )
-    return {each.name.partition(" of visits: ")[2]: each for each in made}
+    return {each.name.partition("visits: ")[2]: each for each in made}
 
 
 def test_a_refused_run_is_told_as_refused_or_as_failed_but_once():

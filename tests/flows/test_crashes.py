@@ -48,7 +48,8 @@ def test_it_is_the_same_release_though_it_is_due_on_another_day(monkeypatch, per
     expected = release_id(monkeypatch, first, first.parameters["parameters"])
     for crashes in (1, 2):
         form = after(last)
-        assert form["resumes"] == {"run": str(first.id), "due": "2026-11-20T23:59:00+00:00", "crashes": crashes}
+        of_first = {"run": str(first.id), "due": "2026-11-20T23:59:00+00:00"}
+        assert form["resumes"] == of_first | {"after": str(last.id), "crashes": crashes}
         last = run(form, datetime(2026, 11, 21, 0, 1, tzinfo=UTC))
         assert release_id(monkeypatch, last, form) == expected
     with pytest.raises(ValidationError, match="less than or equal to 2"):
