@@ -9,10 +9,11 @@ import pytest
 from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
-from pubpriv.deployments.register import NOBODY, register, server
+from pubpriv.deployments.register import register, server
 from pubpriv.deployments.render import _FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
+from pubpriv.flows.tags import NOBODY
 
 ROOT = Path(__file__).parents[2]
 
