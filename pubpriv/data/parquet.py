@@ -13,6 +13,7 @@ import numpy as np
 
 from pubpriv.data.arrow import numbers_of
 from pubpriv.data.columns import Column, map_columns
+from pubpriv.data.dates import check_dates
 from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import list_files, locate
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
@@ -78,16 +79,20 @@ class Chunk:
         return _reblocked(self._batches(self._sources), self.columns, block_length(len(self.columns), self.rows))
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Keys of the persons of its rows, batch by batch; only the id columns are read."""
-        for batch in self._batches(list(self.person)):
-            yield self._keys(batch)
+        """Keys of the persons of its rows, batch by batch; only columns that tell these are read."""
+        start = 0
+        for batch in self._batches(self.key_columns):
+            yield self.keys_in(batch, start)
+            start += batch.num_rows
 
     def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
 
         def batches() -> Iterator[Any]:
-            for batch in self._batches(sorted({*self._sources, *self.person})):
-                seen(self._keys(batch).tobytes())
+            start = 0
+            for batch in self._batches(sorted({*self._sources, *self.key_columns})):
+                seen(self.keys_in(batch, start).tobytes())
+                start += batch.num_rows
                 yield batch
 
         return _reblocked(batches(), self.columns, length)
@@ -96,7 +101,13 @@ class Chunk:
     def _sources(self) -> list[str]:
         return sorted({column.source for column in self.columns})
 
-    def _keys(self, batch: Any) -> np.ndarray:
+    @property
+    def key_columns(self) -> list[str]:
+        """Columns that tell whose row it is."""
+        return list(self.person)
+
+    def keys_in(self, batch: Any, start: int) -> np.ndarray:  # noqa: ARG002 - where the place of a row matters
+        """Keys of the persons of the rows of a batch, of which the first is row `start` of the chunk."""
         return keys_of([batch.column(batch.schema.get_field_index(name)) for name in self.person])
 
     def _batches(self, sources: list[str]) -> Iterator[Any]:
@@ -126,7 +137,7 @@ class _Footer:
     id_kinds: tuple[str, ...]
 
 
-def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = ()) -> list[_Footer]:
+def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (), dates: str = "") -> list[_Footer]:
     """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
 
     Those of a distant store are fetched side by side, for each takes some round trips.
@@ -135,18 +146,19 @@ def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (
         where: the table.
         columns: of numbers.
         person: id columns.
+        dates: date column; empty: none is read.
 
     Raises:
         InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric; id columns
-            that are neither integers nor text, or not the same in all files.
+            that are neither integers nor text, or not the same in all files; a date column that is no date.
         Unavailable: the storage does not answer.
     """
     paths = _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a Parquet table")
     if not is_url(where) or len(paths) == 1:
-        found = [_footer(path, where, columns, person) for path in paths]
+        found = [_footer(path, where, columns, person, dates) for path in paths]
     else:
         with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
-            found = list(threads.map(lambda path: _footer(path, where, columns, person), paths))
+            found = list(threads.map(lambda path: _footer(path, where, columns, person, dates), paths))
     if len({footer.id_kinds for footer in found}) > 1:
         raise InvalidInput(
             f"the id columns {', '.join(person)} are integers in some files of the private table {where} and text in "
@@ -155,7 +167,7 @@ def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (
     return found
 
 
-def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...]) -> _Footer:
+def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...], dates: str) -> _Footer:
     import pyarrow.parquet
 
     def read() -> tuple[Any, tuple[int, ...]]:
@@ -168,6 +180,8 @@ def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[st
     schema, groups = _attempt(read, where, f"{where} is not a Parquet table, or its footer is damaged")
     _check_schema(schema, columns, where)
     kinds = tuple(id_kind(name, schema.field(_place(schema, name, where)).type, where) for name in person)
+    if dates:
+        check_dates(dates, schema.field(_place(schema, dates, where)).type, where)
     return _Footer(path, tuple(schema.names), groups, kinds)
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import QUESTIONS, PerPerson
+from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, Scale, check_totals
+from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
@@ -72,7 +73,8 @@ def rehearse(question: Question, columns: int) -> None:
 
 def _rehearse(question: Question, columns: int) -> None:
     block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
-    weights = np.full(block.shape[1], float(question.grain)) if isinstance(question, PerPerson) else None
+    weighed = weighing(question)
+    weights = None if weighed is None else np.full(block.shape[1], float(weighed[1]))
     with np.errstate(all="ignore"):  # as in a scan
         totals = question.totals(View(block, weights=weights))
     check_totals(question, totals, block.shape[1])

@@ -9,16 +9,19 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from pubpriv.data.columns import Column, map_columns, parse_columns
+from pubpriv.data.dated import DatedChunk
 from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
+from pubpriv.spans import Span
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,11 @@ class PrivateTable:
     Attributes:
         uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
         columns: declared columns, in order.
-        n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
+        n_rows: the number of records, which is public; None where the unit is a person, or rows of one period are
+            asked, as it is private then.
         person: id columns that say whose row it is; none where the unit is a row.
+        dates: column that says in which period a row lies, where the dataset has periods.
+        period: whose rows are asked; empty: all.
 
     Raises:
         InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns
@@ -42,6 +48,8 @@ class PrivateTable:
     columns: tuple[Column, ...]
     n_rows: int | None
     person: tuple[str, ...] = ()
+    dates: str = ""
+    period: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
@@ -50,9 +58,13 @@ class PrivateTable:
         if parse_columns(self.column_names) != self.columns:
             raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
         object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
-        if self.person:
+        if not (isinstance(self.dates, str) and isinstance(self.period, str)) or (self.period and not self.dates):
+            raise InvalidInput("rows of a period are told by a date column: open it with PrivateTable.open")
+        if self.person or self.period:
             if self.n_rows is not None:
-                raise InvalidInput("the number of rows is private where the unit is a person")
+                raise InvalidInput("the number of rows is private where the unit is a person, or in a period")
+            if self.period:
+                Span.of(self.period)
         elif type(self.n_rows) is not int or self.n_rows < 1:
             raise InvalidInput("a private table has a positive number of rows: open it with PrivateTable.open")
 
@@ -63,15 +75,19 @@ class PrivateTable:
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
+        dates: str = "",
+        period: str = "",
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
             uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
             columns: names, or `log1p(name)` or `log(name)`.
-            exact: the table may have no other columns, but for ids.
+            exact: the table may have no other columns, but for ids and dates.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            dates: date column, if the dataset has periods: dates, times, or seconds since 1970.
+            period: its rows are asked alone (`2026-11`), and their number is private.
 
         Raises:
             InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
@@ -83,19 +99,20 @@ class PrivateTable:
         where = canonical(os.fspath(uri))
         ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
         rows = 0
-        for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {column.source for column in declared}:
+        sources = {column.source for column in declared}
+        for footer in footers(where, declared, ids, dates):
+            if exact and set(footer.names) - ({*ids, dates} - sources) != sources:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
             rows += sum(footer.groups)
-        if ids:
-            return cls(where, declared, None, ids)
+        if ids or period:
+            return cls(where, declared, None, ids, dates, period)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
-        return cls(where, declared, rows)
+        return cls(where, declared, rows, (), dates)
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -115,15 +132,19 @@ class PrivateTable:
         """
         found = [
             (footer.path, group, rows)
-            for footer in footers(self.uri, self.columns, self.person)
+            for footer in footers(self.uri, self.columns, self.person, self.dates)
             for group, rows in enumerate(footer.groups)
         ]
-        if not self.person and sum(rows for _, _, rows in found) != self.n_rows:
+        if self.n_rows is not None and sum(rows for _, _, rows in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
+        if not self.period:
+            return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
+        firsts = accumulate((rows for _, _, rows in found), initial=0)
+        parts = self.columns, self.person, self.dates, Span.of(self.period)
+        return [DatedChunk.of(place, first, *parts) for place, first in zip(found, firsts, strict=False)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

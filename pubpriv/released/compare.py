@@ -271,8 +271,11 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
         for pair in pairs
         if pair.distance > _FAR
     ]
-    notes.append(
-        "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
-        "less differs by chance than is said here"
-    )
+    facts = [tuple(each.provenance.get(name) for name in ("dataset", "period", "persons")) for each in (first, second)]
+    (whose, earlier, persons), (other, later, _) = facts
+    if whose != other or persons or not earlier or not later or earlier == later:  # else no row is in both
+        notes.append(
+            "sampling errors are those of two tables with no record in common; where records stay from one to the "
+            "other, less differs by chance than is said here"
+        )
     return tuple(notes)

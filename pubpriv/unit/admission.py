@@ -8,10 +8,13 @@ from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.privacy.budgets import Budget, PureDP
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None) -> int | str:
+def check_unit(
+    terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None, period: str | None = None
+) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
@@ -19,13 +22,14 @@ def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str
         budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
         executor: where blocks would be scanned.
+        period: whose rows are asked; empty or None: all.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
+        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, or rows of
+            one period are asked, a budget whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
@@ -37,26 +41,25 @@ def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str
             raise InvalidInput(
                 "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
             )
-        return most
+        if not period:
+            return most
+    where = "the unit of the dataset is a person" if terms else "rows of one period are asked"
     if isinstance(budget, PureDP):
-        raise InvalidInput(
-            "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
-            "approx:EPSILON,DELTA"
-        )
+        raise InvalidInput(f"a pure budget is not offered where {where}: give zcdp:RHO or approx:EPSILON,DELTA")
     if executor is not None:
         raise InvalidInput(
-            "where the unit of the dataset is a person its table is read here, as no weight of a row leaves this "
-            "process: run without --dask, and without an executor"
+            f"where {where} the table is read here, as no weight of a row leaves this process: run without --dask, "
+            "and without an executor"
         )
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTable:
+def made_again(table: Any, terms: PersonTerms | None, dataset: str, periods: PeriodTerms | None = None) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table.
-        SpecMismatch: its unit is not that of the dataset.
+        InvalidInput: no private table, or no period of the dataset.
+        SpecMismatch: its unit is not that of the dataset, or its date column.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
@@ -67,15 +70,31 @@ def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTa
             f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
             f"with {whose}"
         )
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person)
+    if table.period:
+        if periods is None:
+            raise SpecMismatch(f"dataset {dataset!r} has no periods: open the table without one")
+        periods.check_named(table.period)
+        if table.dates != periods.column:
+            raise SpecMismatch(
+                f"in which period a row of dataset {dataset!r} lies is told by {periods.column}: open the table with "
+                f"dates={periods.column!r}"
+            )
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.dates, table.period)
 
 
-def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:
+def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
     """The table as the run began with it: nothing is reckoned anew from another number of rows.
 
+    Args:
+        table: that is at hand.
+        run: of a ledger.
+        release_id: its name.
+
     Raises:
-        SpecMismatch: the run began with another table.
+        SpecMismatch: the run began with another table, or was opened for rows of another period.
     """
+    run.check_period(table.period or None)
+    begun: tuple[str, int | None] | None = run.begun()
     if begun is None:
         return table
     uri, n_rows = begun
