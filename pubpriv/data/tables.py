@@ -156,7 +156,9 @@ class ArrayTable:
     start: int = 0
     stop: int | None = None
     persons: np.ndarray | None = None
-    """(n,) keys of whose row it is, where the unit is a person."""
+    """(n,) keys of whose row it is, where the unit is a person or rows of one period are asked."""
+    period: str = ""
+    """Whose rows are asked; those of others are nobody's."""
 
     @classmethod
     def of(cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None) -> "ArrayTable":

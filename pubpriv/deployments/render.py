@@ -103,7 +103,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
     schedule = release.schedule
     period = release.period or (str(period_of(schedule.prefect())) if schedule else None)
     form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
-    parameters = form | {"period": period, "skip_if_later_than": _latest(release)}
+    parameters = form | {"period": period, "skip_if_later_than": None if form.get("rows_of") else _latest(release)}
     what = release.description or f"{release.estimator} of {dataset.dataset}"
     return Rendered(
         name=f"{dataset.dataset}.{release.name}",  # a release has no dot in its name: no two pairs make one name

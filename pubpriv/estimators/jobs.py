@@ -143,7 +143,7 @@ class Job:
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
             public, _ = _ingested(self, validation, plain, budget, ledger)
-            if not ledger.fitting(self.dataset, budget, self.rows_of):
+            if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # a new run is refused with what would fit; one that has its hold already goes on
                 ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
         return self.advice(public)

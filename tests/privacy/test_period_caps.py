@@ -54,7 +54,7 @@ def test_both_caps_hold(ledger):
     assert spent_of(ledger, "2026-01") == pytest.approx(0.1)
     for month in ("2026-02", "2026-03"):
         spend(ledger, month, 0.1, month)
-    assert ledger.fitting("visits", ZeroConcentratedDP("0.1"), "2026-04") == 0
+    assert ledger.fitting_in("visits", ZeroConcentratedDP("0.1"), "2026-04") == 0
     with pytest.raises(BudgetExceeded, match="what is left of the cap"):
         spend(ledger, "d", 0.1, "2026-04")
     spend(ledger, "e", 0.05, "2026-04")
@@ -66,10 +66,10 @@ def test_what_a_run_holds_of_a_period_returns_when_it_closes(ledger):
     run = ledger.run("visits", "a")
     run.open(ZeroConcentratedDP("0.1"), "2026-01")
     run.charge("mean/a", {"type": "Other"}, event("0.03"))
-    assert ledger.fitting("visits", ZeroConcentratedDP("0.01"), "2026-01") == 0
+    assert ledger.fitting_in("visits", ZeroConcentratedDP("0.01"), "2026-01") == 0
     run.close("done")
-    assert ledger.fitting("visits", ZeroConcentratedDP("0.01"), "2026-01") == 7
-    assert ledger.fitting("visits", ZeroConcentratedDP("0.01"), "2026-02") == 10
+    assert ledger.fitting_in("visits", ZeroConcentratedDP("0.01"), "2026-01") == 7
+    assert ledger.fitting_in("visits", ZeroConcentratedDP("0.01"), "2026-02") == 10
 
 
 def test_a_run_without_a_period_counts_in_every_one(ledger):
@@ -79,7 +79,7 @@ def test_a_run_without_a_period_counts_in_every_one(ledger):
         spend(ledger, "year", 0.05, None)
     spend(ledger, "year", 0.04, None)
     for month, fits in (("2026-01", 0), ("2026-02", 6), ("2031-12", 6)):
-        assert ledger.fitting("visits", ZeroConcentratedDP("0.01"), month) == fits
+        assert ledger.fitting_in("visits", ZeroConcentratedDP("0.01"), month) == fits
     ledger.verify("visits")
 
 
@@ -95,7 +95,7 @@ def test_charges_from_before_there_were_periods_count_in_every_one(ledger_url):
         with pytest.raises(BudgetExceeded, match="counts in every one"):
             ledger.register("visits", ZeroConcentratedDP(1), periods=replace(TENTH, budget=ZeroConcentratedDP("0.05")))
         ledger.register("visits", ZeroConcentratedDP(1), periods=TENTH)
-        assert ledger.fitting("visits", ZeroConcentratedDP("0.01"), "2026-01") == 4
+        assert ledger.fitting_in("visits", ZeroConcentratedDP("0.01"), "2026-01") == 4
         assert ledger.run("visits", "a").find("mean/a").question == {"type": "Other"}
         ledger.verify("visits")
 

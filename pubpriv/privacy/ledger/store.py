@@ -267,20 +267,27 @@ class Ledger:
         with self._access.reading(dataset) as book:
             return Outlook.of(book)
 
-    def fitting(self, dataset: str, allotment: Budget, period: str | None = None) -> int:
+    def fitting(self, dataset: str, allotment: Budget) -> int:
         """How many runs with this allotment could be opened now, none of them closed before the next.
 
-        Args:
-            dataset: its name.
-            allotment: of each run.
-            period: of each run, where the dataset has periods; None: they count in every one.
+        Where the dataset has periods: in periods that have room each.
 
         Raises:
             InvalidInput: an allotment of a kind that the dataset's budget does not take.
         """
         with self._access.reading(dataset) as book:
             state = book.known_state()
-            fits = allotment.how_many(book.registered, state.cap, state.remaining)
+            return allotment.how_many(book.registered, state.cap, state.remaining)
+
+    def fitting_in(self, dataset: str, allotment: Budget, period: str | None) -> int:
+        """How many such runs could be opened now for one period; None: for all rows, which count in every one.
+
+        Raises:
+            InvalidInput: see `fitting`.
+        """
+        fits = self.fitting(dataset, allotment)
+        with self._access.reading(dataset) as book:
+            state = book.known_state()
             terms, own = book.periods, book.in_period(state, "opened", period).periods
             if terms is None or own is None:
                 return fits
