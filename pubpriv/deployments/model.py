@@ -185,9 +185,9 @@ class Dataset(_Part):
         unit: what one record stands for.
         person: id columns, where all rows of a person are protected together; holds for ever.
         persons: how many persons there are, if that may be known.
+        cap: budget of the dataset, for all releases together and for ever.
         periods: where the table grows: `month:visit_date`, the unit of its periods and the column that tells them.
         per_period: cap of each period; holds for ever.
-        cap: budget of the dataset, for all releases together and for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables; without the second all releases have methods that work without public rows.
         columns: of both; default: the numeric columns of the public table.
@@ -203,9 +203,9 @@ class Dataset(_Part):
     unit: str = Field(min_length=1)
     person: tuple[str, ...] = ()
     persons: int | None = Field(default=None, ge=1)
+    cap: str
     periods: str | None = None
     per_period: str | None = None
-    cap: str
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
     public: str | None = None
