@@ -26,7 +26,7 @@ def _set(
     dataset: _Dataset,
     budget: Annotated[str, typer.Argument(help="The cap: pure:EPS, zcdp:RHO or approx:EPS,DELTA.")],
     ledger: LedgerOption = None,
-    private: Annotated[str | None, typer.Option(help="Declare this private Parquet table as the dataset's.")] = None,
+    private: Annotated[str | None, typer.Option(help="Declare this private table as the dataset's.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
     raise_: Annotated[
@@ -92,7 +92,7 @@ def _set(
             ids = person_columns_of(books.person(dataset))
         dates = "" if periods is None else periods.column
         declared = (
-            PrivateTable.open(private, split_columns(columns), False, ids, dates) if private and columns else None
+            PrivateTable.open(private, split_columns(columns), person=ids, dates=dates) if private and columns else None
         )
         books.register(dataset, cap, declared, unit, raise_, reason, ids, persons, periods)
         known = books.periods(dataset)

@@ -1,11 +1,10 @@
-"""Row groups of a table with periods: rows of other periods are nobody's."""
+"""Pieces of a table with periods: rows of other periods are nobody's."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data.columns import Column
 from pubpriv.data.dates import in_span
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.persons import NOBODY
@@ -25,20 +24,6 @@ class DatedChunk(Chunk):
     dates: str = ""
     span: Span | None = None
     first: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        place: tuple[str, int, int],
-        first: int,
-        columns: tuple[Column, ...],
-        person: tuple[str, ...],
-        dates: str,
-        span: Span,
-    ) -> "DatedChunk":
-        """The row group at a place (file, number, rows)."""
-        path, group, rows = place
-        return cls(path, group, columns, rows, person, dates, span, first)
 
     @property
     def key_columns(self) -> list[str]:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.arithmetic import single_threaded_blas
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.parquet import longest_block
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.regions import NearestPoint
-from pubpriv.data.scan import single_threaded_blas
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 

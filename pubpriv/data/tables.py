@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.columns import Column, map_columns, parse_columns
+from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.dated import DatedChunk
-from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
+from pubpriv.data.formats import BATCH, memory_table
+from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
@@ -26,12 +27,13 @@ from pubpriv.spans import Span
 
 @dataclass(frozen=True)
 class PrivateTable:
-    """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
+    """An opaque handle on a private table; open one with `PrivateTable.open`.
 
     One that is made by hand has the same one name and is held against the files before each look (`chunks`).
 
     Attributes:
-        uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
+        uri: where it is configured to be: a file, a folder or a glob, local or in an object store; or the name of a
+            table in the memory of this process.
         columns: declared columns, in order.
         n_rows: the number of records, which is public; None where the unit is a person, or rows of one period are
             asked, as it is private then.
@@ -71,35 +73,45 @@ class PrivateTable:
     @classmethod
     def open(
         cls,
-        uri: str | os.PathLike[str],
+        source: Any,
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
+        name: str | None = None,
         dates: str = "",
         period: str = "",
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
-            uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
-            columns: names, or `log1p(name)` or `log(name)`.
+            source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
+                URI. Or a table in memory: a DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB.
+            columns: names or expressions. Integers, floats and decimals are numbers; truths are 1 and 0; dates and
+                times are days since the beginning of 1970, durations are days. In a CSV file each cell is what it reads
+                as, and missing where that is none of these.
             exact: the table may have no other columns, but for ids and dates.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
+                name, and that it is not the copy of a file, nobody can check.
             dates: date column, if the dataset has periods: dates, times, or seconds since 1970.
             period: its rows are asked alone (`2026-11`), and their number is private.
 
         Raises:
-            InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
-                numeric (integers, floats and decimals are; nulls are always allowed). Where the unit is a person, a
+            InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
+                always allowed); a table in memory without a name, or a file with one. Where the unit is a person, a
                 table without rows is as good as any.
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
-        where = canonical(os.fspath(uri))
-        ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
-        rows = 0
-        sources = {column.source for column in declared}
+        ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        if isinstance(source, str | os.PathLike):
+            if name is not None:
+                raise InvalidInput("a private table in a file has the name of that file: leave out name=")
+            where = canonical(os.fspath(source))
+        else:
+            where = memory_table.keep(source, name, [*sources_of(declared), *ids, *([dates] if dates else [])])
+        rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, dates):
             if exact and set(footer.names) - ({*ids, dates} - sources) != sources:
                 names = ",".join(column.name for column in declared)
@@ -107,7 +119,7 @@ class PrivateTable:
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
-            rows += sum(footer.groups)
+            rows += footer.rows
         if ids or period:
             return cls(where, declared, None, ids, dates, period)
         if rows == 0:
@@ -117,7 +129,7 @@ class PrivateTable:
     @property
     def source_columns(self) -> tuple[str, ...]:
         """Columns of the file that are read, sorted."""
-        return tuple(sorted({column.source for column in self.columns}))
+        return tuple(sorted(sources_of(self.columns)))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -130,21 +142,21 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
-        found = [
-            (footer.path, group, rows)
-            for footer in footers(self.uri, self.columns, self.person, self.dates)
-            for group, rows in enumerate(footer.groups)
-        ]
-        if self.n_rows is not None and sum(rows for _, _, rows in found) != self.n_rows:
+        found = footers(self.uri, self.columns, self.person, self.dates)
+        if self.n_rows is not None and sum(footer.rows for footer in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
+        pieces = [(footer.path, piece) for footer in found for piece in footer.pieces]
         if not self.period:
-            return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
-        firsts = accumulate((rows for _, _, rows in found), initial=0)
-        parts = self.columns, self.person, self.dates, Span.of(self.period)
-        return [DatedChunk.of(place, first, *parts) for place, first in zip(found, firsts, strict=False)]
+            return [Chunk(*place, self.columns, self.person) for place in pieces]
+        firsts = accumulate((piece.rows for _, piece in pieces), initial=0)
+        span = Span.of(self.period)
+        return [
+            DatedChunk(*place, self.columns, self.person, self.dates, span, first)
+            for place, first in zip(pieces, firsts, strict=False)
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,8 +193,13 @@ class ArrayTable:
         names = [f"x{i}" for i in range(found.shape[1])] if columns is None else columns
         if len(names) != found.shape[1]:
             raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
+        mapped = parse_columns(list(names))
+        if quotients := [column.name for column in mapped if column.over is not None]:
+            raise InvalidInput(
+                f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
+            )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, parse_columns(list(names)), persons=keys)
+        return cls(found, mapped, persons=keys)
 
     @property
     def n_rows(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
@@ -46,8 +46,8 @@ class Job:
 
     Attributes:
         estimator: what is estimated.
-        private: private Parquet table: file, folder or glob.
-        public: public table, Parquet or CSV; None, where the method works without.
+        private: private table: Parquet, CSV or Feather; file, folder or glob.
+        public: public table; None, where the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
         dataset: name in the ledger.
@@ -155,7 +155,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
     _check_period(job, ledger.periods(job.dataset))
-    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
     if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
@@ -225,7 +225,7 @@ def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
-    check_unit(terms, budget, job.rows_per_person, _cluster_address(job), job.rows_of)
+    check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
     public = job.checked(_public(job, validation, runner, ids))
     dated = "" if periods is None else periods.column, job.rows_of or ""
@@ -323,4 +323,4 @@ def _ingest_private(
     uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...], dates: str, period: str
 ) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact, person, dates, period)
+    return PrivateTable.open(uri, columns, exact, person, dates=dates, period=period)

@@ -21,4 +21,4 @@ def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | 
     if terms is None:
         return RowsOfPeriod(table, run, period) if period else RowUnit(table)
     persons = PersonUnit(table, run, terms, most)
-    return PersonsInPeriod(persons, table, period) if period else persons
+    return PersonsInPeriod(persons, table, run, period) if period else persons

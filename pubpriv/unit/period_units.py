@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.memory import MOST_BYTES
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, InPeriod, Question
 from pubpriv.data.questions.in_period import whole
-from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
+from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.ledger import question_of
@@ -118,9 +120,9 @@ class RowsOfPeriod:
         """All of it: questions that cost more in a period are asked with more noise."""
         return purse
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Rows of the period, each its own person."""
-        return _reading(self._table, remembered, self._period)
+        return _reading(self._table, self._run, self._period, remembered, shared)
 
 
 class PersonsInPeriod:
@@ -129,13 +131,14 @@ class PersonsInPeriod:
     Args:
         unit: of persons, over a table of the period.
         table: of the period.
+        run: that asks.
         period: its name.
     """
 
     exact_rows = None
 
-    def __init__(self, unit: Unit, table: Any, period: str) -> None:
-        self._unit, self._table, self._period = unit, table, period
+    def __init__(self, unit: Unit, table: Any, run: Run, period: str) -> None:
+        self._unit, self._table, self._run, self._period = unit, table, run, period
 
     @property
     def size(self) -> Size:
@@ -169,9 +172,9 @@ class PersonsInPeriod:
         """One L^2-th; see `PersonUnit.purse`."""
         return self._unit.purse(purse)
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows of the period, or persons who have some."""
-        return _reading(self._table, remembered, self._period)
+        return _reading(self._table, self._run, self._period, remembered, shared)
 
 
 def check_period(question: Question, period: str) -> None:
@@ -187,8 +190,10 @@ def check_period(question: Question, period: str) -> None:
         )
 
 
-def _reading(table: Any, remembered: bool, period: str) -> Callable[[Question], Any]:
-    found = PersonTable(table) if remembered else PersonTable(table, most_bytes=0)
+def _reading(table: Any, run: Run, period: str, remembered: bool, shared: bool) -> Callable[[Question], Any]:
+    most_bytes = MOST_BYTES if remembered else 0
+    own = shared and run.name
+    found = PersonTable.of_run(table, run.name, most_bytes) if own else PersonTable(table, most_bytes)
 
     def read(question: Question) -> Any:
         check_period(question, period)

@@ -12,7 +12,8 @@ from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
-from pubpriv.data.questions.per_person import WEIGHED, PerPerson, PersonSizes, in_person_unit
+from pubpriv.data.questions.per_person import WEIGHED, PerPerson, PersonSizes
+from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.regions import View
 from pubpriv.spans import Span
@@ -145,7 +146,7 @@ def period_of(question: Any) -> str | None:
 
 def weighing(question: Question) -> tuple[int, int] | None:
     """L and G of the weights that a question takes with its rows; None: it takes none."""
-    inner = whole(question)
+    inner = without_law(whole(question))
     if isinstance(inner, PerPerson):
         return inner.most, inner.grain
     return (1, 1) if isinstance(question, InPeriod) and not isinstance(inner, PersonSizes) else None
