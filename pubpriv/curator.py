@@ -114,12 +114,12 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset, executor)
+        private = made_again(private, terms, dataset, executor, ledger.periods(dataset))
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
-        private = as_begun(private, run.begun(), release_id)
-        most = check_unit(terms, rows_per_person)
-        run.open(allotment)
+        private = as_begun(private, run, release_id)
+        most = check_unit(terms, rows_per_person, private.period, allotment)
+        run.open(allotment, private.period or None)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
         at = executor.address if isinstance(executor, Cluster) else None
@@ -172,11 +172,11 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset, executor)
+            table = made_again(handle.table, terms, handle.dataset, executor, ledger.periods(handle.dataset))
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
-            table = as_begun(table, run.begun(), handle.release_id)
+            table = as_begun(table, run, handle.release_id)
         except BaseException:
             ledger.close()
             raise
@@ -203,7 +203,7 @@ class Curator(Confined):
 
     @property
     def protects_rows(self) -> bool:
-        """Whether the unit of the dataset is a row, and n public, and not a person."""
+        """Whether the unit of the dataset is a row, not a person, and n public, which it is not in a period."""
         return self._unit.exact_rows is not None
 
     @property

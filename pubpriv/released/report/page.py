@@ -284,6 +284,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         "dataset": "dataset",
         "release_id": "release",
         "n_private": "private records",
+        "period": "rows of",
         "persons": "persons (released)",
         "counted_rows": "rows that count (released)",
         "rows_per_person": "rows of a person that count in full",
