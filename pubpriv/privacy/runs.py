@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -75,7 +76,7 @@ class Run(Protocol):
     def refuse_private(self, public: str) -> None:
         """Refuse a public file that could be a private table's."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
@@ -93,8 +94,11 @@ class Run(Protocol):
     def noted(self, label: str) -> Any:
         """What was noted under a label; None: nothing."""
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep a value unless one is kept, and return the one that is."""
+    def note(self, label: str, value: Any) -> None:
+        """Note a value; it is written down with the next charge, if not before."""
+
+    def keep(self) -> None:
+        """Write down what was noted and is not written yet."""
 
     def statement(self) -> Statement:
         """What was charged."""
@@ -127,7 +131,7 @@ class RecordedRun:
         table: "SizedTable | None" = None,
     ) -> None:
         self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
-        self._notes: dict[str, Any] | None = None
+        self._unwritten: dict[str, Any] = {}
 
     @property
     def allotment(self) -> Budget:
@@ -138,7 +142,7 @@ class RecordedRun:
         """Refuse a public file that could be that of any table which the ledger knows."""
         self._ledger.refuse_private(public)
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind the run to the method's settings, and set its share aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
@@ -160,7 +164,9 @@ class RecordedRun:
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume; the charge is on disk when this returns."""
-        return self._run.charge(label, question, event)
+        standing = self._run.charge(label, question, event, self._unwritten)
+        self._unwritten = {}
+        return standing
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """Store the answer unless one stands, and return the one that does."""
@@ -168,16 +174,25 @@ class RecordedRun:
 
     def noted(self, label: str) -> Any:
         """Look up a note. All are read once: a run's notes are never changed."""
-        if self._notes is None:
-            self._notes = self._run.notes()
-        return self._notes.get(label)
+        return self._known_notes.get(label)
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep the value unless one is kept, and return the one that is."""
-        return self._run.note(label, value)
+    def note(self, label: str, value: Any) -> None:
+        """Note a value, to be written down with the next charge: until then nothing was asked that follows from it."""
+        self._known_notes[label] = self._unwritten[label] = value
+
+    def keep(self) -> None:
+        """Write down what was noted since the last charge."""
+        if self._unwritten:
+            self._run.keep(self._unwritten)
+            self._unwritten = {}
+
+    @cached_property
+    def _known_notes(self) -> dict[str, Any]:
+        return self._run.notes()
 
     def statement(self) -> Statement:
-        """Make the statement from what stands in the ledger."""
+        """Make the statement from what stands in the ledger, to which notes belong."""
+        self.keep()
         run = self._run.bill()
         balance = self._ledger.balance(self._run.dataset)
         return Statement(
@@ -195,6 +210,7 @@ class RecordedRun:
 
     def close(self, reason: str) -> None:
         """End the run: the rest of the hold returns."""
+        self.keep()
         self._run.close(reason)
 
     def leave(self) -> None:
@@ -236,7 +252,7 @@ class SimulatedRun:
     def refuse_private(self, public: str) -> None:
         """Refuse nothing: there is no private table."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind the run to the method's settings and set its share aside, as a ledger would."""
         known = self._methods.get(method)
         if known is not None:
@@ -284,9 +300,11 @@ class SimulatedRun:
         """Find nothing: a simulation makes everything again."""
         return None
 
-    def note(self, label: str, value: Any) -> Any:  # noqa: ARG002
-        """Give the value back, and keep none."""
-        return value
+    def note(self, label: str, value: Any) -> None:
+        """Note nothing."""
+
+    def keep(self) -> None:
+        """Keep nothing."""
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
         refused: BudgetExceeded | None = None
@@ -332,11 +350,10 @@ class SimulatedRun:
         return "simulation: NOT private"
 
 
-def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
+def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     """A method's budget in the currency of its run."""
-    if given is None:
+    if budget is None:
         return None
-    budget = budget_of(given)
     if budget.kind != allotment.kind:
         raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap
