@@ -18,7 +18,8 @@ from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.memory import remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question
-from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
+from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.per_person import in_person_unit
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger import question_of
