@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.histograms import histograms_in
-from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
+from pubpriv.released.numbers import QUANTITIES, SOURCES, Number, counted
 from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
@@ -71,6 +71,11 @@ class Estimate(Shown):
     def law(self) -> "Mixture | None":
         """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
         return None
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words: `the mean of 3 columns`."""
+        return f"the {self.kind} of {counted(len(self.columns), 'column')}"
 
     @property
     def is_simulation(self) -> bool:
