@@ -121,7 +121,7 @@ class Curator(Confined):
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = as_begun(private, run.begun(), release_id)
-        most = check_unit(terms, allotment, rows_per_person, executor)
+        most = check_unit(terms, allotment, rows_per_person, executor, private)
         run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
@@ -147,7 +147,7 @@ class Curator(Confined):
             rows: (n, d) array.
             budget: allotment; enforced, and recorded nowhere.
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
-            columns: names, or `log1p(name)` or `log(name)` to map a column; default x0, x1, ...
+            columns: names, or expressions of one of them (`log1p(name)`); default x0, x1, ...
             executor: where blocks are scanned; default: threads.
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
@@ -176,7 +176,7 @@ class Curator(Confined):
         try:
             terms = ledger.person(handle.dataset)
             table = made_again(handle.table, terms, handle.dataset)
-            check_unit(terms, None, 1, executor)
+            check_unit(terms, None, 1, executor, table)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered

@@ -1,6 +1,7 @@
-"""Neighbours through real Parquet files: is every record counted once, wherever it lies?
+"""Neighbours through real files: is every record counted once, wherever it lies?
 
 Tables are cut into files, row groups, batches that are decoded at a time, and blocks that are padded to one length.
+There are Parquet files, and a CSV file, whose lines are cut into groups of so many.
 In each layout one record is replaced at every edge: the first and the last of a block, of a row group, of a batch,
 of the padded block and of the table. Every question is asked by the product's own scan, from the file and from blocks
 that it kept, and its totals must be, bit for bit, the sum of what each record adds alone (`reference`), as must those
@@ -20,8 +21,9 @@ from pubpriv.audit.catalogue import EAST, NORTH, WEST, Example, adds, at, exampl
 from pubpriv.audit.finding import Finding, judged
 from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, are_cells, difference, distance, integers
 from pubpriv.audit.worlds import in_memory
+from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import remembering
-from pubpriv.data.parquet import BATCH, block_length
+from pubpriv.data.parquet import block_length
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 
@@ -84,6 +86,7 @@ _LAYOUTS = (
         "a folder of files, some empty",
         {"a.parquet": (4_097, 0), "b.parquet": (), "c/d.parquet": (0, 300, 4_160), "e.parquet": (64,)},
     ),
+    _Layout("a CSV file", {"table.csv": (BATCH, 1_001)}),
 )
 
 
@@ -192,6 +195,8 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
     # a missing cell is a null in one column and NaN in the other
     columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True), "x": pa.array(-other)}
     table, start = pa.table(columns), 0
+    if path_of_csv := next((folder / name for name in layout.files if name.endswith(".csv")), None):
+        return _as_text(path_of_csv, table)
     for name, groups in layout.files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -200,3 +205,12 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
                 writer.write_table(table.slice(start, rows))
                 start += rows
     return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS)
+
+
+def _as_text(path: Path, table: Any) -> PrivateTable:
+    """The same as a CSV file, with a comma and quotes in a cell of each line."""
+    cells = zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
+    header = ",".join([*table.column_names, "words"])
+    lines = (",".join(["" if cell is None else repr(cell) for cell in row] + ['"a, ""b"""']) for row in cells)
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return PrivateTable.open(path, COLUMNS)

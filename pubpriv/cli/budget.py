@@ -20,7 +20,7 @@ def _set(
     dataset: _Dataset,
     budget: Annotated[str, typer.Argument(help="The cap: pure:EPS, zcdp:RHO or approx:EPS,DELTA.")],
     ledger: LedgerOption = None,
-    private: Annotated[str | None, typer.Option(help="Declare this private Parquet table as the dataset's.")] = None,
+    private: Annotated[str | None, typer.Option(help="Declare this private table as the dataset's.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
     raise_: Annotated[

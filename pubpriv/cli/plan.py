@@ -47,7 +47,7 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         ] = None,
         persons: PersonsOption = None,
         rows_per_person: RowsPerPersonOption = "1",
-        public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
+        public: Annotated[str | None, typer.Option(help="Public rows.", show_default=False)] = None,
         columns: ColumnsOption = None,
         dataset: Annotated[
             str | None,

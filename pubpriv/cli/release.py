@@ -190,7 +190,7 @@ def sample(
         int | None, typer.Option(min=0, help="Seed; the same seed draws the same rows again.", show_default=False)
     ] = None,
     original_units: Annotated[
-        bool, typer.Option("--original-units", help="Undo log1p(x), log(x) and sqrt(x): write columns called x.")
+        bool, typer.Option("--original-units", help="Undo log1p(x), log(x), sqrt(x): write columns called x.")
     ] = False,
     bounds: Annotated[
         list[str] | None,

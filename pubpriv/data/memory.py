@@ -1,4 +1,4 @@
-"""Blocks of a small table, decoded once: most of a scan of a Parquet table is reading it, and a run scans it often.
+"""Blocks of a small table, decoded once: most of a scan of a table is reading it, and a run scans it often.
 
 They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
 what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
@@ -73,6 +73,6 @@ class _Remembered(Confined):
 
 
 def remembering(table: Any) -> Any:
-    """`table`, with its blocks remembered if it is a Parquet table and small."""
+    """`table`, with its blocks remembered if it is a private table and small."""
     small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
     return _Remembered(table) if small else table

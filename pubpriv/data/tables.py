@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.columns import Column, map_columns, parse_columns
-from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
+from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
+from pubpriv.data.formats import BATCH, memory_table
+from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
@@ -23,12 +24,13 @@ from pubpriv.places import canonical
 
 @dataclass(frozen=True)
 class PrivateTable:
-    """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
+    """An opaque handle on a private table; open one with `PrivateTable.open`.
 
     One that is made by hand has the same one name and is held against the files before each look (`chunks`).
 
     Attributes:
-        uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
+        uri: where it is configured to be: a file, a folder or a glob, local or in an object store; or the name of a
+            table in the memory of this process.
         columns: declared columns, in order.
         n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
         person: id columns that say whose row it is; none where the unit is a row.
@@ -59,38 +61,49 @@ class PrivateTable:
     @classmethod
     def open(
         cls,
-        uri: str | os.PathLike[str],
+        source: Any,
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
+        name: str | None = None,
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
-            uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
-            columns: names, or `log1p(name)` or `log(name)`.
+            source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
+                URI. Or a table in memory: a DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB.
+            columns: names or expressions. Integers, floats and decimals are numbers; truths are 1 and 0; dates and
+                times are days since the beginning of 1970, durations are days. In a CSV file each cell is what it reads
+                as, and missing where that is none of these.
             exact: the table may have no other columns, but for ids.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
+                name, and that it is not the copy of a file, nobody can check.
 
         Raises:
-            InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
-                numeric (integers, floats and decimals are; nulls are always allowed). Where the unit is a person, a
+            InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
+                always allowed); a table in memory without a name, or a file with one. Where the unit is a person, a
                 table without rows is as good as any.
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
-        where = canonical(os.fspath(uri))
-        ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
+        ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        if isinstance(source, str | os.PathLike):
+            if name is not None:
+                raise InvalidInput("a private table in a file has the name of that file: leave out name=")
+            where = canonical(os.fspath(source))
+        else:
+            where = memory_table.keep(source, name, [*sources_of(declared), *ids])
         rows = 0
         for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {column.source for column in declared}:
+            if exact and set(footer.names) - {*ids} != {*sources_of(declared)}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
-            rows += sum(footer.groups)
+            rows += footer.rows
         if ids:
             return cls(where, declared, None, ids)
         if rows == 0:
@@ -100,7 +113,7 @@ class PrivateTable:
     @property
     def source_columns(self) -> tuple[str, ...]:
         """Columns of the file that are read, sorted."""
-        return tuple(sorted({column.source for column in self.columns}))
+        return tuple(sorted(sources_of(self.columns)))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -113,17 +126,13 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
-        found = [
-            (footer.path, group, rows)
-            for footer in footers(self.uri, self.columns, self.person)
-            for group, rows in enumerate(footer.groups)
-        ]
-        if not self.person and sum(rows for _, _, rows in found) != self.n_rows:
+        found = footers(self.uri, self.columns, self.person)
+        if not self.person and sum(footer.rows for footer in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
+        return [Chunk(footer.path, piece, self.columns, self.person) for footer in found for piece in footer.pieces]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,8 +167,13 @@ class ArrayTable:
         names = [f"x{i}" for i in range(found.shape[1])] if columns is None else columns
         if len(names) != found.shape[1]:
             raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
+        mapped = parse_columns(list(names))
+        if quotients := [column.name for column in mapped if column.over is not None]:
+            raise InvalidInput(
+                f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
+            )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, parse_columns(list(names)), persons=keys)
+        return cls(found, mapped, persons=keys)
 
     @property
     def n_rows(self) -> int:

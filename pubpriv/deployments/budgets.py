@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
@@ -119,7 +119,7 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
             names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in dataset.person)
         except PubPrivError:
             return (), f" (the file names no columns, and the public table {dataset.public} cannot be read here)"
-    return tuple(sorted({column.source for column in parse_columns(names)})), ""
+    return tuple(sorted(sources_of(parse_columns(names)))), ""
 
 
 def _balance(dataset: Dataset, url: str) -> Any:

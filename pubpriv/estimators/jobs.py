@@ -7,7 +7,7 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
@@ -43,8 +43,8 @@ class Job:
 
     Attributes:
         estimator: what is estimated.
-        private: private Parquet table: file, folder or glob.
-        public: public table, Parquet or CSV; None, where the method works without.
+        private: private table: Parquet, CSV or Feather; file, folder or glob.
+        public: public table; None, where the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
         dataset: name in the ledger.
@@ -148,7 +148,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
-    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
+    columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
     if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"

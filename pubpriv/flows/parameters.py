@@ -34,11 +34,12 @@ class Parameters(BaseModel):
     estimator: ClassVar[Estimator]
 
     private: str = Field(
-        description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
+        description="Private table, Parquet, CSV or Feather: file, folder or glob, local or s3://, gs://, abfs://; no "
+        "credentials in it"
     )
     public: str | None = Field(
         default=None,
-        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. None for methods "
+        description="Public table, local or in an object store; no credentials in it. None for methods "
         "that work without public rows",
     )
     budget: str = Field(description="Allotment of this run: zcdp:RHO, approx:EPSILON,DELTA or pure:EPSILON")
@@ -65,7 +66,7 @@ class Parameters(BaseModel):
     )
     columns: tuple[str, ...] | None = Field(
         default=None,
-        description="Columns, or log1p(column); default: the numeric columns of the public table",
+        description="Columns, or expressions like log1p(column); default: the numeric columns of the public table",
     )
     warn_below: int = Field(
         default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"

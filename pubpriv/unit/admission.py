@@ -7,11 +7,14 @@ from typing import Any
 from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.places import is_in_memory
 from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None) -> int | str:
+def check_unit(
+    terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None, table: Any = None
+) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
@@ -19,16 +22,22 @@ def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str
         budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
         executor: where blocks would be scanned.
+        table: that would be scanned, if it is known.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
         InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
+            whose noise is not Gaussian, or blocks that are to be scanned elsewhere; these of a table in memory too.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
+    if executor is not None and is_in_memory(getattr(table, "uri", "")):
+        raise InvalidInput(
+            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
+            "without an executor"
+        )
     whole = isinstance(most, int) and not isinstance(most, bool)
     if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
         raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")

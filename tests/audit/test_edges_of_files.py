@@ -16,14 +16,15 @@ from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.sensitivity import _records
 from pubpriv.data import memory, parquet
 from pubpriv.data import scan as scanning
+from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import _Remembered
-from pubpriv.data.parquet import BATCH, Chunk, block_length
+from pubpriv.data.parquet import Chunk, block_length
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import ArrayTable, PrivateTable
 
 EXAMPLES = {example.name: example for example in examples()}
-FILE, FOLDER = _LAYOUTS
+FILE, FOLDER, LINES = _LAYOUTS
 SHARE = 7
 """A question for three of seven edges is enough here."""
 
@@ -36,7 +37,7 @@ def broken(layout):
     return {f.mechanism.partition(" ")[0]: f.detail for f in found if not f.holds}
 
 
-@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder"])
+@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder", "lines"])
 def test_nothing_is_caught_where_nothing_is_broken(layout):
     """The searches used below, on the product as it is."""
     assert broken(layout) == {}

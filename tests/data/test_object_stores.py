@@ -120,19 +120,20 @@ def test_public_tables_come_as_csv_parquet_and_folders(bucket):
     with pytest.raises(InvalidInput, match=r"no public table at s3://clinic/public/q\.csv"):
         PublicTable.open("s3://clinic/public/q.csv")
     put_text(bucket, "public/odd.parquet", "a,b")
-    with pytest.raises(InvalidInput, match="cannot be read as Parquet or CSV"):
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet, CSV or Feather"):
         PublicTable.open("s3://clinic/public/odd.parquet")
 
 
 def test_the_hash_of_a_public_table_follows_its_content(bucket, tmp_path):
     """Whatever holds it: a file, a folder, an object. What is not there is `missing`."""
     frame = pd.DataFrame({"a": [1.0]})
-    for place in (str(tmp_path / "p.csv"), str(tmp_path), "s3://clinic/hash/p.csv"):
+    (tmp_path / "folder").mkdir()
+    for place in (str(tmp_path / "p.csv"), str(tmp_path / "folder"), "s3://clinic/hash/p.csv"):
         seen = set()
         for value in (1.0, 2.0):
             frame["a"] = value
             frame.to_csv(tmp_path / "p.csv", index=False)
-            frame.to_parquet(tmp_path / "p.parquet")
+            frame.to_parquet(tmp_path / "folder" / "p.parquet")
             put_text(bucket, "hash/p.csv", frame.to_csv(index=False))
             seen.add(content_hash(place))
         assert len(seen - {"missing"}) == 2

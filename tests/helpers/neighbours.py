@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 from pubpriv.audit.catalogue import questions
 from pubpriv.audit.neighbours import COLUMNS, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
+from pubpriv.data.formats import Piece
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.questions import Bisection
 from pubpriv.data.scan import scan
@@ -28,7 +29,8 @@ class FileTable:
         """One chunk a row group."""
         footer = pq.read_metadata(self.path)
         return [
-            Chunk(self.path, group, self.columns, footer.row_group(group).num_rows) for group in range(self.row_groups)
+            Chunk(self.path, Piece(group, footer.row_group(group).num_rows), self.columns)
+            for group in range(self.row_groups)
         ]
 
 

@@ -67,10 +67,14 @@ def mapped_columns(estimate: Estimate) -> str | None:
         return None
     named = ", ".join(column.name for column in mapped)
     back = {"log1p": "expm1(x)", "log": "exp(x)", "sqrt": "x squared"}
-    ways = ", ".join(f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped))
+    ways = [
+        f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped) if name in back
+    ]
+    told = f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked"
+    if not ways:
+        return f"{told}."
     return (
-        f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked; "
-        f"what takes a value back: {ways}. A mapped mean taken back is a middle value, not the mean."
+        f"{told}; what takes a value back: {', '.join(ways)}. A mapped mean taken back is a middle value, not the mean."
     )
 
 
