@@ -94,6 +94,14 @@ def estimate_gaussian(
     their share, as all do under `algorithm-2`.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) * [1, 100]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> found = pp.estimate_gaussian(rows[:20], trial)
+        >>> found.covariance.shape, found.converged
+        ((2, 2), True)
     """
     target = chosen_target(target, method, scale)
     check_arguments(public, curator)
