@@ -26,6 +26,8 @@ def test_a_page_that_shows_something_else_is_seen(tmp_path, monkeypatch):
     assert agrees("│ a │ 1.5 ±0.2 │\nspent: 0.5 rho\n", "┃ a ┃ -2e-5 ±3 ┃\nspent: 1 rho")
     assert not agrees("spent: 0.5 rho\n", "spent: 0.5 mu\n")
     assert not agrees("a\nb\n", "a\n")
+    assert agrees("a\nwarning: b\n", "a\n")
+    assert not agrees("a\n", "a\nwarning: b\n")
     assert agrees("head 3db0aa8c85f38279\n", "head acd3b5f29a9b26e8\n")
     assert agrees("a\nb\nc\n", "a\n...\n")
     monkeypatch.chdir(tmp_path)
