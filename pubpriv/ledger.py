@@ -119,7 +119,15 @@ def new_release_id() -> str:
 
 
 class Ledger(EventLedger):
-    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
+    """Append-only records of datasets' budgets; open one with `Ledger.open`.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> with pp.Ledger.open("sqlite:///books.db") as ledger:
+        ...     ledger.register("clinic", budget="zcdp:1", unit="one patient")
+        ...     ledger.balance("clinic").budget.describe()
+        '1-zCDP'
+    """
 
     @staticmethod
     def asked(question: Any) -> Asked | None:

@@ -104,6 +104,14 @@ def estimate_mixture(
     for them.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> found = pp.estimate_mixture(rows[:20], trial, n_components=2)
+        >>> found.weights.round(1).tolist()
+        [0.5, 0.5]
     """
     settings = MixtureSettings(
         n_components=n_components,
