@@ -22,6 +22,13 @@ def is_read_as_number(kind: Any) -> bool:
     return bool(is_number(kind) or types.is_boolean(kind) or times)
 
 
+def in_words(kind: Any) -> str:
+    """Name an Arrow type; of one that holds categories the text is longer than a message."""
+    from pyarrow import types
+
+    return f"categories of {kind.value_type}" if types.is_dictionary(kind) else str(kind)
+
+
 def numbers_of(array: Any) -> np.ndarray:
     """An Arrow array as float64, nulls as NaN; perhaps a view. Fails on no value.
 

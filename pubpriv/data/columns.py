@@ -5,7 +5,7 @@ sends to NaN or infinity makes its record odd, and odd records are not counted.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -98,7 +98,7 @@ def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
-def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
+def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
     """Columns for `names`, in order.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.data.arrow import is_read_as_number, numbers_of
+from pubpriv.data.arrow import in_words, is_read_as_number, numbers_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
@@ -146,7 +146,8 @@ def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (
 
 
 _DAMAGED = {
-    "Parquet": "{where} is not a Parquet table, or its footer is damaged",
+    "Parquet": "{where} is not a Parquet table, or its footer is damaged; names of other tables "
+    "end with .csv, .feather, .arrow or .ipc",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8",
 }
@@ -194,7 +195,7 @@ def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
     for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
         if look.typed and not is_read_as_number(kind):
-            raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+            raise InvalidInput(f"column {name!r} of the private table {where} is {in_words(kind)}, not a number")
 
 
 def _place(look: Look, name: str, where: str) -> int:

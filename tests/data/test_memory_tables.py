@@ -51,7 +51,7 @@ def test_frames_of_other_libraries_hold_the_same_rows(library):
     ]
     assert np.array_equal(*keys)
     assert len({*keys[0]}) == 2
-    assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME).sha256
+    assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME.copy()).sha256
 
 
 def test_a_release_is_made_of_a_frame(tmp_path):
@@ -115,6 +115,10 @@ def test_names_do_not_cross(tmp_path):
         pp.PrivateTable.open(tmp_path / "t.csv", ["a"], name="patients")
     with pytest.raises(InvalidInput, match="the name of a private table"):
         pp.PublicTable.open("frame://patients")
+    ours = FRAME.copy()
+    pp.PrivateTable.open(ours, ["a"], name="patients")
+    with pytest.raises(InvalidInput, match="was opened as a private one"):
+        pp.PublicTable.open(ours)
 
 
 def test_ids_of_objects_are_texts():
