@@ -6,7 +6,7 @@ REQUIREMENTS := -c constraints.txt -e '.[all,dev]'
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-storm test-operate test-wheel check clean
+.PHONY: help install demo test test-slow test-storm test-operate test-wheel check docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: install  ## the documentation's site, under build/site; a broken link is an error
+	OPENBLAS_NUM_THREADS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## forget the environment and the demo
 	rm -rf .venv demo-output

@@ -1,10 +1,12 @@
 """The example tables: each takes the way through a run that it is there to show."""
 
+import pandas as pd
 import pytest
 
 import pubpriv as pp
 from pubpriv.cli.demo import demo
 from pubpriv.deployments.examples import STATES, machines
+from pubpriv.deployments.randhie import write_tables
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.steps import plain
 
@@ -32,3 +34,13 @@ def test_the_demo_of_machines_has_no_choice_of_unit():
     """--unit is of the RAND tables; nothing is written before that is said."""
     with pytest.raises(InvalidInput, match="leave it out with --separated"):
         demo(unit="person-year", separated=True)
+
+
+def test_tables_for_people_have_no_person_twice_and_replace_nothing(tmp_path):
+    """Readable names, an id where a person has several rows, and a refusal where files are there."""
+    private, public = write_tables(tmp_path / "tables", "all-years")
+    tables = [pd.read_csv(file) for file in (private, public)]
+    assert [list(table) for table in tables] == [["patient_id", "visits", "diseases", "limitation"]] * 2
+    assert not set(tables[0].patient_id) & set(tables[1].patient_id)
+    with pytest.raises(InvalidInput, match="exists: choose another folder"):
+        write_tables(tmp_path / "tables", "person")
