@@ -67,7 +67,7 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
 
 def is_private(frame: Any) -> bool:
     """Whether this very object was opened as a private table; of a copy nothing is known."""
-    return _frames.get(id(frame)) is frame
+    return id(frame) in _frames and _frames[id(frame)] is frame
 
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
