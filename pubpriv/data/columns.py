@@ -7,12 +7,11 @@ sends to NaN or infinity makes its record odd, and odd records are not counted.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, nearest
 
 _MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
@@ -122,11 +121,10 @@ def meant(name: str, names: Iterable[str]) -> str:
     Returns:
         The end of a sentence, with its comma or semicolon in front.
     """
-    known = {each.lower(): each for each in names}
-    near = get_close_matches(name.lower(), known, n=1)
-    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near[0])):
+    near = nearest(name, names)
+    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near)):
         return f"; an expression is one of {EXPRESSIONS}"
-    return f", did you mean {known[near[0]]!r}?" if near else ""
+    return f", did you mean {near!r}?" if near else ""
 
 
 def split_columns(text: str) -> list[str]:

@@ -2,7 +2,8 @@
 console can be searched. Every exception is printed with its traceback, which is more than the product does.
 
 Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/`, `lines.csv`,
-`headless.csv` and `public.parquet`. What is kept goes to FOLDER/out. At the end a careless task leaks, with a server whose files are in FOLDER/leaked.
+`headless.csv` and `public.parquet`. What is kept goes to FOLDER/out. At the end a careless task leaks, with a server
+whose files are in FOLDER/leaked.
 """
 
 import logging

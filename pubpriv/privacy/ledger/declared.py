@@ -5,7 +5,7 @@ One table has one budget, so no two datasets share one, and no private file is r
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.errors import InvalidInput, SpecMismatch, nearest
 from pubpriv.places import canonical, is_in_memory, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
@@ -63,8 +63,10 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
         else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
         f"--private {table.uri} --columns {','.join(columns)}`"
     )
+    near = nearest(missing[0], known) if known and missing else None
+    hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
     raise SpecMismatch(
-        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. Declare it with {how}"
+        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
     )
 
 
