@@ -117,11 +117,11 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset)
+        private = made_again(private, terms, dataset, executor)
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = as_begun(private, run.begun(), release_id)
-        most = check_unit(terms, allotment, rows_per_person, executor, private)
+        most = check_unit(terms, rows_per_person)
         run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
@@ -155,7 +155,7 @@ class Curator(Confined):
         table = ArrayTable.of(rows, columns, persons)
         terms = None if persons is None else PersonTerms(("person",))
         budget = budget_of(budget)
-        most = check_unit(terms, budget, rows_per_person, executor)
+        most = check_unit(terms, rows_per_person)
         curator = cls.__new__(cls)
         curator._assemble(table, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)
         curator._handle = SimulationHandle(secrets.token_hex(8))
@@ -175,8 +175,7 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset)
-            check_unit(terms, None, 1, executor, table)
+            table = made_again(handle.table, terms, handle.dataset, executor)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
@@ -193,7 +192,7 @@ class Curator(Confined):
     def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None, *unit: Any) -> None:
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._unit = unit_of(table, run, *unit)
-        self._source = self._unit.source(remembered=executor is None)
+        self._source = self._unit.source(remembered=executor is None, shared=True)
 
     @property
     def size(self) -> Size:

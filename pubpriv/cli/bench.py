@@ -154,7 +154,7 @@ def _startup(
 
 @app.command("demo")
 def _demo(
-    unit: Annotated[str, typer.Option(help="person or person-year.")] = "person",
+    unit: Annotated[str, typer.Option(help="all-years of a person, person or person-year.")] = "all-years",
     splits: Annotated[int, typer.Option(min=1, help="Splits, seeds 0, 1, ...")] = 5,
     as_json: JsonOption = False,
 ) -> None:

@@ -56,8 +56,12 @@ class _Example:
 
 def demo(
     unit: Annotated[
-        str, typer.Option(help="What is protected: person (a year of each), person-year, or all-years of a person.")
-    ] = "person",
+        str | None,
+        typer.Option(
+            help="What is protected: all-years of a person, person (a year of each), or person-year.",
+            show_default="all-years",
+        ),
+    ] = None,
     separated: Annotated[
         bool, typer.Option("--separated", help="Made-up machines instead, in states that lie far apart.")
     ] = False,
@@ -69,12 +73,13 @@ def demo(
 ) -> None:
     """Release a mixture of the RAND Health Insurance Experiment at (4, 1e-6)-DP, under demo-output/.
 
-    Its groups of people overlap. Those of --separated do not: there the run asks for private principal components and
-    partitions the table, and releases it under 0.5-zCDP. Run it twice: the second time every answer is replayed from
-    the ledger and nothing is spent.
+    All years of a person are protected together. The groups of people overlap; those of --separated do not: there the
+    run asks for private principal components and partitions the table, and releases it under 0.5-zCDP. Run it twice:
+    the second time every answer is replayed from the ledger and nothing is spent.
     """
     from pubpriv.data.tables import PrivateTable
     from pubpriv.deployments.comparison import compare
+    from pubpriv.deployments.randhie import ALL_YEARS
     from pubpriv.estimators import MIXTURE
     from pubpriv.estimators.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
@@ -82,14 +87,14 @@ def demo(
     from pubpriv.released.kinds import MixtureEstimate
     from pubpriv.released.tree import check_tree
 
-    if separated and (unit != "person" or tables is not None):
+    if separated and (unit is not None or tables is not None):
         raise InvalidInput("--unit and --tables are of the people of the RAND experiment: leave them out here")
     if tables is not None:
-        _write_tables(tables, unit)
+        _write_tables(tables, unit or ALL_YEARS)
         return
     if not plain:
         need("prefect")
-    example = _machines() if separated else _people(unit)
+    example = _machines() if separated else _people(unit or ALL_YEARS)
     check_tree(example.dataset, _RELEASE_ID)
     folder = _OUTPUT.resolve()
     folder.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import QUESTIONS, PerPerson
 from pubpriv.data.questions.base import Question, Scale, check_totals
-from pubpriv.data.questions.radial import GAUSSIAN, under_law
+from pubpriv.data.questions.radial import GAUSSIAN, under_law, without_law
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -72,7 +72,8 @@ def rehearse(question: Question, columns: int) -> None:
 
 def _rehearse(question: Question, columns: int) -> None:
     block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
-    weights = np.full(block.shape[1], float(question.grain)) if isinstance(question, PerPerson) else None
+    asked = without_law(question)
+    weights = np.full(block.shape[1], float(asked.grain)) if isinstance(asked, PerPerson) else None
     with np.errstate(all="ignore"):  # as in a scan
         totals = question.totals(View(block, weights=weights))
     check_totals(question, totals, block.shape[1])

@@ -203,7 +203,7 @@ def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
     terms = ledger.person(job.dataset)
-    check_unit(terms, budget, job.rows_per_person, _cluster_address(job))
+    check_unit(terms, job.rows_per_person)
     ids = person_columns_of(terms)
     public = job.checked(_public(job, validation, runner, ids))
     private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None, ids)

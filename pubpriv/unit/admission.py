@@ -8,67 +8,58 @@ from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.places import is_in_memory
-from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 
 
-def check_unit(
-    terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None, table: Any = None
-) -> int | str:
+def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
-        budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
-        executor: where blocks would be scanned.
-        table: that would be scanned, if it is known.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian, or blocks that are to be scanned elsewhere; these of a table in memory too.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row.
     """
-    if isinstance(most, str) and most.isascii() and most.isdecimal():
-        most = int(most)
-    if executor is not None and is_in_memory(getattr(table, "uri", "")):
+    most = check_most(most)
+    if terms is None and most != 1:
         raise InvalidInput(
-            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
-            "without an executor"
-        )
-    whole = isinstance(most, int) and not isinstance(most, bool)
-    if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
-        raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
-    if terms is None:
-        if most != 1:
-            raise InvalidInput(
-                "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
-            )
-        return most
-    if isinstance(budget, PureDP):
-        raise InvalidInput(
-            "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
-            "approx:EPSILON,DELTA"
-        )
-    if executor is not None:
-        raise InvalidInput(
-            "where the unit of the dataset is a person its table is read here, as no weight of a row leaves this "
-            "process: run without --dask, and without an executor"
+            "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
         )
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTable:
+def check_most(most: int | str) -> int | str:
+    """Give L as a number, or `auto`.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    if isinstance(most, str) and most.isascii() and most.isdecimal():
+        most = int(most)
+    whole = isinstance(most, int) and not isinstance(most, bool)
+    if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
+        raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
+    return most
+
+
+def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: Any = None) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table.
+        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor.
         SpecMismatch: its unit is not that of the dataset.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    if executor is not None and is_in_memory(table.uri):
+        raise InvalidInput(
+            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
+            "without an executor"
+        )
     columns = person_columns_of(terms)
     if tuple(table.person) != columns:
         whose = f"person={list(columns)}" if columns else "no person"

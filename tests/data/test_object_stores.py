@@ -16,6 +16,8 @@ from helpers.neighbours import QUESTIONS
 import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data import stores
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import PerPerson
 from pubpriv.data.scan import scan
 from pubpriv.data.stores import content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
@@ -87,6 +89,26 @@ def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp
         question = QUESTIONS["moments-cells"]
         totals, expected = scan(there, question), scan(here, question)
         assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
+
+
+def test_persons_in_a_store_have_the_weights_that_they_have_on_disk(bucket, tmp_path):
+    """Their rows lie in two files, and their ids are read there, before the rows and with them."""
+    question = PerPerson(QUESTIONS["moments-cells"], 2, 64)
+    (tmp_path / "own").mkdir()
+    for name, n in (("own/p1.parquet", 4000), ("own/p2.parquet", 2500)):
+        drawn, who = rows(n, n), np.random.default_rng(n).integers(0, 900, n)
+        piece = pa.table({"a": drawn[:, 0], "b": drawn[:, 1], "who": [f"p{i}" for i in who]})
+        put(bucket, name, piece, row_group_size=1500)
+        pq.write_table(piece, tmp_path / name, row_group_size=1500)
+    there, here = (
+        PersonTable(PrivateTable.open(uri, COLUMNS, person="who"), most_bytes=0)
+        for uri in ("s3://clinic/own", tmp_path / "own")
+    )
+    totals, expected = scan(there.asked(question), question), scan(here.asked(question), question)
+    assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
+    put(bucket, "own/p2.parquet", pa.table({"a": [0.0], "b": [0.0], "who": ["p1"]}))
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is, it ends inside the door
+        scan(there.asked(question), question)
 
 
 def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):

@@ -17,7 +17,6 @@ from pubpriv.data.questions.base import (
     Additive,
     Draw,
     Part,
-    Question,
     Totals,
     Values,
     check_noise,
@@ -118,6 +117,11 @@ class PerPerson:
         """L^2 times that of the inner question."""
         return self.most**2 * self.inner.squared_distance
 
+    @property
+    def squared_length(self) -> Fraction:
+        """L^2 times that of the inner question: of what a person adds to a region, at most."""
+        return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[union-attr]
+
     def totals(self, view: View) -> Totals:
         """Exact totals over one block of weighted records.
 
@@ -196,8 +200,3 @@ class PersonSizes(Additive):
     def noise(self) -> Values:
         """One sd for all counts."""
         return {"persons": np.array([self.noise_scale / COUNT_FACTOR])}
-
-
-def in_person_unit(question: Question) -> bool:
-    """Tell whether a question protects all rows of a person together."""
-    return type(question) in (PerPerson, PersonSizes)
