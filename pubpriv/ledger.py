@@ -14,6 +14,7 @@ from pubpriv.data import questions  # noqa: F401 - registers what `from_json` ma
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.in_period import period_of, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
@@ -126,7 +127,7 @@ class Ledger(EventLedger):
         except _UNREADABLE:
             return None
         try:
-            return Asked(event_of(built), _sizes_of(built), in_person_unit(built))
+            return Asked(event_of(built), _sizes_of(built), in_person_unit(whole(built)), period_of(built))
         except _UNREADABLE as error:
             why = str(error) or type(error).__name__
         raise ValueError(f"the question has no price: {why}")

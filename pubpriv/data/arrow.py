@@ -22,11 +22,13 @@ def is_read_as_number(kind: Any) -> bool:
     return bool(is_number(kind) or types.is_boolean(kind) or times)
 
 
-def in_words(kind: Any) -> str:
-    """Name an Arrow type; of one that holds categories the text is longer than a message."""
+def no_number(name: str, kind: Any) -> str:
+    """Say of a column that its Arrow type has no numbers, and what is done with one that has categories."""
     from pyarrow import types
 
-    return f"categories of {kind.value_type}" if types.is_dictionary(kind) else str(kind)
+    if types.is_dictionary(kind):
+        return f"is categories of {kind.value_type}, not a number; --by {name} tells groups apart by it"
+    return f"is {kind}, not a number"
 
 
 def numbers_of(array: Any) -> np.ndarray:

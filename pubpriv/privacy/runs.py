@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event, PureEvent, RadialEvent, ThresholdEvent
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, kind_of
+from pubpriv.privacy.wording import statement_of_periods
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
 
 _NEIGHBOURING = "replace one record; the number of records is public"
+_NEIGHBOURING_DATED = "replace one record, its date included; the number of records in a period is private"
 _NEIGHBOURING_PERSONS = (
     "replace, add or remove one person with all rows of that person; the numbers of persons and of rows are private"
 )
@@ -51,13 +54,21 @@ class Statement:
     charges: tuple[_Line, ...]
     chain_head: str | None = None
     person: tuple[str, ...] = ()
+    period: str | None = None
+    periods: PeriodTerms | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The `privacy` part of a model file; `person` names the id columns where the unit is a person."""
+        """The `privacy` part of a model file.
+
+        `person` names the id columns where the unit is a person. Where the dataset has periods, `period` names that of
+        the run (null: all of them), and `periods` what each may give away.
+        """
+        by_row = _NEIGHBOURING if self.periods is None else _NEIGHBOURING_DATED
         return {
             "unit": self.unit,
             **({"person": list(self.person)} if self.person else {}),
-            "neighbouring": _NEIGHBOURING_PERSONS if self.person else _NEIGHBOURING,
+            **({} if self.periods is None else statement_of_periods(self.periods, self.period, bool(self.person))),
+            "neighbouring": _NEIGHBOURING_PERSONS if self.person else by_row,
             "kind": self.kind,
             "guarantee": self.guarantee,
             "spent": self.spent,
@@ -200,6 +211,8 @@ class RecordedRun:
             charges=tuple(_line(charge, run.allotment) for charge in run.charges),
             chain_head=run.head,  # of this run, so that a replay is the same file
             person=person_columns_of(balance.person),
+            period=None if run.state.period is None else run.state.period.name,
+            periods=None if run.state.period is None else balance.periods,
         )
 
     def close(self, reason: str) -> None:

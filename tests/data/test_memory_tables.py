@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import pubpriv as pp
+from pubpriv.data.categories import ByCategory
 from pubpriv.errors import InvalidInput, SpecMismatch
 
 CANARY = 73921.46508
@@ -51,6 +52,9 @@ def test_frames_of_other_libraries_hold_the_same_rows(library):
     ]
     assert np.array_equal(*keys)
     assert len({*keys[0]}) == 2
+    by = ByCategory("who", ("y", "x"))
+    codes = [pp.PrivateTable.open(source, ["a"], by=by, name="p").chunks()[0].blocks() for source in (frame, FRAME)]
+    assert all(next(blocks)[1, :3].tolist() == [1, 0, 1] for blocks in codes)
     assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME.copy()).sha256
 
 
@@ -91,7 +95,7 @@ REFUSED = {
     "nothing": (None, {"name": "p"}, "a private table is the path"),
     "text": (FRAME.assign(a=str(CANARY)), {"name": "p"}, "'a' of the private table frame://p is binary, not a number"),
     "objects": (FRAME.assign(a=[{CANARY}, 1] * 300), {"name": "p"}, "not a number"),
-    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "not a number"),
+    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "--by a tells groups apart"),
     "a misspelt column": (FRAME.rename(columns={"a": "aa"}), {"name": "p"}, "did you mean 'aa'"),
     "other columns": (pa.table(FRAME), {"name": "p", "exact": True}, "--columns a"),
     "no rows": (FRAME.head(0), {"name": "p"}, "has no rows"),

@@ -81,7 +81,7 @@ class History:
         return cls(
             dataset=dataset,
             budget=balance.budget.describe(),
-            guarantee=balance.budget.guarantee(),
+            guarantee=balance.promised.guarantee(),
             currency=balance.budget.currency,
             cap=balance.cap.main / UNIT,
             spent=balance.spent.main / UNIT,
