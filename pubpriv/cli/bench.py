@@ -132,25 +132,35 @@ def _fleet(
     year: Annotated[
         bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
     ] = False,
-    datasets: Annotated[int, typer.Option(min=1, max=999, help="Datasets of the fleet, with --year.")] = 20,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
+    ] = False,
+    datasets: Annotated[
+        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
-    if year:
-        from benchmarks.year import bench as bench_year
-
-        found = bench_year(datasets, runs)
-        if not as_json:
-            rows = [
-                [row["of"].replace("_", " "), *(cell(row[part]) for part in ("value", "bound"))]
-                for row in found["rows"]
-            ]
-            table(f"a ledger after {found['releases']:,} releases", ["of", "measured", "bound"], rows)
-        tell(found, as_json)
+    if year or deploy:
+        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
         return
     from benchmarks.fleet import bench
 
     tell(bench(runs), as_json)
+
+
+def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
+    from benchmarks import deploying
+    from benchmarks import year as whole_year
+
+    return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
+
+
+def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
+    if not as_json:
+        rows = [[row["of"].replace("_", " "), cell(row["value"]), cell(row["bound"])] for row in found["rows"]]
+        table(f"{found['bench']} of {found['datasets']} datasets", ["of", "measured", "bound"], rows)
+    tell(found, as_json)
 
 
 @app.command("startup")
