@@ -124,9 +124,7 @@ def demo(
         balance, runs = ledger.balance(example.dataset), ledger.history(example.dataset)
     show_charges(example.dataset, runs)
     out(f"model: {model.relative_to(Path.cwd())}")
-    spent = balance.state.spent.main - before
-    currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
-    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
+    _show_spent(balance.state.spent.main - before, balance.budget.currency)
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
 
 
@@ -135,6 +133,10 @@ def _write_tables(folder: Path, unit: str | None) -> None:
 
     private, public = write_tables(folder, unit or ALL_YEARS)
     note(f"{private}: to be held for private; {public}: 100 people who may be held for public")
+
+
+def _show_spent(spent: int, currency: str) -> None:
+    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
 
 
 def _show_comparison(example: _Example, found: "Comparison") -> None:

@@ -1,4 +1,4 @@
-"""`pubpriv bench persons`: tables in which a person has many rows."""
+"""`pubpriv bench persons` and `bench groups`: tables in which a person has many rows, or that are of many groups."""
 
 from typing import Annotated
 
@@ -43,4 +43,22 @@ def persons(
         found, title, headings = bench(splits, first_seed), "root mean square errors per whitened coordinate", _REAL
     if not as_json:
         tell_rows(title, headings, found["rows"])
+    tell(found, as_json)
+
+
+def groups(
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
+    from benchmarks.groups import bench
+
+    found = bench(runs, first_seed)
+    if not as_json:
+        errors = ("own", "raw", "all_rows", "ratio")
+        names = ("groups", "rows", "apart", *(f"{of}_{name}" for of in ("mean", "covariance") for name in errors))
+        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
+        held = ("groups", "rows", "apart", "means_held", "variances_held", "held_or_flagged", "flagged")
+        tell_rows("shares of 95% intervals that hold, and of groups that are flagged", named(*held), found["rows"])
     tell(found, as_json)

@@ -13,7 +13,7 @@ import numpy as np
 from pubpriv.data.arrow import validity_of
 from pubpriv.errors import InvalidInput
 
-_NOBODY = np.uint64(0)
+NOBODY = np.uint64(0)
 """Key of a row without an id."""
 
 _LONG = 256
@@ -48,7 +48,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
 
 
 def keys_of(columns: list[Any]) -> np.ndarray:
-    """Key of the person of each row, uint64 (rows,); `_NOBODY` where an id is null. Fails on no value.
+    """Key of the person of each row, uint64 (rows,); `NOBODY` where an id is null. Fails on no value.
 
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
@@ -57,8 +57,8 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     for column in columns[1:]:
         more, valid = _keys_of(column)
         keys, known = _mixed(_mixed(keys) + more), known & valid
-    keys = np.where(keys == _NOBODY, np.uint64(1), keys)
-    return np.where(known, keys, _NOBODY)
+    keys = np.where(keys == NOBODY, np.uint64(1), keys)
+    return np.where(known, keys, NOBODY)
 
 
 def _keys_of(array: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -125,7 +125,7 @@ def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
     if found.shape != (rows,) or not np.issubdtype(found.dtype, np.integer):
         raise InvalidInput("simulated persons are an array of integers, one for each row")
     keys = _mixed(found.astype(np.int64).view(np.uint64))
-    return np.where(keys == _NOBODY, np.uint64(1), keys)
+    return np.where(keys == NOBODY, np.uint64(1), keys)
 
 
 def sizes_of(keys: np.ndarray) -> np.ndarray:
@@ -157,7 +157,7 @@ def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
 
 def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows of persons, person by person and in order within each; number of rows of each person)."""
-    rows = np.flatnonzero(keys != _NOBODY)
+    rows = np.flatnonzero(keys != NOBODY)
     rows = rows[np.argsort(keys[rows], kind="stable")]
     own = keys[rows]
     starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]][: len(own)])

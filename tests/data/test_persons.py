@@ -13,7 +13,7 @@ from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
 from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
 from pubpriv.data.questions.base import LIMIT
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
 from pubpriv.data.wide import WideTotals
