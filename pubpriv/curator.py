@@ -15,13 +15,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import Question, Totals, check_totals
 from pubpriv.data.questions.radial import draws_of
-from pubpriv.data.rehearsal import checked, rehearse
+from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
@@ -36,10 +37,7 @@ from pubpriv.unit import Size, as_begun, check_room, check_unit, hash_of, made_a
 
 @dataclass(frozen=True)
 class Answer:
-    """A published answer: the stored question, its values as floats, and nothing else.
-
-    Everything made of an `Answer` is post-processing and costs nothing more.
-    """
+    """A published answer: the stored question, its values as floats, and nothing else; what is made of it is free."""
 
     label: str
     question: Any
@@ -79,8 +77,7 @@ class SimulationHandle:
         return _SIMULATIONS[self.token]
 
 
-# weak, so that a simulation's rows go when its curator does
-_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
+_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()  # weak: rows go when their curator does
 
 
 class Curator(Confined):
@@ -94,7 +91,7 @@ class Curator(Confined):
         release_id: name of the run; default: a new one. The same id again resumes it, and replays answers for nothing.
         executor: where blocks are scanned; default: threads.
         rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
-            shared in; 1: each person counts once; `auto`: chosen by released sizes.
+            shared in; `auto`: chosen by released sizes.
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
@@ -117,20 +114,18 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset)
+        private = made_again(private, terms, dataset, executor)
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
         private = as_begun(private, begun := run.begun(), release_id)
-        most = check_unit(terms, allotment, rows_per_person, executor)
+        most = check_unit(terms, rows_per_person)
         run.open(allotment)
         kept = RecordedRun(ledger, run, table=private)
         # what a resumed run will be asked may be answered already
         noise = OperatingSystemNoise() if begun else DrawnAhead(OperatingSystemNoise())
         self._assemble(private, kept, noise, executor, terms, most)
-        scheduler = executor.address if isinstance(executor, Cluster) else None
-        self._handle: RunHandle | SimulationHandle = RunHandle(
-            ledger.reference, dataset, release_id, private, scheduler
-        )
+        at = executor.address if isinstance(executor, Cluster) else None
+        self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private, at)
 
     @classmethod
     def simulation(
@@ -142,6 +137,7 @@ class Curator(Confined):
         executor: Executor | None = None,
         persons: Any = None,
         rows_per_person: int | str = 1,
+        groups: tuple[ByCategory, Any] | None = None,
     ) -> "Curator":
         """The same questions over rows in memory with seeded noise: NOT private, and it says so.
 
@@ -149,15 +145,16 @@ class Curator(Confined):
             rows: (n, d) array.
             budget: allotment; enforced, and recorded nowhere.
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
-            columns: names, or `log1p(name)` or `log(name)` to map a column; default x0, x1, ...
+            columns: names, or expressions of one of them (`log1p(name)`); default x0, x1, ...
             executor: where blocks are scanned; default: threads.
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
+            groups: of the rows, and the category of each; None: there are none.
         """
-        table = ArrayTable.of(rows, columns, persons)
+        table = ArrayTable.of(rows, columns, persons, groups)
         terms = None if persons is None else PersonTerms(("person",))
         budget = budget_of(budget)
-        most = check_unit(terms, budget, rows_per_person, executor)
+        most = check_unit(terms, rows_per_person)
         curator = cls.__new__(cls)
         curator._assemble(table, SimulatedRun(budget), SimulatedNoise(seed), executor, terms, most)
         curator._handle = SimulationHandle(secrets.token_hex(8))
@@ -177,8 +174,7 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset)
-            check_unit(terms, None, 1, executor)
+            table = made_again(handle.table, terms, handle.dataset, executor)
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
@@ -195,7 +191,7 @@ class Curator(Confined):
     def _assemble(self, table: Any, run: Run, noise: NoiseSource, executor: Executor | None, *unit: Any) -> None:
         self._table, self._run, self._noise, self._executor = table, run, noise, executor
         self._unit = unit_of(table, run, *unit)
-        self._source = self._unit.source(remembered=executor is None)
+        self._source = self._unit.source(remembered=executor is None, shared=True)
 
     @property
     def size(self) -> Size:
@@ -204,7 +200,7 @@ class Curator(Confined):
 
     @property
     def n_rows(self) -> int:
-        """`size.rows`: what drivers plan with and divide by."""
+        """`size.rows`: what drivers plan with."""
         return self.size.rows
 
     @property
@@ -216,6 +212,11 @@ class Curator(Confined):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the estimate."""
         return tuple(self._table.column_names)
+
+    @property
+    def groups(self) -> ByCategory | None:
+        """Groups that the table tells apart; None: none."""
+        return self._table.by  # type: ignore[no-any-return]
 
     @property
     def handle(self) -> RunHandle | SimulationHandle:
@@ -232,10 +233,8 @@ class Curator(Confined):
     def check_public(self, public: Any) -> None:
         """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
 
-        A path is not opened. Of rows in memory nothing is known.
-
         Raises:
-            InvalidInput: it shares files with a private table.
+            InvalidInput: it shares files with a private table; of rows in memory nothing is known.
         """
         if (source := source_of(public)) is not None:
             self._run.refuse_private(source)
@@ -272,9 +271,8 @@ class Curator(Confined):
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
 
         Args:
-            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come; one that
-                stands in several plans is checked once. Where frames lie does not matter here, so each question is
-                tried on odd records when it is released.
+            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come. Where frames
+                lie does not matter here, so each question is tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
@@ -348,6 +346,7 @@ class Curator(Confined):
     def _try(self, question: Question) -> None:
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
         check_room(question, self._unit)
+        check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 

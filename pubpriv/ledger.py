@@ -15,7 +15,7 @@ from pubpriv.data import questions  # noqa: F401 - registers what `from_json` ma
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
-from pubpriv.data.questions.per_person import in_person_unit
+from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 from pubpriv.errors import InvalidInput, LedgerViolation

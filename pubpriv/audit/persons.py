@@ -16,13 +16,13 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.audit.tape import Driver, record
-from pubpriv.audit.worlds import in_memory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
-from pubpriv.data.questions import PerPerson, PersonSizes, Question
+from pubpriv.data.questions import PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
@@ -40,6 +40,9 @@ _ASKED = (
 )
 """Examples of each kind that are asked per person."""
 
+_IN_PURE_RUNS = ("counts-cells", "gram-everything", "moments-cells", "bisection-linear")
+"""Those of them that are asked under radial noise too: jointly, and by region where there are some."""
+
 _REACHED = 0.9
 """Part of what is attainable that some pair of persons reaches of the squared distance."""
 
@@ -54,8 +57,9 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield _weights(80 if fast else 700, seed)
     for example in examples():
         if example.name in _ASKED:
-            for most in _MOST:
-                yield _moved(example.mechanism, example.question, example.attainable, most, 6 if fast else 60, seed)
+            for asked in _per_person(example.name, example.question):
+                reached = 1.0 if getattr(asked, "by_region", False) else example.attainable
+                yield _moved(example.mechanism, asked, reached, 6 if fast else 60, seed)
     yield _counted(20 if fast else 200, seed)
     yield promised("persons", "a record's integers wherever it stands", _placed(seed))
     yield promised("persons", "weights of real files", _files(seed), ", against weights worked out by hand")
@@ -63,6 +67,16 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield promised("persons", "the unit of a dataset", _registered())
     for driver in _drivers(seed):
         yield _replayed(driver, seed)
+
+
+def _per_person(name: str, question: Any) -> Iterator[Any]:
+    """Ask an example of persons, under each law and with each L."""
+    for most in _MOST:
+        yield PerPerson(question, most, _GRAIN)
+    if name in _IN_PURE_RUNS:
+        yield Radial(PerPerson(question, _MOST[-1], _GRAIN))
+        if name.endswith("cells"):
+            yield Radial(PerPerson(question, _MOST[-1], _GRAIN), by_region=True)
 
 
 def _by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
@@ -103,17 +117,17 @@ def _weights(largest: int, seed: int) -> Finding:
 
 def _table_of(rows: _Rows, persons: list[int]) -> PersonTable:
     keys = keys_in_memory(np.array(persons, dtype=np.int64), len(rows))
-    return PersonTable(replace(in_memory(np.reshape(rows, (-1, 2)), COLUMNS), persons=keys))
+    return PersonTable(replace(with_groups(np.reshape(rows, (-1, 2))), persons=keys))
 
 
 def _totals(question: Question, table: PersonTable) -> Integers:
     return integers(scan(table.asked(question), question))
 
 
-def _moved(mechanism: str, question: Any, attainable: float, most: int, tables: int, seed: int) -> Finding:
+def _moved(mechanism: str, asked: Any, attainable: float, tables: int, seed: int) -> Finding:
     """Replace all rows of one person by others, by more, by fewer and by none, among others' rows."""
+    most = without_law(asked).most
     random = np.random.default_rng([seed, most])
-    asked = PerPerson(question, most, _GRAIN)
     turns = [(np.cos(t), np.sin(t)) for t in np.linspace(0, 2 * np.pi, 24, endpoint=False)]
     edge = [at(center, turn) for center in (WEST, EAST) for turn in turns] + [(900.0, 0.0), (0.5, 0.6), NOBODY]
     # as many rows as count, all alike: the ends of the hull
@@ -140,7 +154,8 @@ def _moved(mechanism: str, question: Any, attainable: float, most: int, tables: 
     if furthest < _REACHED * attainable * declared:
         broken.append(f"only {float(furthest / declared):.0%} of the declared distance was reached: too much noise")
     how = f"reached {float(furthest / declared):.2%} of the squared distance, {attainable:.2%} attainable"
-    name = f"{mechanism} of persons, L = {most}"
+    law = "" if asked is without_law(asked) else ", by region" if asked.by_region else ", radial"
+    name = f"{mechanism} of persons, L = {most}{law}"
     return judged("persons", name, broken, how, float(declared) ** 0.5, float(furthest) ** 0.5)
 
 
@@ -148,11 +163,11 @@ def _one(row: Record, most: int) -> PersonTable:
     return _table_of([row] * most, [0] * most)
 
 
-def distance_of(asked: PerPerson, first: Integers, second: Integers) -> Fraction:
+def distance_of(asked: Any, first: Integers, second: Integers) -> Fraction:
     """Exact squared distance of totals in units of the noise, by the parts of the question per person."""
-    delta = difference(first, second)
+    delta, weighed = difference(first, second), without_law(asked)
     if "histogram" in delta:  # worked out in units of the inner question, of which one grain is 1 / G
-        return distance(asked.inner, delta) / asked.grain**2
+        return Fraction(distance(weighed.inner, delta), weighed.grain**2)
     return distance(asked, delta)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import canonical
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable, PublicTable
@@ -167,6 +168,11 @@ class _WatchedTable:
         """Names of the columns."""
         return self._table.column_names
 
+    @property
+    def by(self) -> ByCategory | None:
+        """Groups that its rows are told apart by."""
+        return self._table.by
+
     def chunks(self) -> list["_WatchedChunk"]:
         """Where the rows are; none is opened."""
         return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]
@@ -180,6 +186,7 @@ class _WatchedTable:
 class _WatchedChunk:
     def __init__(self, table: _WatchedTable, chunk: ArrayTable) -> None:
         self._table, self._chunk = table, chunk
+        self.by = chunk.by
 
     def blocks(self) -> Iterator[np.ndarray]:
         self._table.looks += 1

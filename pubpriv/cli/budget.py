@@ -20,7 +20,7 @@ def _set(
     dataset: _Dataset,
     budget: Annotated[str, typer.Argument(help="The cap: pure:EPS, zcdp:RHO or approx:EPS,DELTA.")],
     ledger: LedgerOption = None,
-    private: Annotated[str | None, typer.Option(help="Declare this private Parquet table as the dataset's.")] = None,
+    private: Annotated[str | None, typer.Option(help="Declare this private table as the dataset's.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str, typer.Option(help="What one record stands for, in words; nothing checks it.")] = "one record",
     raise_: Annotated[
@@ -43,6 +43,12 @@ def _set(
             show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="A column by which estimates may tell groups of rows apart; may be repeated."
+        ),
+    ] = None,
 ) -> None:
     """Register a dataset with a cap that all its releases share, for ever.
 
@@ -53,20 +59,24 @@ def _set(
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of
+    from pubpriv.privacy.ledger.views import NamedTable
 
     cap = parse_budget(budget)
     url = ledger_url(ledger)
     if (private is None) != (columns is None):
         raise InvalidInput("declare a table with both --private and --columns, or with neither")
+    if by and private is None:
+        raise InvalidInput("--by names a column of the private table: give --private and --columns too")
     ids = () if person is None else tuple(split_columns(person))
     with Ledger.open(url) as books:
         if not ids and dataset in books.datasets():
             ids = person_columns_of(books.person(dataset))
         declared = PrivateTable.open(private, split_columns(columns), person=ids) if private and columns else None
-        books.register(dataset, cap, declared, unit, raise_, reason, ids, persons)
+        table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
+        books.register(dataset, cap, table, unit, raise_, reason, ids, persons)
     whose = f", for all rows of {', '.join(ids)} together" if ids else ""
-    table = f" and the table {declared.uri}" if declared else ""
-    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{table}")
+    named = f" and the table {declared.uri}" if declared else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{named}")
 
 
 @app.command("show")

@@ -42,14 +42,15 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         private: Annotated[
             str | None,
             typer.Option(
-                help="Private Parquet table: a file, a folder or a glob. Default: the table that the dataset declares.",
+                help="Private table, Parquet, CSV or Feather: a file, a folder or a glob. Default: the one that the "
+                "dataset declares.",
                 show_default=False,
             ),
         ] = None,
         public: Annotated[
             str | None,
             typer.Option(
-                help="Public rows of the same kind, Parquet or CSV. Default: those of the dataset's file. Methods that "
+                help="Public rows of the same kind. Default: those of the dataset's file. Methods that "
                 "work without take none.",
                 show_default=False,
             ),

@@ -37,7 +37,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
     if types.is_integer(kind):
         return "integers"
     text = types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_fixed_size_binary
-    if any(is_text(kind) for is_text in text):
+    if any(is_text(kind) for is_text in (*text, types.is_string_view, types.is_binary_view)):
         return "text"
     raise InvalidInput(
         f"column {name!r} of the private table {where} is {kind}: whose row it is has to be told by integers or text"

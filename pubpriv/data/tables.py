@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.data.columns import Column, map_columns, parse_columns
-from pubpriv.data.parquet import BATCH, Chunk, block_length, footers
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import codes_in_memory
+from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
+from pubpriv.data.formats import BATCH, memory_table
+from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
@@ -23,25 +26,28 @@ from pubpriv.places import canonical
 
 @dataclass(frozen=True)
 class PrivateTable:
-    """An opaque handle on a private Parquet table; open one with `PrivateTable.open`.
+    """An opaque handle on a private table; open one with `PrivateTable.open`.
 
     One that is made by hand has the same one name and is held against the files before each look (`chunks`).
 
     Attributes:
-        uri: where it is configured to be: a file, a folder or a glob, local or in an object store.
+        uri: where it is configured to be: a file, a folder or a glob, local or in an object store; or the name of a
+            table in the memory of this process.
         columns: declared columns, in order.
         n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
         person: id columns that say whose row it is; none where the unit is a row.
+        by: groups of rows, by a column beside those of the estimate; None: there are none.
 
     Raises:
-        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns
-            among those of the estimate.
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns,
+            or that of groups, among those of the estimate.
     """
 
     uri: str
     columns: tuple[Column, ...]
     n_rows: int | None
     person: tuple[str, ...] = ()
+    by: ByCategory | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
@@ -50,6 +56,7 @@ class PrivateTable:
         if parse_columns(self.column_names) != self.columns:
             raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
         object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
+        check_groups(self.by, (*self.source_columns, *self.person))
         if self.person:
             if self.n_rows is not None:
                 raise InvalidInput("the number of rows is private where the unit is a person")
@@ -59,48 +66,68 @@ class PrivateTable:
     @classmethod
     def open(
         cls,
-        uri: str | os.PathLike[str],
+        source: Any,
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
+        by: ByCategory | None = None,
+        name: str | None = None,
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
         Args:
-            uri: Parquet file, folder of Parquet files, or glob; a local path or an object-store URI.
-            columns: names, or `log1p(name)` or `log(name)`.
+            source: Parquet, CSV or Feather file, folder of files of one kind, or glob; a local path or an object-store
+                URI. Or a table in memory: a DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB.
+            columns: names or expressions. Integers, floats and decimals are numbers; truths are 1 and 0; dates and
+                times are days since the beginning of 1970, durations are days. In a CSV file each cell is what it reads
+                as, and missing where that is none of these.
             exact: the table may have no other columns, but for ids.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            by: groups of rows, which estimates tell apart.
+            name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
+                name, and that it is not the copy of a file, nobody can check.
 
         Raises:
-            InvalidInput: no such table, not Parquet, no rows, or a column that is missing, duplicated or not
-                numeric (integers, floats and decimals are; nulls are always allowed). Where the unit is a person, a
+            InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
+                always allowed); a table in memory without a name, or a file with one. Where the unit is a person, a
                 table without rows is as good as any.
             Unavailable: the storage does not answer.
         """
         declared = parse_columns(columns)
-        where = canonical(os.fspath(uri))
-        ids = id_columns((person,) if isinstance(person, str) else person, [column.source for column in declared])
+        ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        check_groups(by, (*sources_of(declared), *ids))
+        beside = (*ids, *(() if by is None else (by.source,)))
+        if isinstance(source, str | os.PathLike):
+            if name is not None:
+                raise InvalidInput("a private table in a file has the name of that file: leave out name=")
+            where = canonical(os.fspath(source))
+        else:
+            where = memory_table.keep(source, name, [*sources_of(declared), *beside])
         rows = 0
-        for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {column.source for column in declared}:
+        for footer in footers(where, declared, ids, by):
+            if exact and set(footer.names) - {*beside} != {*sources_of(declared)}:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
-            rows += sum(footer.groups)
+            rows += footer.rows
         if ids:
-            return cls(where, declared, None, ids)
+            return cls(where, declared, None, ids, by)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
-        return cls(where, declared, rows)
+        return cls(where, declared, rows, (), by)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Column of the file that tells groups apart, if there is one."""
+        return () if self.by is None else (self.by.source,)
 
     @property
     def source_columns(self) -> tuple[str, ...]:
         """Columns of the file that are read, sorted."""
-        return tuple(sorted({column.source for column in self.columns}))
+        return tuple(sorted(sources_of(self.columns)))
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -113,17 +140,14 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
-        found = [
-            (footer.path, group, rows)
-            for footer in footers(self.uri, self.columns, self.person)
-            for group, rows in enumerate(footer.groups)
-        ]
-        if not self.person and sum(rows for _, _, rows in found) != self.n_rows:
+        found = footers(self.uri, self.columns, self.person, self.by)
+        if not self.person and sum(footer.rows for footer in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(path, group, self.columns, rows, self.person) for path, group, rows in found]
+        common = self.columns, self.person, self.by
+        return [Chunk(footer.path, piece, *common) for footer in found for piece in footer.pieces]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,15 +160,21 @@ class ArrayTable:
     stop: int | None = None
     persons: np.ndarray | None = None
     """(n,) keys of whose row it is, where the unit is a person."""
+    by: ByCategory | None = None
+    codes: np.ndarray | None = None
+    """(n,) places of the rows' categories in the list of `by`, NaN for none, where there are groups."""
 
     @classmethod
-    def of(cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None) -> "ArrayTable":
+    def of(
+        cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None, groups: Any = None
+    ) -> "ArrayTable":
         """Check what a simulation is given, and make a table of it.
 
         Args:
             rows: (n, d) array of numbers.
             columns: names or expressions; default x0, x1, ...
             persons: (n,) integers, whose row it is; None: the unit is a row.
+            groups: (groups, the category of each row); None: there are none.
 
         Raises:
             InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
@@ -158,8 +188,15 @@ class ArrayTable:
         names = [f"x{i}" for i in range(found.shape[1])] if columns is None else columns
         if len(names) != found.shape[1]:
             raise InvalidInput(f"the simulated rows have {found.shape[1]} columns, but {len(names)} are named")
+        mapped = parse_columns(list(names))
+        if quotients := [column.name for column in mapped if column.over is not None]:
+            raise InvalidInput(
+                f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
+            )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, parse_columns(list(names)), persons=keys)
+        by, categories = (None, None) if groups is None else groups
+        codes = None if by is None else codes_in_memory(by, categories, len(found))
+        return cls(found, mapped, persons=keys, by=by, codes=codes)
 
     @property
     def n_rows(self) -> int:
@@ -208,13 +245,16 @@ class ArrayTable:
         return self._blocks(length)
 
     def _blocks(self, length: int) -> Iterator[np.ndarray]:
-        own = self._own
+        own, d = self._own, self._own.shape[1]
+        if self.codes is not None:
+            own = np.column_stack([own, self.codes[self.start : self.stop]])
         block = np.empty((own.shape[1], length))
         for start in range(0, len(own), length):
             rows = own[start : start + length]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
-            yield map_columns(block, self.columns)
+            map_columns(block[:d], self.columns)
+            yield block
 
 
 class PublicTable:
@@ -289,6 +329,23 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
             "--columns"
         )
     return names
+
+
+def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
+    """Refuse groups by a column that is read for something else.
+
+    Raises:
+        InvalidInput: it is, or they are no groups.
+    """
+    if by is None:
+        return
+    if type(by) is not ByCategory:
+        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+    if by.source in {*columns}:
+        raise InvalidInput(
+            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
+            "--columns"
+        )
 
 
 def source_of(public: Any) -> str | None:

@@ -7,10 +7,13 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
-from pubpriv.data.columns import parse_columns
+from pubpriv.data.categories import ByCategory, source_of_groups
+from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
@@ -43,8 +46,8 @@ class Job:
 
     Attributes:
         estimator: what is estimated.
-        private: private Parquet table: file, folder or glob.
-        public: public table, Parquet or CSV; None, where the method works without.
+        private: private table: Parquet, CSV or Feather; file, folder or glob.
+        public: public table; None, where the method works without.
         columns: columns or expressions; None: the numeric columns of the public table.
         budget: allotment of the run, as text.
         dataset: name in the ledger.
@@ -108,7 +111,20 @@ class Job:
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that is known beforehand to be too small; see `Checks`."""
-        self.estimator.checks.size(self.settings, public, n_private, budget)
+        whole = budget if self.by is None else parts_of(budget)[0]
+        self.estimator.checks.size(self.settings, public, n_private, whole)
+
+    @property
+    def by(self) -> str | None:
+        """The column that tells groups apart, or its month; None: there are no groups.
+
+        Raises:
+            InvalidInput: groups are named, but no column.
+        """
+        by, values = getattr(self.settings, "by", None), getattr(self.settings, "by_values", ())
+        if by is None and values:
+            raise InvalidInput("--by-values names groups: say by which column, with --by COLUMN")
+        return by
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """What the job is for, in a run that is open."""
@@ -148,8 +164,9 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
-    columns = () if job.columns is None else tuple(sorted({column.source for column in parse_columns(job.columns)}))
-    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
+    columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
+    groups = () if job.by is None else (source_of_groups(job.by),)
+    if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
         return ()
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
     return (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
@@ -203,10 +220,12 @@ def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
     terms = ledger.person(job.dataset)
-    check_unit(terms, budget, job.rows_per_person, _cluster_address(job))
+    check_unit(terms, job.rows_per_person)
     ids = person_columns_of(terms)
-    public = job.checked(_public(job, validation, runner, ids))
-    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None, ids)
+    by = _groups(job, runner)
+    public = job.checked(_public(job, validation, runner, ids if by is None else (*ids, by.source)))
+    named = public.columns, job.columns is None, ids, by
+    private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
@@ -218,8 +237,25 @@ def _ingested(
     return public, private
 
 
+def _groups(job: Job, runner: Runner) -> ByCategory | None:
+    """Groups as they are declared, or as public rows have them; never as the private table has them.
+
+    Raises:
+        InvalidInput: there are none of either.
+    """
+    if job.by is None:
+        return None
+    values = tuple(getattr(job.settings, "by_values", ()))
+    if values:
+        return ByCategory(job.by, values)
+    if job.public is None:
+        raise InvalidInput("without public rows somebody has to say which groups there are: --by-values A,B")
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, stores.content_hash(job.public), job.by)
+    return found
+
+
 def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
-    """The public rows of a job, validated and without the columns of ids, or a table of none.
+    """The public rows of a job, validated and without the columns of ids and groups, or a table of none.
 
     Raises:
         InvalidInput: there are none, and the method needs some, or nobody says which columns.
@@ -294,7 +330,16 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
     return PublicTable.open(path, columns)
 
 
+@step(title="ingest public groups")
+def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
+    """Groups by a column of the public rows in `path`; see `_ingest_public`."""
+    del content
+    return groups_of(path, column)
+
+
 @opening_step(title="ingest private table")
-def _ingest_private(uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...]) -> PrivateTable:
+def _ingest_private(
+    uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...], by: ByCategory | None
+) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact, person)
+    return PrivateTable.open(uri, columns, exact, person, by=by)

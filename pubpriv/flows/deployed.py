@@ -3,7 +3,8 @@
 A run that is given a release id takes that. A deployed run that is given none takes that of the period its
 *scheduled* time lies in (`periods`), so a run that is late, retried or triggered twice is the same release and costs
 nothing more; a run started by hand belongs to the current period. Without a period the id is made of the day and of
-a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day.
+a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day. A run that goes
+on after one that crashed knows when that one was due, and its identity.
 """
 
 import hashlib
@@ -35,10 +36,11 @@ def _release_id_of(parameters: Parameters) -> str:
     """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
-    scheduled = flow_run.scheduled_start_time
+    before = parameters.resumes
+    scheduled, run = (before.due, before.run) if before else (flow_run.scheduled_start_time, flow_run.id)
     if parameters.period is not None:
         return release_id_for(scheduled, Period.parse(parameters.period), parameters.series)
-    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(flow_run.id).encode()).hexdigest()[:16]}"
+    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(run).encode()).hexdigest()[:16]}"
     return f"{parameters.series}-{fresh}" if parameters.series else fresh
 
 

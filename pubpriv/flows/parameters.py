@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_origin
+from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model, field_validator
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
@@ -26,6 +27,21 @@ _COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estim
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
+MOST_CRASHES = 2
+"""So many runs of a release are made after one that crashed."""
+
+
+class Resumed(BaseModel):
+    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows.crashes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    run: UUID = Field(description="The first flow run of the release")
+    due: AwareDatetime = Field(description="When that run was due, from which the release id follows")
+    after: UUID = Field(description="The flow run that crashed last; where it has another state nothing is done")
+    crashes: int = Field(ge=1, le=MOST_CRASHES, description="How many runs of the release crashed")
+
+
 class Parameters(BaseModel):
     """What every estimate from files needs. Nothing in here is private: parameters are kept by Prefect."""
 
@@ -34,11 +50,12 @@ class Parameters(BaseModel):
     estimator: ClassVar[Estimator]
 
     private: str = Field(
-        description="Private Parquet table: file, folder or glob, local or s3://, gs://, abfs://; no credentials in it"
+        description="Private table, Parquet, CSV or Feather: file, folder or glob, local or s3://, gs://, abfs://; no "
+        "credentials in it"
     )
     public: str | None = Field(
         default=None,
-        description="Public table, Parquet or CSV, local or in an object store; no credentials in it. None for methods "
+        description="Public table, local or in an object store; no credentials in it. None for methods "
         "that work without public rows",
     )
     budget: str = Field(description="Allotment of this run: zcdp:RHO, approx:EPSILON,DELTA or pure:EPSILON")
@@ -65,7 +82,7 @@ class Parameters(BaseModel):
     )
     columns: tuple[str, ...] | None = Field(
         default=None,
-        description="Columns, or log1p(column); default: the numeric columns of the public table",
+        description="Columns, or expressions like log1p(column); default: the numeric columns of the public table",
     )
     warn_below: int = Field(
         default=3, ge=0, le=1000, description="Emit pubpriv.budget.low after a run if fewer such runs fit than this"
@@ -76,6 +93,9 @@ class Parameters(BaseModel):
         le=366 * 86_400,
         description="A run that its schedule made, and that could not begin within so many seconds of its time, is "
         "skipped: nothing is read or charged. Default: it runs however late it is",
+    )
+    resumes: Resumed | None = Field(
+        default=None, description="Leave it empty: the server fills it in where a run crashed and another one goes on"
     )
     dask: str | None = Field(
         default=None,

@@ -70,6 +70,10 @@ class Run(Protocol):
     """What `Curator` needs of whoever keeps a run's account."""
 
     @property
+    def name(self) -> tuple[str, ...]:
+        """What tells it from all other runs; nothing where none has a name."""
+
+    @property
     def allotment(self) -> Budget:
         """The run's budget."""
 
@@ -132,6 +136,11 @@ class RecordedRun:
     ) -> None:
         self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
         self._unwritten: dict[str, Any] = {}
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Ledger, dataset and release id."""
+        return self._ledger.reference, self._run.dataset, self._run.release_id
 
     @property
     def allotment(self) -> Budget:
@@ -243,6 +252,11 @@ class SimulatedRun:
         self._run = RunState(allotment=budget.cap, hold=budget.cap)
         self._methods: dict[str, tuple[str, str, Purse]] = {}
         self._lines: dict[str, _SimulatedCharge] = {}
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """None: a simulation has one curator."""
+        return ()
 
     @property
     def allotment(self) -> Budget:

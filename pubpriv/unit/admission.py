@@ -10,61 +10,61 @@ from pubpriv.data.questions.per_person import MOST_ROWS
 from pubpriv.data.questions.radial import reach_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.privacy.budgets import Budget, PureDP
+from pubpriv.places import is_in_memory
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 from pubpriv.privacy.noise import MAX_SD
 from pubpriv.unit.units import Unit
 
 
-def check_unit(terms: PersonTerms | None, budget: Budget | None, most: int | str, executor: Any = None) -> int | str:
+def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
-        budget: of the run; None: of one that is open.
         most: rows of a person, or `auto`.
-        executor: where blocks would be scanned.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or where the unit is a row; where it is a person, a budget
-            whose noise is not Gaussian, or blocks that are to be scanned elsewhere.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row.
+    """
+    most = check_most(most)
+    if terms is None and most != 1:
+        raise InvalidInput(
+            "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
+        )
+    return most
+
+
+def check_most(most: int | str) -> int | str:
+    """Give L as a number, or `auto`.
+
+    Raises:
+        InvalidInput: it is neither.
     """
     if isinstance(most, str) and most.isascii() and most.isdecimal():
         most = int(most)
     whole = isinstance(most, int) and not isinstance(most, bool)
     if most != "auto" and not (whole and 1 <= int(most) <= MOST_ROWS):
         raise InvalidInput(f"the rows of a person that count are a number from 1 to {MOST_ROWS}, or auto")
-    if terms is None:
-        if most != 1:
-            raise InvalidInput(
-                "--rows-per-person is for datasets whose unit is a person, which `pubpriv budget set --person` makes"
-            )
-        return most
-    if isinstance(budget, PureDP):
-        raise InvalidInput(
-            "a pure budget is not offered where the unit of the dataset is a person: give zcdp:RHO or "
-            "approx:EPSILON,DELTA"
-        )
-    if executor is not None:
-        raise InvalidInput(
-            "where the unit of the dataset is a person its table is read here, as no weight of a row leaves this "
-            "process: run without --dask, and without an executor"
-        )
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTable:
+def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: Any = None) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table.
+        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor.
         SpecMismatch: its unit is not that of the dataset.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
+    if executor is not None and is_in_memory(table.uri):
+        raise InvalidInput(
+            f"the private table {table.uri} is in the memory of this process and is read here: run without --dask, and "
+            "without an executor"
+        )
     columns = person_columns_of(terms)
     if tuple(table.person) != columns:
         whose = f"person={list(columns)}" if columns else "no person"
@@ -72,7 +72,7 @@ def made_again(table: Any, terms: PersonTerms | None, dataset: str) -> PrivateTa
             f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
             f"with {whose}"
         )
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person)
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by)
 
 
 def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:

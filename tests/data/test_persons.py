@@ -11,7 +11,7 @@ import pubpriv as pp
 from pubpriv.audit.catalogue import PRICE, questions
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
-from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes
+from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
 from pubpriv.data.questions.base import LIMIT
 from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import Everything, View
@@ -128,6 +128,24 @@ def test_values_and_noise_are_those_of_the_inner_question(name, grain):
     assert all(np.allclose(plain[part], weighed[part], rtol=1e-12) for part in plain)
     assert {name: sd.tolist() for name, sd in asked.noise().items()} == {
         name: sd.tolist() for name, sd in inner.noise().items()
+    }
+
+
+@pytest.mark.parametrize("by_region", [False, True])
+@pytest.mark.parametrize("name", ["counts-cells", "gram-cells", "moments-cells"])
+def test_radial_noise_costs_persons_as_many_times_epsilon_as_rows_count(name, by_region):
+    """L times what it costs a row; values and noise are those of the same question about rows."""
+    inner = questions()[name]
+    asked, plain = Radial(PerPerson(inner, 3, 64), by_region), Radial(inner, by_region)
+    assert asked.squared_distance == 9 * plain.squared_distance
+    assert (asked.blocks, asked.block_size) == (plain.blocks, plain.block_size)
+    many = {part: np.full(size, 64 * 5) for part, size in inner.total_sizes.items()}
+    few = {part: values // 64 for part, values in many.items()}
+    silent = lambda part, scales, size: np.zeros(size, dtype=np.int64)  # noqa: E731
+    told = asked.values(asked.answer(many, silent)), plain.values(plain.answer(few, silent))
+    assert all(np.allclose(told[0][part], told[1][part], rtol=1e-12) for part in told[1])
+    assert {part: sd.tolist() for part, sd in asked.noise().items()} == {
+        part: sd.tolist() for part, sd in plain.noise().items()
     }
 
 

@@ -111,6 +111,11 @@ class PerPerson:
         """L^2 times that of the inner question."""
         return self.most**2 * self.inner.squared_distance
 
+    @property
+    def squared_length(self) -> Fraction:
+        """L^2 times that of the inner question: of what a person adds to a region, at most."""
+        return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[attr-defined]
+
     def totals(self, view: View) -> Totals:
         """Exact totals over one block of weighted records.
 
@@ -189,8 +194,3 @@ class PersonSizes(Additive):
     def noise(self) -> Values:
         """One sd for all counts."""
         return {"persons": np.array([self.noise_scale / COUNT_FACTOR])}
-
-
-def in_person_unit(question: Question) -> bool:
-    """Tell whether a question protects all rows of a person together."""
-    return type(question) in (PerPerson, PersonSizes)

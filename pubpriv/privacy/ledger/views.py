@@ -33,6 +33,7 @@ class NamedTable:
 
     uri: str
     source_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
 
 
 class SizedTable(TableIdentity, Protocol):

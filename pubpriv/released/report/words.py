@@ -4,7 +4,7 @@ from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import counted, of_quantity
+from pubpriv.released.numbers import counted, of_all, of_quantity
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
@@ -57,10 +57,14 @@ def mapped_columns(estimate: Estimate) -> str | None:
         return None
     named = ", ".join(column.name for column in mapped)
     back = {"log1p": "expm1(x)", "log": "exp(x)", "sqrt": "x squared"}
-    ways = ", ".join(f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped))
+    ways = [
+        f"{back[name]} for {name}" for name in dict.fromkeys(str(column.function) for column in mapped) if name in back
+    ]
+    told = f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked"
+    if not ways:
+        return f"{told}."
     return (
-        f"Numbers of {named} are in the units of the map, because the rows were mapped before anything was asked; "
-        f"what takes a value back: {ways}. A mapped mean taken back is a middle value, not the mean."
+        f"{told}; what takes a value back: {', '.join(ways)}. A mapped mean taken back is a middle value, not the mean."
     )
 
 
@@ -88,7 +92,8 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
 
 def _wider(estimate: Estimate) -> str:
     """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
-    ratios = [number.error / number.sampling for number in of_quantity(estimate.numbers(), "mean") if number.sampling]
+    means = of_quantity(of_all(estimate.numbers()), "mean")
+    ratios = [number.error / number.sampling for number in means if number.sampling]
     if not ratios:
         return ""
     wider = median(ratios) - 1
