@@ -31,7 +31,8 @@ from pubpriv.privacy.ahead import DrawnAhead, expect_draws, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
-from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
+from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun
+from pubpriv.privacy.statement import Statement
 from pubpriv.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 
 
@@ -114,15 +115,15 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset, executor)
+        private = made_again(private, terms, dataset, executor, ledger.periods(dataset))
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
-        private = as_begun(private, begun := run.begun(), release_id)
-        most = check_unit(terms, rows_per_person)
-        run.open(allotment)
+        private = as_begun(private, run, release_id)
+        most = check_unit(terms, rows_per_person, private.period, allotment)
+        run.open(allotment, private.period or None)
         kept = RecordedRun(ledger, run, table=private)
         # what a resumed run will be asked may be answered already
-        noise = OperatingSystemNoise() if begun else DrawnAhead(OperatingSystemNoise())
+        noise = OperatingSystemNoise() if run.begun() else DrawnAhead(OperatingSystemNoise())
         self._assemble(private, kept, noise, executor, terms, most)
         at = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private, at)
@@ -174,11 +175,11 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset, executor)
+            table = made_again(handle.table, terms, handle.dataset, executor, ledger.periods(handle.dataset))
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
-            table = as_begun(table, run.begun(), handle.release_id)
+            table = as_begun(table, run, handle.release_id)
         except BaseException:
             ledger.close()
             raise
@@ -205,7 +206,7 @@ class Curator(Confined):
 
     @property
     def protects_rows(self) -> bool:
-        """Whether the unit of the dataset is a row, and n public, and not a person."""
+        """Whether the unit of the dataset is a row, not a person, and n public, which it is not in a period."""
         return self._unit.exact_rows is not None
 
     @property

@@ -15,6 +15,7 @@ from pubpriv.data import questions  # noqa: F401 - registers what `from_json` ma
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.in_period import period_of, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
@@ -118,7 +119,15 @@ def new_release_id() -> str:
 
 
 class Ledger(EventLedger):
-    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
+    """Append-only records of datasets' budgets; open one with `Ledger.open`.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> with pp.Ledger.open("sqlite:///books.db") as ledger:
+        ...     ledger.register("clinic", budget="zcdp:1", unit="one patient")
+        ...     ledger.balance("clinic").budget.describe()
+        '1-zCDP'
+    """
 
     @staticmethod
     def asked(question: Any) -> Asked | None:
@@ -135,7 +144,7 @@ class Ledger(EventLedger):
         except _UNREADABLE:
             return None
         try:
-            return Asked(event_of(built), _sizes_of(built), in_person_unit(built))
+            return Asked(event_of(built), _sizes_of(built), in_person_unit(whole(built)), period_of(built))
         except _UNREADABLE as error:
             why = str(error) or type(error).__name__
         raise ValueError(f"the question has no price: {why}")

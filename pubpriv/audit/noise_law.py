@@ -25,6 +25,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    InPeriod,
     JointCounts,
     LiftedGram,
     Moments,
@@ -111,6 +112,7 @@ def _questions() -> dict[str, Question]:
         "StableCells": StableCells(Frame((0.0,) * _REGIONS), 1, 0, _COUNT, 1),
         "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
         "PersonSizes": PersonSizes(_COUNT),
+        "InPeriod": InPeriod(Counts(partition, _COUNT), "2026-11"),
     }
     # any other as the catalogue has it; radial noise is measured in `radial`, and a choice adds none to what leaves
     apart = {*map(type, made.values()), Radial, Selection}

@@ -173,6 +173,11 @@ class _WatchedTable:
         """Groups that its rows are told apart by."""
         return self._table.by
 
+    @property
+    def period(self) -> str:
+        """Whose rows are asked."""
+        return self._table.period
+
     def chunks(self) -> list["_WatchedChunk"]:
         """Where the rows are; none is opened."""
         return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]
@@ -215,12 +220,26 @@ def record(
     seed: int,
     frozen: Tape | None = None,
     persons: np.ndarray | None = None,
+    period: tuple[str, np.ndarray] | None = None,
 ) -> Tape:
-    """Run `driver` on `rows`, which are those of `persons`, with new answers or with those of `frozen`."""
+    """Run `driver` on `rows`, with new answers or with those of `frozen`.
+
+    Args:
+        driver: what to run.
+        rows: of the table.
+        seed: of the noise.
+        frozen: whose answers are given.
+        persons: whose rows they are; None: the unit is a row.
+        period: its name, and which rows are in it; None: all are asked.
+    """
     kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
     terms = None if persons is None else PersonTerms(("who",))
     curator = Curator.simulation(driver.rows, driver.budget, seed)
-    held = replace(in_memory(rows), persons=None if persons is None else keys_in_memory(persons, len(rows)))
+    keys = None if persons is None else keys_in_memory(persons, len(rows))
+    held = replace(in_memory(rows), persons=keys)
+    if period is not None:
+        own = np.arange(1, len(rows) + 1, dtype=np.uint64) if keys is None else keys
+        held = replace(held, persons=np.where(period[1], own, np.uint64(0)), period=period[0])
     table, books, noise = _WatchedTable(held), _TapedRun(driver.budget, kept), _CountedNoise(seed)
     curator._assemble(table, books, noise, None, terms, 1)
     result, failure = None, None

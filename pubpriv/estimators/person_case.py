@@ -43,11 +43,6 @@ class PersonCase:
         """Public rows."""
         return self.case.m
 
-    @property
-    def most_rows(self) -> int:
-        """Persons are no more than their rows."""
-        return self.case.most_rows
-
     def settled(self, n: int, purse: Purse) -> tuple[int, int]:
         """(L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in what it releases."""
         sizes, most = self.sizes.of(n), self.most
@@ -55,6 +50,11 @@ class PersonCase:
             asked = next(iter(first_questions(purse)[0].values()))
             most = auto_rows(sizes.bins, float(_told(purse, asked).noise()["persons"][0]), self.d, purse)
         return int(most), max(2, round(sizes.counted(int(most))))
+
+    @property
+    def most_rows(self) -> int:
+        """Persons are no more than their rows."""
+        return self.case.most_rows
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.

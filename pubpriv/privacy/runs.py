@@ -1,69 +1,22 @@
 """A run as the door sees it: recorded in a ledger, or simulated, which enforces its budget and records nothing."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
-from pubpriv.privacy.events import Event, PureEvent, RadialEvent, ThresholdEvent
+from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
-from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, kind_of
+from pubpriv.privacy.ledger.views import ChargeView, SizedTable, kind_of
+from pubpriv.privacy.statement import Statement, line_of
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
-
-_NEIGHBOURING = "replace one record; the number of records is public"
-_NEIGHBOURING_PERSONS = (
-    "replace, add or remove one person with all rows of that person; the numbers of persons and of rows are private"
-)
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One charge, as a statement shows it.
-
-    `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
-    a pure mechanism); `noise_scale` the integer standard deviations of its parts, where the noise is Gaussian.
-    """
-
-    label: str
-    question: str
-    sensitivity: float
-    noise_scale: tuple[int, ...]
-    cost: str
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The privacy statement of a run, in plain data."""
-
-    private: bool
-    dataset: str | None
-    release_id: str | None
-    unit: str
-    kind: str
-    guarantee: dict[str, Any]
-    spent: str
-    charges: tuple[_Line, ...]
-    chain_head: str | None = None
-    person: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The `privacy` part of a model file; `person` names the id columns where the unit is a person."""
-        return {
-            "unit": self.unit,
-            **({"person": list(self.person)} if self.person else {}),
-            "neighbouring": _NEIGHBOURING_PERSONS if self.person else _NEIGHBOURING,
-            "kind": self.kind,
-            "guarantee": self.guarantee,
-            "spent": self.spent,
-            "charges": [asdict(line) for line in self.charges],
-        }
 
 
 class Run(Protocol):
@@ -212,9 +165,14 @@ class RecordedRun:
             kind=run.allotment.kind,
             guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
             spent=run.allotment.amount_text(run.state.spent),
-            charges=tuple(_line(charge, run.allotment) for charge in run.charges),
+            charges=tuple(
+                line_of(charge.label, charge.question, charge.event, charge.price_run, run.allotment)
+                for charge in run.charges
+            ),
             chain_head=run.head,  # of this run, so that a replay is the same file
             person=person_columns_of(balance.person),
+            period=None if run.state.period is None else run.state.period.name,
+            periods=None if run.state.period is None else balance.periods,
         )
 
     def close(self, reason: str) -> None:
@@ -337,7 +295,7 @@ class SimulatedRun:
     def statement(self) -> Statement:
         """Make a statement which says that nothing here is private."""
         lines = tuple(
-            _line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
+            line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
             for label, line in self._lines.items()
         )
         guarantee = {"kind": self._budget.kind, "text": "none (simulation)"}
@@ -392,15 +350,3 @@ def _fits(total: Amount, budget: Budget, room: Amount) -> None:
             f"{budget.describe()} leaves too little room for the failure terms of this method: "
             "choose a larger delta or a smaller epsilon"
         )
-
-
-def _line(charge: Charge, allotment: Budget) -> _Line:
-    return _line_of(charge.label, charge.question, charge.event, charge.price_run, allotment)
-
-
-def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
-    if isinstance(event, PureEvent | RadialEvent):
-        return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
-    noisy = event.gaussian if isinstance(event, ThresholdEvent) else event
-    scales = tuple(sd for sd, _ in noisy.noise)
-    return _Line(label, question, float(noisy.squared_distance) ** 0.5, scales, allotment.amount_text(cost))

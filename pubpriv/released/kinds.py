@@ -26,6 +26,13 @@ class MeanEstimate(Estimate):
 
     Attributes:
         center: d numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> sorted(found.standard_errors["mean"])
+        ['privacy', 'sampling']
     """
 
     kind: ClassVar[str] = "mean"
@@ -97,6 +104,13 @@ class MixtureEstimate(_LawEstimate):
 
     Attributes:
         mixture: the numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> found = pp.estimate_mixture(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2), n_components=2)
+        >>> found.to_sklearn().means_.shape
+        (2, 2)
     """
 
     kind: ClassVar[str] = "gaussian-mixture"
@@ -156,6 +170,13 @@ class GaussianEstimate(_LawEstimate):
 
     Attributes:
         gaussian: the numbers, in the data's own units: a mixture of one component.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_gaussian(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> len(found.sample(1000, seed=3))
+        1000
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -219,6 +240,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
 
     Raises:
         InvalidInput: no such file, not a model, or one that a newer version wrote.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2)).save("model.json")
+        >>> pp.load("model.json").columns
+        ('x0', 'x1')
     """
     file = Path(path)
     if not file.exists():

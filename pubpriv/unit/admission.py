@@ -11,24 +11,35 @@ from pubpriv.data.questions.radial import reach_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.places import is_in_memory
+from pubpriv.privacy.budgets import Budget, PureDP
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
 from pubpriv.privacy.noise import MAX_SD
 from pubpriv.unit.units import Unit
 
 
-def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
+def check_unit(
+    terms: PersonTerms | None, most: int | str, period: str | None = None, budget: Budget | None = None
+) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
         most: rows of a person, or `auto`.
+        period: whose rows are asked; empty or None: all.
+        budget: of the run.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or any where the unit is a row.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row; of a period, a budget whose
+            noise is not Gaussian.
     """
+    if period and isinstance(budget, PureDP):
+        raise InvalidInput(
+            "a pure budget is not offered where rows of one period are asked: give zcdp:RHO or approx:EPSILON,DELTA"
+        )
     most = check_most(most)
     if terms is None and most != 1:
         raise InvalidInput(
@@ -51,12 +62,19 @@ def check_most(most: int | str) -> int | str:
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: Any = None) -> PrivateTable:
+def made_again(
+    table: Any,
+    terms: PersonTerms | None,
+    dataset: str,
+    executor: Any = None,
+    periods: PeriodTerms | None = None,
+) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor.
-        SpecMismatch: its unit is not that of the dataset.
+        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor; no
+            period of the dataset.
+        SpecMismatch: its unit is not that of the dataset, or its date column.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
@@ -72,15 +90,35 @@ def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: An
             f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
             f"with {whose}"
         )
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by)
+    if table.period:
+        _check_period(table, dataset, periods)
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by, table.dates, table.period)
 
 
-def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:
+def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None) -> None:
+    if periods is None:
+        raise SpecMismatch(f"dataset {dataset!r} has no periods: open the table without one")
+    periods.check_named(table.period)
+    if table.dates != periods.column:
+        raise SpecMismatch(
+            f"in which period a row of dataset {dataset!r} lies is told by {periods.column}: open the table with "
+            f"dates={periods.column!r}"
+        )
+
+
+def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
     """The table as the run began with it: nothing is reckoned anew from another number of rows.
 
+    Args:
+        table: that is at hand.
+        run: of a ledger.
+        release_id: its name.
+
     Raises:
-        SpecMismatch: the run began with another table.
+        SpecMismatch: the run began with another table, or was opened for rows of another period.
     """
+    run.check_period(table.period or None)
+    begun: tuple[str, int | None] | None = run.begun()
     if begun is None:
         return table
     uri, n_rows = begun

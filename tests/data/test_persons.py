@@ -54,6 +54,19 @@ def test_an_integer_has_one_key_however_wide_it_is(others):
     assert keys_of([others]).tolist() == keys_of([pa.array([1, -1, None], pa.int64())]).tolist()
 
 
+def test_a_text_has_one_key_by_all_of_its_bytes():
+    """Whatever stands before and after it, in whatever type of text; no two of many lengths share one."""
+    texts = [letter * length for length in range(1, 40) for letter in "ab"] + ["", "a\0", "a\0\0", "x" * 300, "x" * 301]
+    keys = keys_of([pa.array([*texts, None])])
+    assert len({*keys.tolist()}) == len(texts) + 1
+    assert keys[-1] == 0
+    mixed = pa.array(["before", None, *texts[::-1]]).slice(2)
+    assert keys_of([mixed]).tolist() == keys[:-1][::-1].tolist()
+    for kind in (pa.large_string(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())):
+        assert keys_of([pa.array(texts).cast(kind)]).tolist() == keys[:-1].tolist()
+    assert keys_of([pa.array(["ab", "cd"], pa.binary(2))]).tolist() == keys_of([pa.array(["ab", "cd"])]).tolist()
+
+
 def test_two_columns_name_a_person_in_their_order():
     """(1, 2) is not (2, 1), and both have to be there."""
     first, second = pa.array([1, 2, 1, None]), pa.array([2, 1, 2, 2])

@@ -18,7 +18,7 @@ from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts", "radius": "1"}
-COLUMNS = 'kind, release_id, key, body, state, previous_hash, hash, at, "user", host, version'
+COLUMNS = 'kind, release_id, key, body, state, previous_hash, hash, at, "user", host, version, period'
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class GroupCase:
 
     @property
     def most_rows(self) -> int:
-        """Rows of the largest table that the other case takes."""
+        """As many as the other case takes."""
         return self.case.most_rows
 
     def forecast(self, n: int, purse: Purse) -> Forecast:

@@ -20,7 +20,7 @@ records = sa.Table(
         sa.Column(name, sa.Text)
         for name in (
             "kind", "release_id", "key", "body", "state", "previous_hash", "hash", "at", "user", "host",
-            "version",
+            "version", "period",
         )
     ),
 )  # fmt: skip
