@@ -6,7 +6,7 @@ REQUIREMENTS := -c constraints.txt -e '.[all,dev]'
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-storm test-operate test-wheel check clean
+.PHONY: help install demo test test-slow test-storm test-operate test-wheel check docs clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,13 +40,16 @@ test-storm: install  ## hundreds of kill -9 at random moments, with and without 
 test-wheel: install  ## builds the wheel, installs it afresh with and without extras, and works with it
 	$(BIN)/pytest -m wheel -n 0 tests/wheel
 
-test-operate: install  ## a real server with a worker: schedules, kills, cancels, the UI in a browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 0
+test-operate: install  ## a real server with a worker: schedules, kills, faults, messages, the UI in a browser
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 2 --dist loadfile
 
 check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: install  ## the documentation's site, under build/site; a broken link is an error
+	OPENBLAS_NUM_THREADS=1 NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## forget the environment and the demo
 	rm -rf .venv demo-output

@@ -32,6 +32,14 @@ ARROW = ("s3", "gs", "abfs", "hdfs", "viewfs")
 _FSSPEC = ("http", "https", "ftp", "sftp", "oss", "oci", "hf", "memory")
 """Stores that fsspec reads. A closed list: of its other schemes many lead to the local disk by another name."""
 
+IN_MEMORY = "frame://"
+"""What names of private tables begin with that are in the memory of the process that opened them."""
+
+_KINDS = {"Parquet": (".parquet", ".pq"), "CSV": (".csv",), "Feather": (".feather", ".arrow", ".ipc")}
+"""Kinds of files that hold tables, by what their names end with."""
+
+_ENDS = tuple(end for ends in _KINDS.values() for end in ends)
+
 _HIDDEN = (".", "_")
 """What names of others' files and folders begin with: caches, temporary files and marks of success."""
 
@@ -122,6 +130,8 @@ def _canonical_path(path: str) -> str:
 def _canonical_url(scheme: str, rest: str) -> str:
     scheme = _SAME.get(scheme, scheme)
     authority, _, path = rest.partition("/")
+    if is_in_memory(f"{scheme}://"):
+        return IN_MEMORY + rest
     if scheme not in (*ARROW, *_FSSPEC):
         raise InvalidInput(
             f"{scheme}:// is no store that Arrow or fsspec knows for tables: write a local path, or one of "
@@ -141,6 +151,32 @@ def _canonical_url(scheme: str, rest: str) -> str:
 def is_url(name: str) -> bool:
     """Whether a canonical name is that of a stored object; others are local paths."""
     return _URL.match(name) is not None
+
+
+def is_in_memory(name: str) -> bool:
+    """Whether a canonical name is that of a private table in the memory of a process, which is nobody else's."""
+    return name.startswith(IN_MEMORY)
+
+
+def kind_of(name: str) -> str:
+    """What kind of file it is, by what its name ends with; `Parquet` where that says nothing."""
+    return next((kind for kind, ends in _KINDS.items() if name.lower().endswith(ends)), "Parquet")
+
+
+def of_one_kind(files: Sequence[str], name: str) -> None:
+    """Refuse a table that is kept in files of several kinds, which may well hold the same rows twice.
+
+    Raises:
+        InvalidInput: it is, or there is no file.
+    """
+    kinds = sorted({kind_of(file) for file in files})
+    if not kinds:
+        raise InvalidInput(f"no Parquet, CSV or Feather file under {name}")
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"there are {' and '.join(kinds)} files under {name}, whose rows might count twice: name those of one kind "
+            "by a glob, for example FOLDER/*.csv"
+        )
 
 
 def root_and_pattern(name: str) -> tuple[str, list[str]]:
@@ -172,12 +208,12 @@ def _items(part: str) -> list[str]:
 
 
 def local_files(name: str) -> list[str]:
-    """Real paths of the files behind a local name: itself, or the Parquet files below a folder or glob, by name.
+    """Real paths of the files behind a local name: itself, or the tables' files below a folder or glob, by name.
 
     Raises:
         FileNotFoundError: there is nothing of this name.
-        InvalidInput: neither file nor folder, no Parquet file, or one file under two names, whose rows would be
-            counted twice.
+        InvalidInput: neither file nor folder, no file of a table, files of several kinds, or one file under two
+            names, whose rows would be counted twice.
         OSError: it cannot be read.
     """
     root, pattern = root_and_pattern(name)
@@ -187,8 +223,7 @@ def local_files(name: str) -> list[str]:
     if not stat.S_ISDIR(found.st_mode):
         raise InvalidInput(f"{root} is neither a file nor a folder, so it holds no table")
     below = sorted("/".join(parts) for parts in _below(root) if wanted(parts, pattern))
-    if not below:
-        raise InvalidInput(f"no Parquet file under {name}")
+    of_one_kind(below, name)
     seen: dict[tuple[int, int], str] = {}
     for file in below:
         first = seen.setdefault(_identity(os.path.join(root, file)), file)
@@ -204,7 +239,7 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Whether a file belongs to a folder or glob, by its path below the folder.
 
     Files and folders whose names begin with a dot or an underscore are others' bookkeeping. A glob names files,
-    or folders of Parquet files; `*` stays inside one folder and `**` does not.
+    or folders of files that hold tables; `*` stays inside one folder and `**` does not.
     """
     return not any(part.startswith(_HIDDEN) for part in parts) and _matches(parts, pattern, parts[-1])
 
@@ -212,7 +247,7 @@ def wanted(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 def _matches(parts: Sequence[str], pattern: Sequence[str], name: str) -> bool:
     """Whether a glob, in parts, names a file, in parts, whose last part is `name`."""
     if not pattern:
-        return not parts or name.endswith((".parquet", ".pq"))
+        return not parts or name.lower().endswith(_ENDS)
     if pattern[0] == "**":
         return any(_matches(parts[i:], pattern[1:], name) for i in range(len(parts) + 1))
     return bool(parts) and fnmatch.fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:], name)

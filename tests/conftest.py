@@ -62,6 +62,7 @@ LONG = (
 server keeps is early among them, for that grows with every test."""
 
 
+@pytest.hookimpl(optionalhook=True)  # tests are also run without xdist
 def pytest_xdist_auto_num_workers():
     """One worker more than there are processors: for a good part of the time tests wait for servers."""
     return (os.cpu_count() or 1) + 1

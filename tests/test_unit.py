@@ -10,9 +10,10 @@ import pytest
 import pubpriv as pp
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts, PerPerson
+from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
-from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.budgets import PureDP, ZeroConcentratedDP
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.unit.size import Size, rows_that_pay
 
@@ -49,6 +50,22 @@ def test_a_question_costs_what_its_persons_take():
     assert curator.statement().charges[-1].question == "Counts per person"
     assert abs(answer.values["count"][0] - 250) < 6 * asked.noise()["count"][0]
     assert 0.999999 < float(curator.statement().spent.split()[0]) <= 1
+
+
+def test_a_pure_run_of_persons_spends_epsilon_and_no_more():
+    """Its questions have radial noise, first questions too, and a driver reads its own back."""
+    persons = np.repeat(np.arange(400), 5)
+    rows = np.random.default_rng(0).normal(size=(len(persons), 2))
+    curator = Curator.simulation(rows, PureDP(4), 0, persons=persons, rows_per_person=3)
+    purse = curator.begin("mean", {}, PUBLIC)
+    assert abs(curator.size.rows - 1200) < 12 * curator.size.sd
+    asked = under_law(RADIAL, Counts.priced(Everything(), purse.squared_distance(purse.units)))
+    answer = curator.release(asked, "mean/all")
+    assert answer.question == asked
+    assert [line.question for line in curator.statement().charges] == [
+        *("Radial(PersonSizes)", "Radial(Counts per person)", "Radial(Counts per person)")
+    ]
+    assert 3.99999 < float(curator.statement().spent.split()[0]) <= 4
 
 
 def test_nothing_is_known_before_a_method_begins():
@@ -116,6 +133,29 @@ def test_a_handle_enters_a_run_with_its_own_weights(visits):
         assert other.size == curator.size
         assert other.size.most == 3
         other.leave()
+
+
+def test_the_tasks_of_a_run_do_one_pass_over_its_ids(visits, monkeypatch):
+    """While a curator of it is open in their process; then what was read is gone, and another run reads its own."""
+    from pubpriv.data import person_table
+
+    ledger, path = visits
+    table, read = pp.PrivateTable.open(path, ["x"], person="who"), []
+    over = person_table._Pass.over
+    monkeypatch.setattr(person_table._Pass, "over", lambda asked: read.append(asked) or over(asked))
+    with pp.Curator(table, ledger, "visits", RHO, "r") as curator:
+        curator.begin("mean", {}, PUBLIC)
+        already = len(read)
+        for label in ("mean/a", "mean/b"):
+            task = curator.handle.open()
+            task.release(Counts(Everything(), 1 << 40), label)
+            task.leave()
+        assert len(read) == already
+        assert len(person_table._READ) == 1
+        with pp.Curator(table, ledger, "visits", ZeroConcentratedDP("0.5"), "other") as other:
+            other.begin("mean", {}, PUBLIC)
+        assert len(read) > already
+    assert not person_table._READ
 
 
 def test_ids_that_change_while_a_run_is_under_way_fail_with_the_one_text(visits):

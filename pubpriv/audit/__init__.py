@@ -2,7 +2,7 @@
 
 Every module here tries to break one promise of the code that is installed, and says what it found:
 `sensitivity` (no two neighbours move a question's integers further than it declares), `files` (every record of a
-Parquet table counts once, wherever it lies), `malformed` (a malformed question is refused before it is charged,
+table counts once, wherever it lies), `malformed` (a malformed question is refused before it is charged,
 and noise is what was announced), `noise_law` (the noise is what was declared), `prices` (no event is
 priced below what it costs), `canary` (the best known attack on a mechanism end to end finds no more than was
 claimed), `recording` (a driver asks the same questions, and returns the same model, on any two tables that gave the

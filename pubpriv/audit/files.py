@@ -1,6 +1,7 @@
-"""Neighbours through real Parquet files: is every record counted once, wherever it lies?
+"""Neighbours through real files: is every record counted once, wherever it lies?
 
 Tables are cut into files, row groups, batches that are decoded at a time, and blocks that are padded to one length.
+There are Parquet files, and a CSV file, whose lines are cut into groups of so many.
 In each layout one record is replaced at every edge: the first and the last of a block, of a row group, of a batch,
 of the padded block and of the table. Every question is asked by the product's own scan, from the file and from blocks
 that it kept, and its totals must be, bit for bit, the sum of what each record adds alone (`reference`), as must those
@@ -18,10 +19,22 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, NORTH, WEST, Example, adds, at, examples
 from pubpriv.audit.finding import Finding, judged
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, are_cells, difference, distance, integers
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.neighbours import (
+    COLUMNS,
+    GROUPS,
+    NOBODY,
+    Integers,
+    Record,
+    are_cells,
+    categories_of,
+    difference,
+    distance,
+    integers,
+    with_groups,
+)
+from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import remembering
-from pubpriv.data.parquet import BATCH, block_length
+from pubpriv.data.parquet import block_length
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 
@@ -84,6 +97,7 @@ _LAYOUTS = (
         "a folder of files, some empty",
         {"a.parquet": (4_097, 0), "b.parquet": (), "c/d.parquet": (0, 300, 4_160), "e.parquet": (64,)},
     ),
+    _Layout("a CSV file", {"table.csv": (BATCH, 1_001)}),
 )
 
 
@@ -123,7 +137,7 @@ def _tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1)
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         table, before = _written(Path(folder), layout, cells[rows]), {}
         for how, source, step in (
-            ("in memory", in_memory(cells[rows], COLUMNS), 1),
+            ("in memory", with_groups(cells[rows]), 1),
             ("read anew for each question", table, share),
             ("read once and kept", remembering(table), 1),
         ):
@@ -191,7 +205,10 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
     other = np.arange(len(cells), dtype=np.float64)
     # a missing cell is a null in one column and NaN in the other
     columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True), "x": pa.array(-other)}
+    columns |= {"group": pa.array(categories_of(cells)).dictionary_encode()}
     table, start = pa.table(columns), 0
+    if path_of_csv := next((folder / name for name in layout.files if name.endswith(".csv")), None):
+        return _as_text(path_of_csv, table)
     for name, groups in layout.files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -199,4 +216,18 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
             for rows in groups:
                 writer.write_table(table.slice(start, rows))
                 start += rows
-    return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS)
+    return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS, by=GROUPS)
+
+
+def _as_text(path: Path, table: Any) -> PrivateTable:
+    """The same as a CSV file, with a comma and quotes in a cell of each line."""
+    cells = zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
+    header = ",".join([*table.column_names, "words"])
+    lines = (
+        ",".join(
+            ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row] + ['"a, ""b"""']
+        )
+        for row in cells
+    )
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return PrivateTable.open(path, COLUMNS, by=GROUPS)

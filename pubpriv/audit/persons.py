@@ -16,13 +16,13 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.audit.tape import Driver, record
-from pubpriv.audit.worlds import in_memory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
-from pubpriv.data.questions import PerPerson, PersonSizes, Question
+from pubpriv.data.questions import PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
@@ -34,11 +34,14 @@ _GRAIN = 64
 _MOST = (1, 3)
 """Rows of a person that count in full."""
 
-_ASKED = (
+ASKED = (
     *("counts-cells", "counts-everything", "sums-everything", "fourth-everything", "moments-cells", "gram-cells"),
     *("gram-everything", "bisection-linear", "score"),
 )
 """Examples of each kind that are asked per person."""
+
+_IN_PURE_RUNS = ("counts-cells", "gram-everything", "moments-cells", "bisection-linear")
+"""Those of them that are asked under radial noise too: jointly, and by region where there are some."""
 
 _REACHED = 0.9
 """Part of what is attainable that some pair of persons reaches of the squared distance."""
@@ -53,19 +56,30 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Try weights, sensitivity, files, what registers them, and whole drivers."""
     yield _weights(80 if fast else 700, seed)
     for example in examples():
-        if example.name in _ASKED:
-            for most in _MOST:
-                yield _moved(example.mechanism, example.question, example.attainable, most, 6 if fast else 60, seed)
+        if example.name in ASKED:
+            for asked in _per_person(example.name, example.question):
+                reached = 1.0 if getattr(asked, "by_region", False) else example.attainable
+                yield _moved(example.mechanism, asked, reached, 6 if fast else 60, seed)
     yield _counted(20 if fast else 200, seed)
     yield promised("persons", "a record's integers wherever it stands", _placed(seed))
     yield promised("persons", "weights of real files", _files(seed), ", against weights worked out by hand")
     yield promised("persons", "files that change between two looks", _replaced())
     yield promised("persons", "the unit of a dataset", _registered())
-    for driver in _drivers(seed):
+    for driver in drivers(seed):
         yield _replayed(driver, seed)
 
 
-def _by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
+def _per_person(name: str, question: Any) -> Iterator[Any]:
+    """Ask an example of persons, under each law and with each L."""
+    for most in _MOST:
+        yield PerPerson(question, most, _GRAIN)
+    if name in _IN_PURE_RUNS:
+        yield Radial(PerPerson(question, _MOST[-1], _GRAIN))
+        if name.endswith("cells"):
+            yield Radial(PerPerson(question, _MOST[-1], _GRAIN), by_region=True)
+
+
+def by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
     """Weight of each row: of B grains, row j takes those from j B / n to (j + 1) B / n, in whole grains."""
     sizes = {person: persons.count(person) for person in dict.fromkeys(persons)}
     seen = dict.fromkeys(sizes, 0)
@@ -103,17 +117,17 @@ def _weights(largest: int, seed: int) -> Finding:
 
 def _table_of(rows: _Rows, persons: list[int]) -> PersonTable:
     keys = keys_in_memory(np.array(persons, dtype=np.int64), len(rows))
-    return PersonTable(replace(in_memory(np.reshape(rows, (-1, 2)), COLUMNS), persons=keys))
+    return PersonTable(replace(with_groups(np.reshape(rows, (-1, 2))), persons=keys))
 
 
 def _totals(question: Question, table: PersonTable) -> Integers:
     return integers(scan(table.asked(question), question))
 
 
-def _moved(mechanism: str, question: Any, attainable: float, most: int, tables: int, seed: int) -> Finding:
+def _moved(mechanism: str, asked: Any, attainable: float, tables: int, seed: int) -> Finding:
     """Replace all rows of one person by others, by more, by fewer and by none, among others' rows."""
+    most = without_law(asked).most
     random = np.random.default_rng([seed, most])
-    asked = PerPerson(question, most, _GRAIN)
     turns = [(np.cos(t), np.sin(t)) for t in np.linspace(0, 2 * np.pi, 24, endpoint=False)]
     edge = [at(center, turn) for center in (WEST, EAST) for turn in turns] + [(900.0, 0.0), (0.5, 0.6), NOBODY]
     # as many rows as count, all alike: the ends of the hull
@@ -140,7 +154,8 @@ def _moved(mechanism: str, question: Any, attainable: float, most: int, tables: 
     if furthest < _REACHED * attainable * declared:
         broken.append(f"only {float(furthest / declared):.0%} of the declared distance was reached: too much noise")
     how = f"reached {float(furthest / declared):.2%} of the squared distance, {attainable:.2%} attainable"
-    name = f"{mechanism} of persons, L = {most}"
+    law = "" if asked is without_law(asked) else ", by region" if asked.by_region else ", radial"
+    name = f"{mechanism} of persons, L = {most}{law}"
     return judged("persons", name, broken, how, float(declared) ** 0.5, float(furthest) ** 0.5)
 
 
@@ -148,11 +163,11 @@ def _one(row: Record, most: int) -> PersonTable:
     return _table_of([row] * most, [0] * most)
 
 
-def distance_of(asked: PerPerson, first: Integers, second: Integers) -> Fraction:
+def distance_of(asked: Any, first: Integers, second: Integers) -> Fraction:
     """Exact squared distance of totals in units of the noise, by the parts of the question per person."""
-    delta = difference(first, second)
+    delta, weighed = difference(first, second), without_law(asked)
     if "histogram" in delta:  # worked out in units of the inner question, of which one grain is 1 / G
-        return distance(asked.inner, delta) / asked.grain**2
+        return Fraction(distance(weighed.inner, delta), weighed.grain**2)
     return distance(asked, delta)
 
 
@@ -180,7 +195,7 @@ def _placed(seed: int) -> Claims:
     records = [rows[i] for i in random.integers(len(rows), size=5000)]
     persons = [0] * 51 + random.integers(1, 2000, size=len(records) - 51).tolist()
     for name in ("sums-everything", "gram-cells", "counts-cells"):
-        asked = PerPerson(_example(name), 3, _GRAIN)
+        asked = PerPerson(example_of(name), 3, _GRAIN)
         whole, rest = _totals(asked, _table_of(records, persons)), _totals(asked, _table_of(records[51:], persons[51:]))
         own = _totals(asked, _table_of(records[:51], persons[:51]))
         yield f"{name}: rows of others add what they added", difference(rest, whole) == own
@@ -195,7 +210,7 @@ def _files(seed: int) -> Claims:
     records = [rows[i] for i in random.integers(2, size=400)]
     whose = random.integers(-3, 40, size=400).tolist()
     nobody = [None if i % 37 == 0 else person for i, person in enumerate(whose)]
-    question = _example("moments-cells")
+    question = example_of("moments-cells")
     spellings: dict[str, tuple[Any, Any]] = {
         "integers of 32 and 64 bits": (pa.int32(), pa.int64()),
         "short and unsigned integers": (pa.int8(), pa.int16()),
@@ -208,19 +223,21 @@ def _files(seed: int) -> Claims:
             for most in _MOST:
                 asked = PerPerson(question, most, _GRAIN)
                 table = PersonTable(PrivateTable.open(folder, COLUMNS, person="who"), most_bytes=0)
-                wanted = _sum_by_hand(question, records, _by_hand(nobody, most))
+                wanted = sum_by_hand(question, records, by_hand(nobody, most))
                 yield f"{name}: persons have one key each (L = {most})", _totals(asked, table) == wanted
             with_parts = PersonTable(PrivateTable.open(folder, COLUMNS, person=("who", "where")))
             pairs = [None if person is None else (person, i % 2) for i, person in enumerate(nobody)]
-            asked, wanted = PerPerson(question, 1, _GRAIN), _sum_by_hand(question, records, _by_hand(pairs, 1))
+            asked, wanted = PerPerson(question, 1, _GRAIN), sum_by_hand(question, records, by_hand(pairs, 1))
             yield f"{name}: two columns name a person together", _totals(asked, with_parts) == wanted
 
 
-def _example(name: str) -> Any:
+def example_of(name: str) -> Any:
+    """The question of this name in the catalogue."""
     return next(example.question for example in examples() if example.name == name)
 
 
-def _sum_by_hand(question: Question, records: _Rows, weights: list[int]) -> Integers:
+def sum_by_hand(question: Question, records: _Rows, weights: list[int]) -> Integers:
+    """Add up what records add, each as often as it weighs."""
     total: Integers = {}
     known = {row: adds(question, row) for row in {*records}}
     for row, weight in zip(records, weights, strict=True):
@@ -254,7 +271,7 @@ def _replaced() -> Claims:
     """Whatever ids a file has by the time that its rows are read: not one total of them."""
     import pyarrow as pa
 
-    question = _example("counts-everything")
+    question = example_of("counts-everything")
     asked, many, few = PerPerson(question, 1, _GRAIN), [7] * 60, list(range(60))
     for how, first in (("persons were counted", PersonSizes.priced(Fraction(1))), ("rows were counted", asked)):
         with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
@@ -290,7 +307,7 @@ def _registered() -> Claims:
 # -- whole drivers --------------------------------------------------------------------------------------------------
 
 
-def _drivers(seed: int) -> list[Driver]:
+def drivers(seed: int) -> list[Driver]:
     """The first trial of each estimator, on persons of whom one has many rows."""
     return [_driver(estimator, seed) for estimator in ESTIMATORS]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pubpriv.audit.attacks import CLAIM, Attack, attacks_on_rows
+from pubpriv.audit.attacks import CLAIM, Attack, attacks
 from pubpriv.audit.catalogue import bare
 from pubpriv.audit.finding import Finding, bounded, judged
 from pubpriv.audit.rates import bound_from_below
@@ -50,7 +50,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     for size in _SIZES:
         yield _law(size, draws * max(1, 7 // size))
     yield _rounding(draws * 5)
-    for attack in (*attacks_on_rows(), _short_bisection()):
+    for attack in (*attacks(), _short_bisection()):
         question = under_law(RADIAL, attack.question)
         yield _in_answers(attack, question, draws // 3, seed)
         if question.block_size <= _MOST_ATTACKED:

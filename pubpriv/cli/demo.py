@@ -56,18 +56,26 @@ class _Example:
 
 def demo(
     unit: Annotated[
-        str, typer.Option(help="What is protected: person (a year of each), person-year, or all-years of a person.")
-    ] = "person",
+        str | None,
+        typer.Option(
+            help="What is protected: all-years of a person, person (a year of each), or person-year.",
+            show_default="all-years",
+        ),
+    ] = None,
     separated: Annotated[
         bool, typer.Option("--separated", help="Made-up machines instead, in states that lie far apart.")
     ] = False,
     plain: Annotated[bool, typer.Option("--plain", help="Run without Prefect.")] = False,
+    tables: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Only write the tables there, as CSV files to try things out with."),
+    ] = None,
 ) -> None:
     """Release a mixture of the RAND Health Insurance Experiment at (4, 1e-6)-DP, under demo-output/.
 
-    Its groups of people overlap. Those of --separated do not: there the run asks for private principal components and
-    partitions the table, and releases it under 0.5-zCDP. Run it twice: the second time every answer is replayed from
-    the ledger and nothing is spent.
+    All years of a person are protected together. The groups of people overlap; those of --separated do not: there the
+    run asks for private principal components and partitions the table, and releases it under 0.5-zCDP. Run it twice:
+    the second time every answer is replayed from the ledger and nothing is spent.
     """
     from pubpriv.data.tables import PrivateTable
     from pubpriv.deployments.comparison import compare
@@ -78,10 +86,13 @@ def demo(
     from pubpriv.released.kinds import MixtureEstimate
     from pubpriv.released.tree import check_tree
 
+    if separated and (unit is not None or tables is not None):
+        raise InvalidInput("--unit and --tables are of the people of the RAND experiment: leave them out here")
+    if tables is not None:
+        _write_tables(tables, unit)
+        return
     if not plain:
         need("prefect")
-    if separated and unit != "person":
-        raise InvalidInput("--unit is of the people of the RAND experiment: leave it out with --separated")
     example = _machines() if separated else _people(unit)
     check_tree(example.dataset, _RELEASE_ID)
     folder = _OUTPUT.resolve()
@@ -110,14 +121,22 @@ def demo(
     found = compare(estimate, example.public, example.private, example.held_out, _SEED)
     _show_comparison(example, found)
     with Ledger.open(url) as ledger:
-        balance = ledger.balance(example.dataset)
-        runs = ledger.history(example.dataset)
+        balance, runs = ledger.balance(example.dataset), ledger.history(example.dataset)
     show_charges(example.dataset, runs)
     out(f"model: {model.relative_to(Path.cwd())}")
-    spent = balance.state.spent.main - before
-    currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
-    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
+    _show_spent(balance.state.spent.main - before, balance.budget.currency)
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
+
+
+def _write_tables(folder: Path, unit: str | None) -> None:
+    from pubpriv.deployments.randhie import ALL_YEARS, write_tables
+
+    private, public = write_tables(folder, unit or ALL_YEARS)
+    note(f"{private}: to be held for private; {public}: 100 people who may be held for public")
+
+
+def _show_spent(spent: int, currency: str) -> None:
+    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
 
 
 def _show_comparison(example: _Example, found: "Comparison") -> None:
@@ -127,9 +146,10 @@ def _show_comparison(example: _Example, found: "Comparison") -> None:
     out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
 
 
-def _people(unit: str) -> _Example:
+def _people(unit: str | None) -> _Example:
     from pubpriv.deployments.randhie import ALL_YEARS, BUDGET, COLUMNS, COMPONENTS, PERSON, UNITS, split
 
+    unit = unit or ALL_YEARS
     parts = split(_SEED, unit)
     tables = parts.private, parts.public, parts.held_out
     person = (PERSON,) if unit == ALL_YEARS else ()

@@ -26,8 +26,10 @@ def _answer(text: str) -> Any:
 
 def init(
     dataset: Annotated[str | None, _answer("Name of the dataset in the ledger.")] = None,
-    private: Annotated[str | None, _answer("Private Parquet table: a file, a folder or a glob.")] = None,
-    public: Annotated[str | None, _answer("Public rows of the same kind, Parquet or CSV.")] = None,
+    private: Annotated[
+        str | None, _answer("Private table, Parquet, CSV or Feather: a file, a folder or a glob.")
+    ] = None,
+    public: Annotated[str | None, _answer("Public rows of the same kind, in any of these formats.")] = None,
     columns: ColumnsOption = None,
     unit: Annotated[str | None, _answer("What one record stands for, in words.")] = None,
     cap: Annotated[str | None, _answer("Most that all releases together may spend, for ever.")] = None,
@@ -56,8 +58,8 @@ def init(
     if file.exists():
         raise InvalidInput(f"{file} exists: choose another --out, or delete it")
     url = ledger_url(ledger)
-    private = canonical(_ask(private, "--private", "Private Parquet table (file, folder or glob)"))
-    public = canonical(_ask(public, "--public", "Public rows of the same kind (Parquet or CSV)"))
+    private = canonical(_ask(private, "--private", "Private table (Parquet, CSV or Feather; file, folder or glob)"))
+    public = canonical(_ask(public, "--public", "Public rows of the same kind"))
     names = split_columns(_ask(columns, "--columns", "Columns to use", ",".join(_shared(private, public, url))))
     data = {
         "dataset": dataset,

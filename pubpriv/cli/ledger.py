@@ -12,7 +12,7 @@ from pubpriv.cli.console import note, out, table
 from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="Verify, export or restore the ledger.")
+app = typer.Typer(no_args_is_help=True, help="Verify, export or restore the ledger; give roles their rights.")
 
 _Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets; default: all.", show_default=False)]
 
@@ -171,6 +171,25 @@ def _restore(
         appended = books.restore(file, datasets or [])
     for dataset, records in appended.items():
         out(f"{dataset}: {records:,} records appended")
+
+
+@app.command("grant")
+def _grant(
+    writer: Annotated[str | None, typer.Option(help="Role of workers: it may append, and nothing else.")] = None,
+    reader: Annotated[str | None, typer.Option(help="Role of auditors and exports: it may read.")] = None,
+    ledger: LedgerOption = None,
+) -> None:
+    """Make the tables of a ledger in PostgreSQL, and give two roles their rights. Run it as the owner, once.
+
+    The roles have to be there (`createuser`). Running it again changes nothing; after an upgrade that made new tables
+    it gives the rights on them too.
+    """
+    from pubpriv.privacy.ledger.roles import grant
+
+    if writer is None and reader is None:
+        raise InvalidInput("name a role: --writer ROLE, --reader ROLE, or both")
+    for statement in grant(ledger_url(ledger), writer, reader):
+        out(statement)
 
 
 @contextmanager

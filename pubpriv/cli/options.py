@@ -19,7 +19,10 @@ BudgetOption = Annotated[str, typer.Option(help="Most that this run may spend: z
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 ColumnsOption = Annotated[
     str | None,
-    typer.Option(help='Use these columns, for example age,cost,"log1p(visits)".', show_default=False),
+    typer.Option(
+        help='Use these columns, for example age,"log1p(cost)"; also log, sqrt, clip(x, 0, 9) and "a / b".',
+        show_default=False,
+    ),
 ]
 RowsPerPersonOption = Annotated[
     str,

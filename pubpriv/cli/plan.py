@@ -26,6 +26,7 @@ from pubpriv.estimators import ESTIMATORS, Estimator
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
+    from pubpriv.estimators.person_case import PersonCase
     from pubpriv.estimators.planning import Size
 
 _LARGE = 10**9
@@ -47,7 +48,15 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         ] = None,
         persons: PersonsOption = None,
         rows_per_person: RowsPerPersonOption = "1",
-        public: Annotated[str | None, typer.Option(help="Public rows, Parquet or CSV.", show_default=False)] = None,
+        sizes: Annotated[
+            str | None,
+            typer.Option(
+                metavar="ROWS:PERSONS,...",
+                help="Persons by their number of rows, known or counted in public rows: 1:3000,4:1500,20:500.",
+                show_default=False,
+            ),
+        ] = None,
+        public: Annotated[str | None, typer.Option(help="Public rows.", show_default=False)] = None,
         columns: ColumnsOption = None,
         dataset: Annotated[
             str | None,
@@ -86,20 +95,34 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         if by_column and known.public is None:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
-        if rows_per_person != "1":
-            raise InvalidInput(
-                "a plan is for --rows-per-person 1: how many rows count otherwise is known once a run has asked"
-            )
-        from pubpriv.estimators.planning import PersonCase
-
-        if persons is None:
+        if persons is None and sizes is None and rows_per_person == "1":
             _show(estimator.name, case, _rows(rows, known, opened), budget, error, as_json)
             return
         if rows is not None or known.private is not None:
             raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
-        _show(estimator.name, PersonCase(case), persons, budget, error, as_json)
+        person_case, count = _persons(case, persons, rows_per_person, sizes)
+        _show(estimator.name, person_case, count, budget, error, as_json)
 
     return plan
+
+
+def _persons(case: Any, persons: int | None, rows_per_person: str, sizes: str | None) -> tuple["PersonCase", int]:
+    """Give the case of persons and how many there are."""
+    from pubpriv.estimators.person_case import PersonCase
+    from pubpriv.unit import DeclaredSizes, check_most
+
+    most = check_most(rows_per_person)
+    if sizes is not None:
+        declared = DeclaredSizes.parse(sizes)
+        return PersonCase(case, most, declared), persons or round(declared.total)
+    if most != 1:
+        raise InvalidInput(
+            "how many rows count follows from how many rows persons have: say it, for example --sizes "
+            "1:3000,4:1500,20:500, or plan for --rows-per-person 1"
+        )
+    if persons is None:
+        raise InvalidInput("say how many persons there are: give --persons N, or --sizes")
+    return PersonCase(case), persons
 
 
 for each in ESTIMATORS:
@@ -152,7 +175,8 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
 
 
 def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
-    from pubpriv.estimators.planning import PersonCase, make_plan
+    from pubpriv.estimators.person_case import PersonCase
+    from pubpriv.estimators.planning import make_plan
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.wording import for_people
 
@@ -160,7 +184,9 @@ def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_
     if as_json:
         out(json.dumps({"plan": name, **plan.to_json()}))
         return
-    what = "persons, each counted once" if isinstance(case, PersonCase) else "private rows"
+    what = "private rows"
+    if isinstance(case, PersonCase):
+        what = "persons, each counted once" if case.most == 1 else "persons"
     out(f"estimate: {name} of {plan.n:,} {what}, {plan.d} columns, with {plan.m:,} public rows")
     out(f"privacy: {plan.guarantee['text']}")
     steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]

@@ -4,18 +4,59 @@ from typing import Any
 
 import numpy as np
 
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def is_number(kind: Any) -> bool:
+    """Whether cells of an Arrow type are numbers as they are: integers, floats or decimals."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def is_read_as_number(kind: Any) -> bool:
+    """Whether cells of an Arrow type are numbers, or have one way to be: see `numbers_of`."""
+    from pyarrow import types
+
+    times = types.is_date(kind) or types.is_timestamp(kind) or types.is_duration(kind)
+    return bool(is_number(kind) or types.is_boolean(kind) or times)
+
+
+def no_number(name: str, kind: Any) -> str:
+    """Say of a column that its Arrow type has no numbers, and what is done with one that has categories."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return f"is categories of {kind.value_type}, not a number; --by {name} tells groups apart by it"
+    return f"is {kind}, not a number"
+
 
 def numbers_of(array: Any) -> np.ndarray:
-    """An Arrow array of integers, floats or decimals as float64, nulls as NaN; perhaps a view. Fails on no value."""
+    """An Arrow array as float64, nulls as NaN; perhaps a view. Fails on no value.
+
+    Truths are 1 and 0; dates and times the days since the beginning of 1970, in UTC; durations are days.
+
+    Args:
+        array: of a type that `is_read_as_number`.
+    """
     import pyarrow as pa
 
-    if pa.types.is_decimal(array.type):
+    kind, parts = array.type, 1
+    if pa.types.is_decimal(kind):
         array = array.cast(pa.float64(), safe=False)
+    elif pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    elif pa.types.is_date32(kind):
+        array = array.view(pa.int32())
+    elif is_read_as_number(kind) and not is_number(kind):
+        array, parts = array.view(pa.int64()), _PER_DAY["ms" if pa.types.is_date64(kind) else kind.unit]
     own = slice(array.offset, array.offset + len(array))
     validity, values = array.buffers()
     if values is None:  # nothing but nulls, or nothing at all
         return np.full(len(array), np.nan)
     numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
+    if parts > 1:
+        numbers = numbers / parts
     return numbers if validity is None else np.where(validity_of(array), numbers, np.nan)
 
 

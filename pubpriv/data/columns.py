@@ -1,46 +1,87 @@
-"""Columns as a person names them: `cost`, `log1p(cost)`, `log(cost)`, `sqrt(cost)`.
+"""Columns as a person names them: `cost`, or an expression of one or two columns, from a closed list.
 
-An expression is a public map of one cell, so it costs nothing and proves nothing away: a cell that it
+An expression is a public map of cells of one record, so it costs nothing and proves nothing away: a cell that it
 sends to NaN or infinity makes its record odd, and odd records are not counted.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, nearest
 
 _MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
-_EXPRESSION = re.compile(rf"^\s*({'|'.join(_MAPS)})\((.+)\)\s*$")
-_CALL = re.compile(r"^\s*\w+\(.+\)\s*$")
+_EXPRESSION = re.compile(rf"\s*({'|'.join(_MAPS)})\((.+)\)\s*")
+_CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*")
+_RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
+_CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
+
+EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
+"""All that there are."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Column:
-    """One column of the estimate: a source column of the file and the map applied to each of its cells."""
+    """One column of the estimate: a source column of the file and the map applied to each of its cells.
+
+    Attributes:
+        source: column of the table.
+        function: `log`, `log1p`, `sqrt`, `clip` or `ratio`; None: cells are taken as they are.
+        over: column by which `ratio` divides.
+        between: the numbers between which `clip` puts a cell.
+    """
 
     source: str
     function: str | None = None
+    over: str | None = None
+    between: tuple[float, float] | None = None
 
     @property
     def name(self) -> str:
-        """As it was written: `cost` or `log1p(cost)`."""
+        """As it is written: `cost`, `log1p(cost)`, `clip(cost, 0, 1000)` or `cost / visits`."""
+        if self.over is not None:
+            return f"{self.source} / {self.over}"
+        if self.between is not None:
+            return f"clip({self.source}, {', '.join(map(_written, self.between))})"
         return f"{self.function}({self.source})" if self.function else self.source
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Columns of the table that it is made of."""
+        return (self.source,) if self.over is None else (self.source, self.over)
+
+    @property
+    def original(self) -> str:
+        """Whose units `undo` leads to: the source's, but for a quotient, which nothing takes back."""
+        return self.source if self.over is None else self.name
+
+    def of(self, cells: Callable[[str], np.ndarray]) -> np.ndarray:
+        """Give what `apply` maps: cells of the source, or quotients, which are missing where the divisor is 0.
+
+        Args:
+            cells: of the table's column of a name.
+        """
+        if self.over is None:
+            return cells(self.source)
+        with np.errstate(all="ignore"):
+            quotients = cells(self.source) / cells(self.over)
+        return np.where(np.isfinite(quotients), quotients, np.nan)
 
     def apply(self, cells: np.ndarray) -> None:
         """Map `cells` in place; the caller holds `np.errstate(all="ignore")`."""
-        if self.function:
+        if self.between is not None:
+            np.clip(cells, *self.between, out=cells)
+        elif self.function in _MAPS:
             _MAPS[self.function](cells, out=cells)
 
     def undo(self, cells: np.ndarray) -> None:
-        """Take mapped cells back to the source's units, in place; a square takes back no sign."""
-        if self.function:
+        """Take mapped cells back to `original`, in place; a square takes back no sign, and clipped cells stay."""
+        if self.function in _BACK:
             _BACK[self.function](cells, out=cells)
 
 
@@ -51,11 +92,16 @@ def map_columns(block: np.ndarray, columns: tuple[Column, ...]) -> np.ndarray:
     return block
 
 
-def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
+def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
+    """Columns of the table that some columns are made of, each once, in order."""
+    return tuple(dict.fromkeys(source for column in columns for source in column.sources))
+
+
+def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
     """Columns for `names`, in order.
 
     Raises:
-        InvalidInput: no list, no name, an empty name, or the same expression twice.
+        InvalidInput: no list, no name, an empty name, or the same expression twice; bounds that are no two numbers.
     """
     if not isinstance(names, list | tuple):
         raise InvalidInput(f'columns are a list of names, for example ["age", "log1p(cost)"], not {names!r}')
@@ -75,13 +121,10 @@ def meant(name: str, names: Iterable[str]) -> str:
     Returns:
         The end of a sentence, with its comma or semicolon in front.
     """
-    known = {each.lower(): each for each in names}
-    near = get_close_matches(name.lower(), known, n=1)
-    if near:
-        return f", did you mean {known[near[0]]!r}?"
-    if _CALL.match(name):
-        return f"; an expression is {', '.join(f'{function}(column)' for function in _MAPS)}"
-    return ""
+    near = nearest(name, names)
+    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near)):
+        return f"; an expression is one of {EXPRESSIONS}"
+    return f", did you mean {near!r}?" if near else ""
 
 
 def split_columns(text: str) -> list[str]:
@@ -92,5 +135,25 @@ def split_columns(text: str) -> list[str]:
 def _parse(name: object) -> Column:
     if not isinstance(name, str) or not name.strip():
         raise InvalidInput('a column name is empty: write --columns a,b,"log1p(c)"')
-    match = _EXPRESSION.match(name)
-    return Column(match[2].strip(), match[1]) if match else Column(name.strip())
+    if match := _EXPRESSION.fullmatch(name):
+        return Column(match[2].strip(), match[1])
+    if match := _CLIP.fullmatch(name):
+        low, high = (_number(text) for text in match.groups()[1:])
+        if low is None or high is None or not low < high:
+            raise InvalidInput(f"{name.strip()}: a column is clipped between two numbers, clip(column, low, high)")
+        return Column(match[1].strip(), "clip", between=(low, high))
+    if match := _RATIO.fullmatch(name):
+        return Column(match[1], "ratio", match[2])
+    return Column(name.strip())
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _written(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return repr(number).removesuffix(".0")

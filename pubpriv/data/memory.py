@@ -1,4 +1,4 @@
-"""Blocks of a small table, decoded once: most of a scan of a Parquet table is reading it, and a run scans it often.
+"""Blocks of a small table, decoded once: most of a scan of a table is reading it, and a run scans it often.
 
 They are kept in the memory of the process that scans, for as long as a curator holds them, and never anywhere else:
 what holds them is not pickled, shown or iterated, and a table of more than `MOST_BYTES` is read again every time. A
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.confined import Confined
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.tables import PrivateTable
@@ -32,6 +33,12 @@ class Kept(Confined):
         """Of its rows; None: each counts once."""
         weights: np.ndarray | None = self.chunk.weights
         return weights
+
+    @property
+    def by(self) -> ByCategory | None:
+        """The groups of its rows."""
+        by: ByCategory | None = self.chunk.by
+        return by
 
     @property
     def n_blocks(self) -> int:
@@ -73,6 +80,6 @@ class _Remembered(Confined):
 
 
 def remembering(table: Any) -> Any:
-    """`table`, with its blocks remembered if it is a Parquet table and small."""
+    """`table`, with its blocks remembered if it is a private table and small."""
     small = isinstance(table, PrivateTable) and (table.n_rows or 0) * len(table.columns) * 8 <= MOST_BYTES
     return _Remembered(table) if small else table

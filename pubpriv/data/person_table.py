@@ -1,24 +1,30 @@
 """A private table whose unit is a person, for one curator's scans: which rows weigh how much, and that it stays so.
 
 Before its first scan only the id columns are read, in full (pass 0): from them come the weights, a byte a row, in the
-memory of this process alone. Each scan reads the ids again beside the rows and compares a digest of them: weights that
-were reckoned for other rows would break what is promised.
+memory of this process alone; those of a chunk go with it where an executor reads it elsewhere, inside the trust
+boundary. Each scan reads the ids again beside the rows and compares a digest of them: weights that were reckoned for
+other rows would break what is promised.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import MOST_BYTES, Kept
 from pubpriv.data.parquet import longest_block
 from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.questions.base import Question
-from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.in_period import weighing, whole
+from pubpriv.data.questions.per_person import PersonSizes
+from pubpriv.data.questions.radial import without_law
 from pubpriv.data.tables import ArrayTable
 
 
@@ -27,8 +33,8 @@ class _Replaced(Exception):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _WeightedChunk(Confined):
-    """A chunk with the weights of its rows.
+class _Weighted:
+    """A chunk with the weights of its rows, shown without either.
 
     Attributes:
         chunk: of the table.
@@ -43,6 +49,12 @@ class _WeightedChunk(Confined):
     weights: np.ndarray
     digest: bytes
 
+    @property
+    def by(self) -> ByCategory | None:
+        """The groups of its rows."""
+        by: ByCategory | None = self.chunk.by
+        return by
+
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length); each overwrites the one before.
 
@@ -53,6 +65,21 @@ class _WeightedChunk(Confined):
         yield from self.chunk.keyed_blocks(self.length, found.update)
         if found.digest() != self.digest:
             raise _Replaced
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class _TravellingChunk(_Weighted):
+    """A weighted chunk that is pickled: for an executor that was given to the door, and for nobody else."""
+
+
+class _WeightedChunk(Confined, _Weighted):
+    """A weighted chunk that stays in its process."""
+
+    def travelling(self) -> _TravellingChunk:
+        """The same for an executor, which may read it elsewhere."""
+        return _TravellingChunk(self.chunk, self.length, self.weights, self.digest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,9 +117,24 @@ class PersonTable(Confined):
 
     def __init__(self, table: Any, most_bytes: int = MOST_BYTES) -> None:
         self._table, self._most_bytes = table, most_bytes
+        self._lock = Lock()
         self._digests: list[bytes] | None = None
         self._weighted: dict[tuple[int, int], list[Any]] = {}
         self._memory: dict[int, list[np.ndarray]] = {}
+
+    @classmethod
+    def of_run(cls, table: Any, run: Hashable, most_bytes: int) -> "PersonTable":
+        """What others in this process read for the same run, while one of them holds it; else a new one.
+
+        Each task of a flow enters its run by a handle, and would do pass 0 again.
+
+        Args:
+            table: a `PrivateTable`.
+            run: names it.
+            most_bytes: see the class.
+        """
+        with _shared:
+            return _READ.setdefault((run, table, most_bytes), cls(table, most_bytes))
 
     def asked(self, question: Question) -> Any:
         """The table that a question is asked of: weighted rows, or one record for each person.
@@ -101,9 +143,10 @@ class PersonTable(Confined):
             _Replaced: the ids are not what they were at the first question.
             TypeError: a defect; it is asked neither of persons nor of weighted rows.
         """
-        if isinstance(question, PerPerson):
-            return _Chunks(self._chunks(question.most, question.grain))
-        if not isinstance(question, PersonSizes):
+        weights = weighing(question)
+        if weights is not None:
+            return _Chunks(self._chunks(*weights))
+        if not isinstance(without_law(whole(question)), PersonSizes):
             raise TypeError("a question that counts rows by themselves")
         found = self._read()
         sizes = sizes_of(found.all_keys).astype(np.float64)
@@ -125,10 +168,17 @@ class PersonTable(Confined):
     def _read(self) -> _Pass:
         """Do pass 0; where it was done before, the ids must be the same, as rows may be remembered from then."""
         found = _Pass.over(self._table)
-        if self._digests is not None and found.digests != self._digests:
-            raise _Replaced
-        self._digests = found.digests
+        digests = found.digests
+        with self._lock:  # two tasks may ask first at once, and files may change between their looks
+            if self._digests not in (None, digests):
+                raise _Replaced
+            self._digests = digests
         return found
+
+
+# weak, so that what was read goes when the run's last curator of this process does
+_READ: WeakValueDictionary[Hashable, PersonTable] = WeakValueDictionary()
+_shared = Lock()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,23 +1,24 @@
-"""Columns of a public table, whatever holds them: an array, a DataFrame, a CSV file, or Parquet files.
+"""Columns of a public table, whatever holds them: an array, a DataFrame, an Arrow table, or files.
 
 pandas takes longer to load than a small fit takes to run, so nothing here needs it unless it is what was given.
 """
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data.arrow import numbers_of
-from pubpriv.data.columns import Column, meant, parse_columns
+from pubpriv.data.arrow import is_number, is_read_as_number, numbers_of
+from pubpriv.data.columns import Column, meant, parse_columns, sources_of
+from pubpriv.data.formats.cells import number_in
+from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.places import is_url, root_and_pattern
+from pubpriv.places import is_in_memory, is_url, kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +30,21 @@ class _PublicColumn:
         kind: what its cells are, in the words of the source.
         rows: how many cells it has.
         numbers: makes its cells as float64, missing ones as NaN; None where they are no numbers.
-        truths: they are true or false, numbers 1 and 0 where the column is named, and not taken where none is.
+        named_only: they are truths or times, numbers where the column is named, and not taken where none is.
     """
 
     name: str
     kind: str
     rows: int
     numbers: Callable[[], np.ndarray] | None
-    truths: bool = False
+    named_only: bool = False
 
 
 def read_rows(source: Any, columns: list[str] | tuple[str, ...] | None) -> tuple[tuple[str, ...], np.ndarray, int]:
     """Read columns of the table of a canonical name, or of rows in memory: those rows whose cells are all finite.
 
     Args:
-        source: a canonical name, a DataFrame, or an (m, d) array.
+        source: a canonical name, a DataFrame, what offers Arrow's C stream, or an (m, d) array.
         columns: names or expressions; None: all that are numeric, in their order.
 
     Returns:
@@ -72,17 +73,23 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
         Unavailable: the storage does not answer.
     """
     if isinstance(source, str):
-        return _read_public_url(source) if is_url(source) else _read_public(source)
+        if is_in_memory(source):
+            raise InvalidInput(f"{source} is the name of a private table: give the public rows themselves")
+        return _read_public(source)
+    if is_private(source):
+        raise InvalidInput("this table in memory was opened as a private one: give public rows")
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _of_frame(source)
+    if hasattr(source, "__arrow_c_stream__"):
+        return _of_arrow_stream(source)
     try:
         rows = np.asarray(source)
     except ValueError:  # lists of unequal length
         rows = np.empty(0)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.number):
-        raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet or CSV file")
-    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else [c.source for c in parse_columns(columns)]
+        raise InvalidInput("public rows must be a numeric (m, d) array, a DataFrame, or a Parquet, CSV or Feather file")
+    names = [f"x{i}" for i in range(rows.shape[1])] if columns is None else list(sources_of(parse_columns(columns)))
     if len(names) != rows.shape[1]:
         raise InvalidInput(f"the public array has {rows.shape[1]} columns, but {len(names)} are named")
     return _of_array(rows, names)
@@ -106,11 +113,11 @@ def _chosen_rows(
     if not any(column.rows for column in found):
         raise InvalidInput("the public table has no rows")
     if columns is None:
-        numeric = [column.name for column in found if column.numbers is not None and not column.truths]
+        numeric = [column.name for column in found if column.numbers is not None and not column.named_only]
         if not numeric:
             raise InvalidInput("the public table has no numeric column")
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
-    chosen = parse_columns(tuple(columns))
+    chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
     rows = np.column_stack([_cells_of(found, column) for column in chosen])
     whole = np.isfinite(rows).all(axis=1)
     if not whole.any():
@@ -140,10 +147,30 @@ def _of_frame(frame: Any) -> list[_PublicColumn]:
 
         known = series.dropna() if series.dtype == object else ()
         real = series.dtype.kind in "iufb" or (len(known) and all(isinstance(cell, Decimal) for cell in known))
-        truths = series.dtype.kind == "b"
-        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), numbers if real else None, truths)
+        times = series.dtype.kind in "mM"
+        made = (lambda: _days_of(series)) if times else numbers if real else None
+        return _PublicColumn(str(frame.columns[i]), str(series.dtype), len(series), made, series.dtype.kind in "bmM")
 
     return [column(i) for i in range(frame.shape[1])]
+
+
+def _days_of(series: Any) -> np.ndarray:
+    """Times and durations of a DataFrame as days."""
+    import pyarrow as pa
+
+    (cells,) = pa.Table.from_pandas(series.to_frame(), preserve_index=False).columns
+    return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
+
+
+def _of_arrow_stream(source: Any) -> list[_PublicColumn]:
+    """Columns of a table of pyarrow or polars, of a relation of DuckDB, and of their like."""
+    import pyarrow as pa
+
+    try:
+        table = pa.table(source)
+    except Exception as error:
+        raise InvalidInput(f"the public table in memory cannot be read: {' '.join(str(error).split())}") from error
+    return _of_arrow_table(table)
 
 
 def _of_arrow_table(table: Any) -> list[_PublicColumn]:
@@ -157,22 +184,17 @@ def _of_arrow_column(field: Any, cells: Any) -> _PublicColumn:
     import pyarrow as pa
 
     def numbers() -> np.ndarray:
-        return np.concatenate([numbers_of(chunk) for chunk in cells.chunks])
+        return np.concatenate([np.empty(0), *(numbers_of(chunk) for chunk in cells.chunks)])
 
     def decimals() -> np.ndarray:
         return np.array([np.nan if cell is None else float(cell) for cell in cells.to_pylist()])
 
-    def truths() -> np.ndarray:
-        return np.concatenate([numbers_of(chunk.cast(pa.int8())) for chunk in cells.chunks])
-
-    made, boolean = None, pa.types.is_boolean(field.type)
-    if boolean:
-        made = truths
-    elif pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
+    made = None
+    if pa.types.is_decimal(field.type):
+        made = decimals if cells.null_count < len(cells) else None
+    elif is_read_as_number(field.type):
         made = numbers
-    elif pa.types.is_decimal(field.type) and cells.null_count < len(cells):
-        made = decimals
-    return _PublicColumn(field.name, str(field.type), len(cells), made, boolean)
+    return _PublicColumn(field.name, str(field.type), len(cells), made, not is_number(field.type))
 
 
 def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
@@ -181,80 +203,86 @@ def _cells_of(columns: Sequence[_PublicColumn], wanted: Column) -> np.ndarray:
     Raises:
         InvalidInput: no such column, two of them, or one that is not numeric.
     """
-    names = [column.name for column in columns]
-    if wanted.name in names:
+    if wanted.name in [column.name for column in columns]:
         wanted = Column(wanted.name)
-    matches = [column for column in columns if column.name == wanted.source]
-    if len(matches) != 1:
-        problem = "is missing from" if not matches else "appears more than once in"
-        raise InvalidInput(
-            f"column {wanted.source!r} {problem} the public table, whose columns are: {', '.join(names)}"
-            f"{'' if matches else meant(wanted.source, names)}"
-        )
-    found = matches[0]
-    if found.numbers is None:
-        raise InvalidInput(f"column {wanted.source!r} of the public table is {found.kind}, not a number")
-    cells = found.numbers()
+    cells = wanted.of(lambda name: _numbers_of(columns, name))
     with np.errstate(all="ignore"):
         wanted.apply(cells)
     return cells
 
 
-def _read_public_url(uri: str) -> list[_PublicColumn]:
-    """Columns of a CSV file, a Parquet file, or a folder or glob of them, in an object store."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    refused: PubPrivError
-    try:
-        if uri.lower().endswith(".csv"):
-            return _read_csv(read_public(uri))
-        tables = [pyarrow.parquet.read_table(pa.BufferReader(read_public(file))) for file in list_files(uri)]
-        return _of_arrow_table(pa.concat_tables(tables, promote_options="default"))
-    except InvalidInput:
-        raise
-    except FileNotFoundError:
-        refused = InvalidInput(f"no public table at {uri}: check the URL")
-    except OSError:
-        refused = Unavailable(
-            f"the storage of the public table {uri} does not answer, or not to the credentials of this environment; "
-            "check them, or try again"
+def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
+    """A new array of the cells of the one column of that name; see `_cells_of` for what is raised."""
+    matches = [column for column in columns if column.name == name]
+    if len(matches) != 1:
+        problem = "is missing from" if not matches else "appears more than once in"
+        names = [column.name for column in columns]
+        raise InvalidInput(
+            f"column {name!r} {problem} the public table, whose columns are: {', '.join(names)}"
+            f"{'' if matches else meant(name, names)}"
         )
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InvalidInput(f"the public table {uri} cannot be read as Parquet or CSV: {reason}") from error
-    raise refused
+    found = matches[0]
+    if found.numbers is None:
+        raise InvalidInput(f"column {name!r} of the public table is {found.kind}, not a number")
+    return found.numbers()
 
 
 def _read_public(name: str) -> list[_PublicColumn]:
+    """Columns of a file, or of all files of a folder or glob, that are listed as those of a private table are."""
     import pyarrow as pa
-    import pyarrow.parquet
 
-    root, pattern = root_and_pattern(name)
-    path = Path(root)
-    if not path.exists():
-        raise InvalidInput(f"no public table at {path}: check the path")
-    if not path.is_file() and not path.is_dir():
-        raise InvalidInput(f"the public table {path} is neither a file nor a folder")
+    refused: PubPrivError
     try:
-        if not pattern and path.is_file() and path.suffix.lower() == ".csv":
-            return _read_csv(path.read_bytes())
-        # listed as a private table is, and as it is held against them
-        tables = [pyarrow.parquet.ParquetFile(file).read() for file in list_files(name)]
+        files = [name] if is_url(name) and kind_of(name) == "CSV" else list_files(name)
+        contents = [read_public(file) for file in files]
+        if kind_of(files[0]) == "CSV":
+            return _read_csv(contents)
+        tables = [_read_arrow(pa.BufferReader(content), kind_of(files[0])) for content in contents]
         return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
     except InvalidInput:
         raise
+    except FileNotFoundError:
+        refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")
     except Exception as error:
-        reason = " ".join(str(error).split())
-        raise InvalidInput(f"the public table {path} cannot be read as Parquet or CSV: {reason}") from error
+        if isinstance(error, OSError) and is_url(name):
+            refused = Unavailable(
+                f"the storage of the public table {name} does not answer, or not to the credentials of this "
+                "environment; check them, or try again"
+            )
+        else:
+            reason = " ".join(str(error).split())
+            kinds = "Parquet, CSV or Feather"
+            raise InvalidInput(f"the public table {name} cannot be read as {kinds}: {reason}") from error
+    raise refused
 
 
-def _read_csv(content: bytes) -> list[_PublicColumn]:
+def _read_arrow(content: Any, kind: str) -> Any:
+    """A table of the bytes of a Parquet or Feather file."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    return pa.ipc.open_file(content).read_all() if kind == "Feather" else pyarrow.parquet.ParquetFile(content).read()
+
+
+def _read_csv(contents: Sequence[bytes]) -> list[_PublicColumn]:
     """Columns, with their names as they are written: pandas would rename the second of two equal ones."""
     import pandas as pd
 
-    frame = pd.read_csv(BytesIO(content))
-    written = pd.read_csv(BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
+    frame = pd.concat([pd.read_csv(BytesIO(content)) for content in contents], ignore_index=True)
+    written = pd.read_csv(BytesIO(contents[0]), header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0].tolist()
     if len(set(written)) < len(written) == frame.shape[1]:
         frame.columns = pd.Index(written)
-    return _of_frame(frame)
+    return [
+        column if column.numbers else _as_read(column, frame.iloc[:, i]) for i, column in enumerate(_of_frame(frame))
+    ]
+
+
+def _as_read(column: _PublicColumn, series: Any) -> _PublicColumn:
+    """A column of texts, or of numbers: if all that is there reads as such, as a cell of a private file does."""
+    known = series.dropna()
+    read = np.array([number_in(str(cell).encode()) for cell in known])
+    if not len(read) or np.isnan(read).any():
+        return column
+    numbers = np.full(len(series), np.nan)
+    numbers[series.notna().to_numpy()] = read
+    return replace(column, numbers=numbers.copy, named_only=True)

@@ -5,19 +5,21 @@ integers depend on that record and its place alone; totals are sums of integers.
 for any number of threads, any order of blocks, and any distribution of the row groups over files.
 """
 
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
-from functools import cache, partial
+from contextlib import nullcontext
+from functools import partial
 from os import cpu_count
 from typing import Any
 
 import numpy as np
 
+from pubpriv.data.arithmetic import single_threaded_blas
+from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
-from pubpriv.data.questions.per_person import PerPerson, in_person_unit
+from pubpriv.data.questions.in_period import weighing, whole
+from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 from pubpriv.data.wide import Sums, nothing_of
 
@@ -34,13 +36,14 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
     """
     chunks = table.chunks()
-    # the number of blocks is private where the unit is a person
-    private = in_person_unit(question)
+    # the number of blocks is private where the unit is a person, or rows of one period are asked
+    private = in_person_unit(whole(question)) or weighing(question) is not None
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
     with single_threaded_blas(), watched as count:
         if executor is not None:
-            return total.join(_counted(executor.map(partial(_scan_chunk, question), chunks), count)).clamped(question)
+            sent = [chunk.travelling() for chunk in chunks] if private else chunks
+            return total.join(_counted(executor.map(partial(_scan_chunk, question), sent), count)).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
             each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
             return total.join(each).clamped(question)
@@ -59,8 +62,10 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
     with single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
-        weights = chunk.weights if isinstance(question, PerPerson) else None
-        for view in View.of_each(blocks, weights):
+        weights = None if weighing(question) is None else chunk.weights
+        for number_of_block, view in enumerate(View.of_each(blocks, weights, coded=chunk.by is not None)):
+            if number_of_block == 0:
+                check_places(question, len(view.block))  # the door tried its own machine only
             total.add(question.totals(view))
     return total
 
@@ -71,33 +76,3 @@ def _counted(pieces: Iterable[Sums], count: Count | None) -> Iterator[Sums]:
         if count is not None:
             count.whole(number)
         yield piece
-
-
-@cache
-def _blas() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-_lock = threading.Lock()
-_inside = 0
-_limit: Any = None
-
-
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """One BLAS thread while any scan of this process runs: the limit is the process's, so the last one lifts it."""
-    global _inside, _limit  # noqa: PLW0603
-    with _lock:
-        if _inside == 0:
-            _limit = _blas().limit(limits=1, user_api="blas")
-            _limit.__enter__()
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if _inside == 0:
-                _limit.__exit__(None, None, None)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.places import ARROW, canonical, is_url, local_files, root_and_pattern, wanted
+from pubpriv.places import ARROW, canonical, is_url, local_files, of_one_kind, root_and_pattern, wanted
 
 
 def locate(uri: str) -> tuple[Any, str]:
@@ -54,11 +54,12 @@ def _store(scheme: str, authority: str) -> tuple[Any, str]:
 
 
 def list_files(uri: str) -> list[str]:
-    """Parquet files behind a canonical `uri`: itself, or those below a folder or glob; sorted by name.
+    """Files behind a canonical `uri`: itself, or those that hold tables below a folder or glob; sorted by name.
 
     Raises:
         FileNotFoundError: there is nothing of this name.
-        InvalidInput: a folder or glob without a Parquet file, or with one file under two names.
+        InvalidInput: a folder or glob without a file that holds a table, with files of several kinds, or with one file
+            under two names.
         OSError: the store does not answer.
     """
     if not is_url(uri):
@@ -76,8 +77,7 @@ def list_files(uri: str) -> list[str]:
     start = len(path.rstrip("/"))
     below = [name[start:].lstrip("/") for name in names]
     below = [name for name in below if wanted(name.split("/"), pattern)]
-    if not below:
-        raise InvalidInput(f"no Parquet file under {uri}")
+    of_one_kind(below, uri)
     return sorted(f"{root.rstrip('/')}/{name}" for name in below)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pubpriv.deployments.randhie import Split, split
+from pubpriv.deployments.randhie import ALL_YEARS, Split, split
 from pubpriv.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def make(folder: Path) -> None:
 
 def _rand_people(folder: Path) -> None:
     try:
-        parts = split(seed=0, unit="person")
+        parts = split(seed=0, unit=ALL_YEARS)
     except InvalidInput as error:
         missing = str(error)
     else:

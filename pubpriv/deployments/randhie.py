@@ -1,6 +1,7 @@
 """RAND Health Insurance Experiment: 20,190 person-years of an open data set that ships with statsmodels."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ BUDGET, COMPONENTS = "approx:4,1e-6", 4
 """What the demo spends and releases."""
 
 _N_PUBLIC = 100
+_SEED = 0
+_TOLD = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation"}
+"""Columns of the tables that a person reads, by the names of the data set."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +70,24 @@ def rows_of(unit: str) -> tuple[Any, Any]:
     if unit == "person":
         return table[first], person[first]
     return (table.assign(**{PERSON: person}) if unit == ALL_YEARS else table), person
+
+
+def write_tables(folder: Path, unit: str) -> tuple[Path, Path]:
+    """Write the private part as `patients.csv` and the public part as `volunteers.csv`, with names that people read.
+
+    Columns are `visits` (to a doctor in a year), `diseases` (an index of chronic ones) and `limitation` (physical, 0
+    to 1); with unit `all-years` there are several rows of each person, and `patient_id` says whose they are.
+
+    Raises:
+        InvalidInput: statsmodels is not installed, an unknown unit, or a file of these names is there.
+    """
+    files = folder / "patients.csv", folder / "volunteers.csv"
+    for file in files:
+        if file.exists():
+            raise InvalidInput(f"{file} exists: choose another folder")
+    parts = split(_SEED, unit)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, table in zip(files, (parts.private, parts.public), strict=True):
+        named = table.rename(columns=_TOLD)
+        named[[name for name in _TOLD.values() if name in named]].round(2).to_csv(file, index=False)
+    return files

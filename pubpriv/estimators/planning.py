@@ -9,20 +9,20 @@ asks. Errors are root mean squares for rows of the law that the estimator is mad
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.asks import Ask, Plan
+from pubpriv.estimators.asks import Plan
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize
 from pubpriv.ledger import event_of, name_of
 from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
-from pubpriv.unit import first_questions
 
-_MOST_ROWS = 1e12
+MOST_ROWS = 10**12
+"""Of a table that planners reckon with, for methods that take any."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,10 @@ class Case(Protocol):
     def m(self) -> int:
         """Public rows."""
 
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest table that the method takes."""
+
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """A run on n private rows with this purse."""
 
@@ -104,46 +108,6 @@ class Case(Protocol):
 
     def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
         """What theorems ask for that speak of this estimator."""
-
-
-@dataclass(frozen=True)
-class PersonCase:
-    """Another case where the unit is a person and each counts once: n is the number of persons.
-
-    A run first asks how many there are, and its method has the rest.
-    """
-
-    case: Case
-
-    @property
-    def d(self) -> int:
-        """Columns."""
-        return self.case.d
-
-    @property
-    def m(self) -> int:
-        """Public rows."""
-        return self.case.m
-
-    def forecast(self, n: int, purse: Purse) -> Forecast:
-        """Predict a run that asks for the numbers of rows and persons first."""
-        first, rest = first_questions(purse)
-        prices = {label: question.squared_distance for label, question in first.items()}
-        asks = (Ask(label, *prices[label].as_integer_ratio(), question) for label, question in first.items())
-        forecast = self.case.forecast(n, rest)
-        return replace(forecast, plan=replace(forecast.plan, asks=(*asks, *forecast.plan.asks)))
-
-    def feasible(self, n: int, purse: Purse) -> bool:
-        """Decide as the other case does."""
-        return self.case.feasible(n, first_questions(purse)[1])
-
-    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
-        """Tell what the other case tells, and what is counted."""
-        return ("rows are persons: each counts once, however many rows it has", *self.case.notes(n, budget))
-
-    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """What the other case tells: a table of one row a person is what theorems speak of."""
-        return self.case.theorems(terms)
 
 
 @dataclass(frozen=True)
@@ -307,8 +271,8 @@ def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budg
 
 
 def _enough_rows(case: Case, does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
-    purse, most = Purse.of(budget), getattr(case, "most_rows", _MOST_ROWS)  # some methods take no larger table
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, most)
+    purse = Purse.of(budget)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, case.most_rows)
     return None if rows is None else math.ceil(_up(rows, 3))
 
 

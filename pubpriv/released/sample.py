@@ -71,7 +71,7 @@ def names_of(estimate: Estimate, original_units: bool) -> tuple[str, ...]:
         InvalidInput: two columns of one name.
     """
     columns = parse_columns(estimate.columns)
-    names = tuple(column.source if original_units else column.name for column in columns)
+    names = tuple(column.original if original_units else column.name for column in columns)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInput(f"two columns would both be called {', '.join(twice)}: leave --original-units out")
@@ -95,7 +95,7 @@ def write_sample(
         path: of the file, which is replaced whole if it is there.
         seed: the same seed gives the same file; None: another one each time.
         original_units: columns like `log1p(cost)` are mapped back and written as `cost`.
-        limits: of columns by their names in the file; others may have any value.
+        limits: of columns by their names in the file; others may have any value, but for clipped ones.
         given: values of columns by their names in the file, which all rows have: the others are drawn as the release
             has them beside such values.
 
@@ -114,7 +114,9 @@ def write_sample(
     if file.suffix.lower() not in _SUFFIXES:
         raise InvalidInput(f"rows are written to a {' or '.join(_SUFFIXES)} file, not to {str(file)!r}")
     names = names_of(estimate, original_units)
-    limits, given = dict(limits or {}), dict(given or {})
+    columns = zip(names, parse_columns(estimate.columns), strict=True)
+    clipped = {name: Limits(*column.between) for name, column in columns if column.between is not None}
+    limits, given = clipped | dict(limits or {}), dict(given or {})
     for name in (*limits, *given):
         if name not in names:
             raise InvalidInput(f"there is no column {name!r} among {', '.join(names)}{meant(name, names)}")

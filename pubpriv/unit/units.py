@@ -15,10 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from pubpriv.data.images import MOST_WEIGHT
-from pubpriv.data.memory import remembering
+from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question
-from pubpriv.data.questions.per_person import WEIGHED, in_person_unit
+from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions.in_period import whole
+from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
 from pubpriv.ledger import question_of
@@ -64,8 +66,13 @@ class Unit(Protocol):
     def purse(self, purse: Purse) -> Purse:
         """What a driver may spend on its questions, which it prices for rows."""
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
-        """What scans read, by question."""
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
+        """What scans read, by question.
+
+        Args:
+            remembered: rows of a small table are kept in memory.
+            shared: among the curators of one run in this process, if anything is reckoned beforehand.
+        """
 
 
 class RowUnit:
@@ -114,7 +121,7 @@ class RowUnit:
         """Give all of it."""
         return purse
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:  # noqa: ARG002
         """The table, with its blocks remembered if that is wanted and it is small."""
         table = remembering(self._table) if remembered else self._table
         return lambda _: table
@@ -161,13 +168,8 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
-        if type(question) not in WEIGHED:
-            raise InvalidInput(
-                f"a {type(question).__name__} is not asked where the unit of the dataset is a person: it is no sum "
-                "over rows that could be weighted"
-            )
         size, grain = self._read()
-        return PerPerson(question, int(size.most or 1), grain)
+        return per_person(question, int(size.most or 1), grain)
 
     def check_stored(self, question: Question) -> None:
         """Refuse one that counts rows by themselves: somebody wrote it there.
@@ -183,7 +185,10 @@ class PersonUnit:
 
     def answered(self, question: Question) -> Question:
         """The question within, which has the units and the noise of what was answered."""
-        return question.inner if isinstance(question, PerPerson) else question
+        weighed = without_law(question)
+        if not isinstance(weighed, PerPerson):
+            return question
+        return replace(question, inner=weighed.inner) if isinstance(question, Radial) else weighed.inner
 
     def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
         """Ask how many persons and rows there are, once in a run.
@@ -203,9 +208,9 @@ class PersonUnit:
         if stands is None:
             if self._terms.persons is None or self._most != 1:
                 release(first[_SIZES], _SIZES)
-            release(first_questions(purse, self._chosen(purse.rho))[0][_ROWS], _ROWS)
+            release(first_questions(purse, self._chosen(purse))[0][_ROWS], _ROWS)
         elif stands.answer is None:
-            release(question_of(stands, _ROWS), _ROWS)
+            release(whole(question_of(stands, _ROWS)), _ROWS)
         began = self.size.most
         if self._most not in (None, "auto", began):
             raise SpecMismatch(
@@ -213,28 +218,31 @@ class PersonUnit:
             )
 
     def purse(self, purse: Purse) -> Purse:
-        """One L^2-th, as each question costs L^2 times what it is priced at."""
-        return replace(purse, units=purse.units // int(self.size.most or 1) ** 2)
+        """What is left of it for rows; see `purse_of_rows`."""
+        return purse_of_rows(purse, int(self.size.most or 1))
 
-    def source(self, remembered: bool) -> Callable[[Question], Any]:
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows, or persons."""
-        return (PersonTable(self._table) if remembered else PersonTable(self._table, most_bytes=0)).asked
+        most_bytes = MOST_BYTES if remembered else 0
+        if shared and self._run.name:
+            return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
+        return PersonTable(self._table, most_bytes).asked
 
-    def _chosen(self, rho: float) -> int:
+    def _chosen(self, purse: Purse) -> int:
         """L, as it was given or by released sizes."""
         if self._most is None:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
             return int(self._most)
         (_, sd), bins = self._persons()
-        return rows_that_pay(bins, sd, len(self._table.column_names), rho)
+        return auto_rows(bins, sd, len(self._table.column_names), purse)
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
         stands = self._run.find(_SIZES)
         if stands is None or stands.answer is None:
             return (float(self._terms.persons or 0), 0.0), ()
-        question = question_of(stands, _SIZES)
+        question = whole(question_of(stands, _SIZES))
         total, *bins = (float(count) for count in _values(question, stands.answer)["persons"])
         sd, k = float(question.noise()["persons"][0]), len(bins)
         return ((k * total + sum(bins)) / (k + 1), sd * math.sqrt(k / (k + 1))), tuple(bins)
@@ -245,12 +253,12 @@ class PersonUnit:
             stands = self._run.find(_ROWS)
             if stands is None or stands.answer is None:
                 raise InvalidInput("this run has not begun: begin a method first")
-            question = question_of(stands, _ROWS)
-            if not isinstance(question, PerPerson):
+            question = whole(question_of(stands, _ROWS))
+            if not isinstance(without_law(question), PerPerson):
                 raise InvalidInput("this run began in another way than this version does: use another release id")
             rows = max(2, round(float(_values(question, stands.answer)["count"][0])))
             persons, bins = self._persons()
-            sd, most = float(question.noise()["count"][0]), question.most
+            sd, most = float(question.noise()["count"][0]), without_law(question).most
             size = Size(rows, sd, effective_rows(rows, persons[0], bins, most), persons, most)
             self._known = size, grain_for(rows + 8 * sd)
         return self._known
@@ -273,6 +281,35 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
     return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
 
 
-def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:
-    """The unit of a run, by the terms of its dataset; see `PersonUnit`."""
-    return RowUnit(table) if terms is None else PersonUnit(table, run, terms, most)
+def per_person(question: Any, most: int, grain: int) -> Question:
+    """The question as each person answers it, under the law of its noise.
+
+    Raises:
+        InvalidInput: a question that is no sum over records.
+    """
+    inner = without_law(question)
+    if type(inner) not in WEIGHED:
+        raise InvalidInput(
+            f"a {type(inner).__name__} is not asked where the unit of the dataset is a person: it is no sum over rows "
+            "that could be weighted"
+        )
+    weighed = PerPerson(inner, most, grain)
+    return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
+
+
+def purse_of_rows(purse: Purse, most: int) -> Purse:
+    """What questions may be priced at for rows: each costs L^2 times as much, or L times where epsilon adds up."""
+    return replace(purse, units=purse.units // (most if purse.radial else most**2))
+
+
+def auto_rows(bins: tuple[float, ...], sd: float, d: int, purse: Purse) -> int:
+    """L by released or declared sizes; post-processing.
+
+    Args:
+        bins: persons by number of rows.
+        sd: of the noise in each.
+        d: columns.
+        purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
+    """
+    louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
+    return rows_that_pay(bins, sd, d, purse.rho / louder)

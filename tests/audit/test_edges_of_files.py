@@ -16,14 +16,15 @@ from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.sensitivity import _records
 from pubpriv.data import memory, parquet
 from pubpriv.data import scan as scanning
+from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import _Remembered
-from pubpriv.data.parquet import BATCH, Chunk, block_length
+from pubpriv.data.parquet import Chunk, block_length
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import ArrayTable, PrivateTable
 
 EXAMPLES = {example.name: example for example in examples()}
-FILE, FOLDER = _LAYOUTS
+FILE, FOLDER, LINES = _LAYOUTS
 SHARE = 7
 """A question for three of seven edges is enough here."""
 
@@ -36,7 +37,7 @@ def broken(layout):
     return {f.mechanism.partition(" ")[0]: f.detail for f in found if not f.holds}
 
 
-@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder"])
+@pytest.mark.parametrize("layout", _LAYOUTS, ids=["file", "folder", "lines"])
 def test_nothing_is_caught_where_nothing_is_broken(layout):
     """The searches used below, on the product as it is."""
     assert broken(layout) == {}
@@ -141,7 +142,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
     """Off by one where one batch of decoded rows ends and the next begins, and nowhere else."""
     right = parquet._reblocked
 
-    def reblocked(batches, columns, length):
+    def reblocked(batches, columns, length, by):
         def shifted():
             last = None
             for batch in batches:
@@ -151,7 +152,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
                     yield batch
                 last = batch.slice(batch.num_rows - 1)
 
-        return right(shifted(), columns, length)
+        return right(shifted(), columns, length, by)
 
     monkeypatch.setattr(parquet, "_reblocked", reblocked)
     assert "Counts" in broken(FILE)
@@ -175,8 +176,8 @@ def test_columns_in_the_order_of_the_file(monkeypatch):
     """Cells by position, as the file has them, instead of by name."""
     right = parquet._reblocked
 
-    def by_position(batches, columns, length):
-        return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length)
+    def by_position(batches, columns, length, by):
+        return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length, None)
 
     monkeypatch.setattr(parquet, "_reblocked", by_position)
     assert set(broken(FOLDER)) == {"Counts", "LiftedGram", "Bisection"}

@@ -10,7 +10,7 @@ import pytest
 from pubpriv.audit import persons
 from pubpriv.curator import Curator
 from pubpriv.data import frames, person_table, placement, tables
-from pubpriv.data.questions import PersonSizes
+from pubpriv.data.questions import PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
 from pubpriv.errors import InvalidInput
 
@@ -29,11 +29,13 @@ def promise(name, claims):
 def test_nothing_is_found_without_a_bug():
     """All findings but those of whole drivers, of which one is tried below."""
     found = [persons._weights(40, 0), persons._counted(5, 0)]
-    found += [persons._moved(e.mechanism, e.question, e.attainable, 3, 3, 0) for e in persons.examples()[:2]]
+    found += [
+        persons._moved(e.mechanism, PerPerson(e.question, 3, 64), e.attainable, 3, 0) for e in persons.examples()[:2]
+    ]
     assert all(finding.holds for finding in found)
     assert promise("files", persons._files(0)) == promise("places", persons._placed(0)) == ""
     assert promise("replaced", persons._replaced()) == promise("terms", persons._registered()) == ""
-    assert persons._replayed(persons._drivers(0)[0], 0).holds
+    assert persons._replayed(persons.drivers(0)[0], 0).holds
 
 
 def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
@@ -68,7 +70,7 @@ def test_one_grain_too_many(monkeypatch):
     monkeypatch.setattr(person_table, "weights_of", more)
     assert "do not weigh G min(n, L)" in weights_broken()
     counts = next(e for e in persons.examples() if e.name == "counts-everything")
-    assert "further than declared" in persons._moved("", counts.question, 1.0, 1, 3, 0).detail
+    assert "further than declared" in persons._moved("", PerPerson(counts.question, 1, 64), 1.0, 3, 0).detail
 
 
 def test_a_price_that_forgets_how_many_rows_count(monkeypatch):
@@ -76,7 +78,16 @@ def test_a_price_that_forgets_how_many_rows_count(monkeypatch):
     wrong = property(lambda self: self.most * self.inner.squared_distance)
     monkeypatch.setattr(PerPerson, "squared_distance", wrong)
     counts = next(e for e in persons.examples() if e.name == "counts-cells")
-    assert "further than declared" in persons._moved("", counts.question, 1.0, 3, 3, 0).detail
+    for asked in (PerPerson(counts.question, 3, 64), Radial(PerPerson(counts.question, 3, 64))):
+        assert "further than declared" in persons._moved("", asked, 1.0, 3, 0).detail
+
+
+def test_a_price_by_region_that_forgets_how_many_rows_count(monkeypatch):
+    """Regions of which a person moves several, as if one record did."""
+    monkeypatch.setattr(PerPerson, "squared_length", property(lambda self: self.inner.squared_length))
+    counts = next(e for e in persons.examples() if e.name == "counts-cells")
+    asked = Radial(PerPerson(counts.question, 3, 64), by_region=True)
+    assert "further than declared" in persons._moved("", asked, 1.0, 3, 0).detail
 
 
 def test_a_count_of_persons_that_forgets_one_of_two_bins(monkeypatch):
@@ -123,7 +134,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
     """The exact n, as where the unit is a row."""
     monkeypatch.setattr(Curator, "n_rows", property(lambda self: max(2, self._table.n_rows)))
-    finding = persons._replayed(persons._drivers(0)[0], 0)
+    finding = persons._replayed(persons.drivers(0)[0], 0)
     assert not finding.holds
     assert "depend" in finding.detail
 

@@ -68,8 +68,8 @@ def test_a_damaged_private_file_is_quoted_nowhere(refused_fit, folder):
 def test_a_folder_without_parquet_files_is_no_private_table(refused_fit, folder):
     """An empty folder, or a glob that matches nothing, is no private table."""
     (folder / "empty").mkdir()
-    assert "no Parquet file under" in refused_fit(private="empty")
-    assert "no Parquet file under" in refused_fit(private="empty/*.parquet")
+    assert "no Parquet, CSV or Feather file under" in refused_fit(private="empty")
+    assert "no Parquet, CSV or Feather file under" in refused_fit(private="empty/*.parquet")
 
 
 @pytest.mark.parametrize("side", ["private", "public"])
@@ -114,9 +114,9 @@ def test_a_duplicated_column_is_named(refused_fit, folder, name, columns):
 
 
 @pytest.mark.parametrize("side", ["private", "public"])
-@pytest.mark.parametrize("cells", [pa.array(["1", "2"] * 50), pa.array(range(100), pa.timestamp("s"))])
+@pytest.mark.parametrize("cells", [pa.array(["1", "2"] * 50), pa.array(range(100), pa.time64("us"))])
 def test_a_column_that_is_not_numeric_is_named_with_its_type(refused_fit, folder, side, cells):
-    """Text and times are no numbers; the message names the column and the table."""
+    """Text and times of day are no numbers; the message names the column and the table."""
     pq.write_table(pa.table([pa.array(np.arange(100.0)), cells], names=["a", "b"]), folder / f"{side}.parquet")
     told = refused_fit(columns="a,b")
     assert f"'b' of the {side} table" in told

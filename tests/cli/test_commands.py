@@ -272,7 +272,7 @@ COMMANDS = [
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench fleet", "bench no-public", "bench persons", "bench pure",
     "demo", "doctor", "init", "show", "status",
-    "report", "compare", "sample", "deploy", "serve", "backfill",
+    "report", "explain", "compare", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
 
 

@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from helpers.cli_world import URL, files
 from helpers.served import PUBPRIV
@@ -118,6 +120,27 @@ def test_show_takes_a_dataset_for_its_newest_release(described, folder, program,
     assert told.code == 0
     assert "people, release r1" in told.out
     assert program("show", "peple").code == 2
+
+
+def test_csv_files_are_enough(folder, program):
+    """Both tables, from `budget set` to a model; other columns hold text with commas and quotes."""
+    for side in ("private", "public"):
+        frame = pd.read_parquet(folder / f"{side}.parquet").assign(name='"x, y"', flag=True)
+        frame.to_csv(folder / f"{side}.csv", index=False)
+    given = ["--private", "private.csv", "--columns", "a,b,name", "--ledger", URL]
+    assert program("budget", "set", "csv", "zcdp:1", *given).code == 0
+    fit = ["fit", "mean", "--dataset", "csv", "--public", "public.csv", *SHORT, "--out", "csv.json"]
+    told = program(*fit, "--columns", "a,b")
+    assert told.code in (0, 4), told.err
+    model = json.loads((folder / "csv.json").read_text())
+    assert model["provenance"]["n_private"] == 2000
+    assert np.allclose(model["mean"], pd.read_csv(folder / "private.csv")[["a", "b"]].mean(), atol=0.5)
+    misspelt = program(*fit, "--columns", "a,names", "--overwrite")
+    assert misspelt.code == 2
+    assert "Did you mean 'name'? If not, declare it with" in misspelt.err
+    refused = program(*fit, "--overwrite")
+    assert refused.code == 2
+    assert "column 'name' of the public table is str, not a number" in refused.err
 
 
 # --- words that help -----------------------------------------------------------------------------------------

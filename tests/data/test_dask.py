@@ -19,7 +19,10 @@ from helpers.waiting import eventually
 
 import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
-from pubpriv.data.cluster import Cluster, _BlockFailed
+from pubpriv.data.arithmetic import bits
+from pubpriv.data.cluster import Cluster, _BlockFailed, _client, _on_worker, _versions
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import PerPerson
 from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, Unavailable
@@ -41,8 +44,15 @@ def table(tmp_path_factory):
     rows = np.random.default_rng(5).normal(0, 4, (GROUPS * 20_000, 2))
     rows[::97, 1] = np.nan
     path = tmp_path_factory.mktemp("dask") / "t.parquet"
-    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1])}), path, row_group_size=20_000)
+    who = np.random.default_rng(6).integers(0, 90_000, len(rows))
+    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1]), "who": who}), path, row_group_size=20_000)
     return PrivateTable.open(path, COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def persons(table):
+    """The same, with the unit of a person, of whom each has rows in many row groups."""
+    return PrivateTable.open(table.uri, COLUMNS, person="who")
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +71,13 @@ def in_this_process(**settings):
         return LocalCluster(n_workers=1, processes=False, protocol="tcp://", **QUIETLY, silence_logs=False)
 
 
-def test_a_killed_worker_changes_no_bit(table, two_workers):
-    """Totals of a scan in whose middle a worker is killed -9 are those of threads here."""
+@pytest.mark.parametrize("unit", ["row", "person"])
+def test_a_killed_worker_changes_no_bit(unit, table, persons, two_workers):
+    """Totals of a scan in whose middle a worker is killed -9 are those of threads here; weights go with the rows."""
     question = QUESTIONS["gram-cells"]
+    if unit == "person":
+        question = PerPerson(question, 2, 64)
+        table = PersonTable(persons, most_bytes=0).asked(question)
     cluster = Cluster(two_workers.scheduler_address)
     cluster.check()
     victim, tasks = two_workers.workers[0], two_workers.scheduler.tasks
@@ -132,6 +146,20 @@ def _fails_on(rows):
     raise error from KeyError(rows)
 
 
+def test_lines_of_a_csv_file_are_read_on_workers(two_workers, tmp_path):
+    """Each worker begins where its lines do; the same bits as here."""
+    rows = np.random.default_rng(5).normal(0, 4, (140_000, 2))
+    lines = (f"{a},{b}" for a, b in zip(rows[:, 0].tolist(), np.expm1(rows[:, 1]).tolist(), strict=True))
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+    table = PrivateTable.open(tmp_path / "t.csv", COLUMNS)
+    assert len(table.chunks()) == 3
+    question = QUESTIONS["gram-cells"]
+    here, there = scan(table, question), scan(table, question, Cluster(two_workers.scheduler_address))
+    assert {name: list(values) for name, values in here.items()} == {
+        name: list(values) for name, values in there.items()
+    }
+
+
 def test_what_a_worker_raises_says_nothing(caplog):
     """A block that fails with a row in its text comes back, and is logged by Dask, as one fixed text."""
     with in_this_process(**IN_MEMORY) as cluster:
@@ -142,6 +170,32 @@ def test_what_a_worker_raises_says_nothing(caplog):
         assert not hasattr(failed.value, "__notes__")
     assert "Compute Failed" in caplog.text  # Dask does log it
     assert "1234" not in caplog.text
+
+
+def test_ids_that_changed_are_found_where_they_are_read(tmp_path, two_workers, caplog):
+    """On the worker, beside the rows; what it raises and logs says nothing of a table whose size is private."""
+    path, question = tmp_path / "t.parquet", PerPerson(QUESTIONS["counts-everything"], 1, 64)
+    columns = {"a": np.zeros(7919), "b": np.zeros(7919)}
+    pq.write_table(pa.table(columns | {"who": np.arange(7919)}), path)
+    asked = PersonTable(PrivateTable.open(path, COLUMNS, person="who"), most_bytes=0).asked(question)
+    with in_this_process(**IN_MEMORY) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        assert scan(asked, question, executor)["count"].tolist() == [64 * 7919]
+        pq.write_table(pa.table(columns | {"who": np.zeros(7919, dtype=int)}), path)
+        with pytest.raises(_BlockFailed):
+            scan(asked, question, executor)
+    assert "Compute Failed" in caplog.text
+    assert "7919" not in caplog.text
+
+
+def test_weights_leave_the_process_for_an_executor_only(persons):
+    """A chunk as the door has it is not pickled; neither is shown with its weights or their number."""
+    (chunk, *_) = PersonTable(persons, most_bytes=0).asked(PerPerson(QUESTIONS["counts-everything"], 1, 64)).chunks()
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(chunk)
+    sent = chunk.travelling()
+    assert np.array_equal(pickle.loads(pickle.dumps(sent)).weights, chunk.weights)
+    assert repr(sent) == "<_TravellingChunk>"
 
 
 def test_a_worker_that_may_spill_is_refused_before_and_in_a_scan(table):
@@ -159,10 +213,15 @@ def test_workers_of_other_versions_and_none_at_all_are_refused(monkeypatch):
     with in_this_process(**IN_MEMORY) as cluster:
         executor = Cluster(cluster.scheduler_address)
         executor.check()
-        told = {"tcp://w:1": (("0.0.1", "1", "1"), False)}
+        told = {"tcp://w:1": (("0.0.1", "1", "1"), bits(), False)}
         monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: told)
         with pytest.raises(InvalidInput, match=r"pubpriv 0\.0\.1.*install the same"):
             executor.check()
+        told = {"tcp://w:1": (_versions(), "0" * 8, False)}
+        with pytest.raises(InvalidInput, match="processors of one kind"):
+            executor.check()
+        with pytest.raises(_BlockFailed):  # one that came after the check
+            _client(executor.address).submit(_on_worker, "0" * 8, len, ()).result()
         monkeypatch.setattr("pubpriv.data.cluster._told_by_workers", lambda *_: {})
         with pytest.raises(Unavailable, match="has no worker"):
             executor.check()

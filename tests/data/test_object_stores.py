@@ -16,6 +16,8 @@ from helpers.neighbours import QUESTIONS
 import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data import stores
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import PerPerson
 from pubpriv.data.scan import scan
 from pubpriv.data.stores import content_hash
 from pubpriv.data.tables import PrivateTable, PublicTable
@@ -89,6 +91,26 @@ def test_a_table_in_a_store_has_the_totals_of_the_same_table_on_disk(bucket, tmp
         assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
 
 
+def test_persons_in_a_store_have_the_weights_that_they_have_on_disk(bucket, tmp_path):
+    """Their rows lie in two files, and their ids are read there, before the rows and with them."""
+    question = PerPerson(QUESTIONS["moments-cells"], 2, 64)
+    (tmp_path / "own").mkdir()
+    for name, n in (("own/p1.parquet", 4000), ("own/p2.parquet", 2500)):
+        drawn, who = rows(n, n), np.random.default_rng(n).integers(0, 900, n)
+        piece = pa.table({"a": drawn[:, 0], "b": drawn[:, 1], "who": [f"p{i}" for i in who]})
+        put(bucket, name, piece, row_group_size=1500)
+        pq.write_table(piece, tmp_path / name, row_group_size=1500)
+    there, here = (
+        PersonTable(PrivateTable.open(uri, COLUMNS, person="who"), most_bytes=0)
+        for uri in ("s3://clinic/own", tmp_path / "own")
+    )
+    totals, expected = scan(there.asked(question), question), scan(here.asked(question), question)
+    assert all(totals[name].tobytes() == expected[name].tobytes() for name in expected)
+    put(bucket, "own/p2.parquet", pa.table({"a": [0.0], "b": [0.0], "who": ["p1"]}))
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is, it ends inside the door
+        scan(there.asked(question), question)
+
+
 def test_a_run_on_stored_tables_needs_no_secret_in_any_name(bucket, tmp_path):
     """Private and public table by URL: a release, whose ledger has the names and no credential."""
     put(bucket, "run/private.parquet", pa.table({"a": rows(3000, 1)[:, 0], "b": rows(3000, 2)[:, 0]}))
@@ -120,19 +142,20 @@ def test_public_tables_come_as_csv_parquet_and_folders(bucket):
     with pytest.raises(InvalidInput, match=r"no public table at s3://clinic/public/q\.csv"):
         PublicTable.open("s3://clinic/public/q.csv")
     put_text(bucket, "public/odd.parquet", "a,b")
-    with pytest.raises(InvalidInput, match="cannot be read as Parquet or CSV"):
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet, CSV or Feather"):
         PublicTable.open("s3://clinic/public/odd.parquet")
 
 
 def test_the_hash_of_a_public_table_follows_its_content(bucket, tmp_path):
     """Whatever holds it: a file, a folder, an object. What is not there is `missing`."""
     frame = pd.DataFrame({"a": [1.0]})
-    for place in (str(tmp_path / "p.csv"), str(tmp_path), "s3://clinic/hash/p.csv"):
+    (tmp_path / "folder").mkdir()
+    for place in (str(tmp_path / "p.csv"), str(tmp_path / "folder"), "s3://clinic/hash/p.csv"):
         seen = set()
         for value in (1.0, 2.0):
             frame["a"] = value
             frame.to_csv(tmp_path / "p.csv", index=False)
-            frame.to_parquet(tmp_path / "p.parquet")
+            frame.to_parquet(tmp_path / "folder" / "p.parquet")
             put_text(bucket, "hash/p.csv", frame.to_csv(index=False))
             seen.add(content_hash(place))
         assert len(seen - {"missing"}) == 2

@@ -11,9 +11,9 @@ import pubpriv as pp
 from pubpriv.audit.catalogue import PRICE, questions
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
-from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes
+from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
 from pubpriv.data.questions.base import LIMIT
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
 from pubpriv.data.wide import WideTotals
@@ -52,6 +52,19 @@ def test_a_row_without_an_id_is_nobodys():
 def test_an_integer_has_one_key_however_wide_it_is(others):
     """Two spellings of one person must not be two persons."""
     assert keys_of([others]).tolist() == keys_of([pa.array([1, -1, None], pa.int64())]).tolist()
+
+
+def test_a_text_has_one_key_by_all_of_its_bytes():
+    """Whatever stands before and after it, in whatever type of text; no two of many lengths share one."""
+    texts = [letter * length for length in range(1, 40) for letter in "ab"] + ["", "a\0", "a\0\0", "x" * 300, "x" * 301]
+    keys = keys_of([pa.array([*texts, None])])
+    assert len({*keys.tolist()}) == len(texts) + 1
+    assert keys[-1] == 0
+    mixed = pa.array(["before", None, *texts[::-1]]).slice(2)
+    assert keys_of([mixed]).tolist() == keys[:-1][::-1].tolist()
+    for kind in (pa.large_string(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())):
+        assert keys_of([pa.array(texts).cast(kind)]).tolist() == keys[:-1].tolist()
+    assert keys_of([pa.array(["ab", "cd"], pa.binary(2))]).tolist() == keys_of([pa.array(["ab", "cd"])]).tolist()
 
 
 def test_two_columns_name_a_person_in_their_order():
@@ -128,6 +141,24 @@ def test_values_and_noise_are_those_of_the_inner_question(name, grain):
     assert all(np.allclose(plain[part], weighed[part], rtol=1e-12) for part in plain)
     assert {name: sd.tolist() for name, sd in asked.noise().items()} == {
         name: sd.tolist() for name, sd in inner.noise().items()
+    }
+
+
+@pytest.mark.parametrize("by_region", [False, True])
+@pytest.mark.parametrize("name", ["counts-cells", "gram-cells", "moments-cells"])
+def test_radial_noise_costs_persons_as_many_times_epsilon_as_rows_count(name, by_region):
+    """L times what it costs a row; values and noise are those of the same question about rows."""
+    inner = questions()[name]
+    asked, plain = Radial(PerPerson(inner, 3, 64), by_region), Radial(inner, by_region)
+    assert asked.squared_distance == 9 * plain.squared_distance
+    assert (asked.blocks, asked.block_size) == (plain.blocks, plain.block_size)
+    many = {part: np.full(size, 64 * 5) for part, size in inner.total_sizes.items()}
+    few = {part: values // 64 for part, values in many.items()}
+    silent = lambda part, scales, size: np.zeros(size, dtype=np.int64)  # noqa: E731
+    told = asked.values(asked.answer(many, silent)), plain.values(plain.answer(few, silent))
+    assert all(np.allclose(told[0][part], told[1][part], rtol=1e-12) for part in told[1])
+    assert {part: sd.tolist() for part, sd in asked.noise().items()} == {
+        part: sd.tolist() for part, sd in plain.noise().items()
     }
 
 

@@ -44,7 +44,7 @@ def gram():
 def reads(monkeypatch):
     """A list that grows by one whenever a chunk is decoded."""
     read, decode = [], Chunk.blocks
-    monkeypatch.setattr(Chunk, "blocks", lambda chunk: (read.append(chunk.row_group), decode(chunk))[1])
+    monkeypatch.setattr(Chunk, "blocks", lambda chunk: (read.append(chunk.piece.number), decode(chunk))[1])
     return read
 
 
@@ -139,7 +139,7 @@ def test_half_a_reading_is_not_remembered(tmp_path, monkeypatch):
     decode, broken = Chunk.blocks, [True]
 
     def blocks(chunk):
-        if chunk.row_group == 1 and broken.pop():
+        if chunk.piece.number == 1 and broken.pop():
             raise OSError("half read")
         return decode(chunk)
 

@@ -9,7 +9,8 @@ import pubpriv as pp
 from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase
 from pubpriv.estimators.mean.plan import MeanCase
 from pubpriv.estimators.mean.reference_forecast import ReferenceMeanCase
-from pubpriv.estimators.planning import PersonCase, make_plan, variation
+from pubpriv.estimators.person_case import PersonCase
+from pubpriv.estimators.planning import make_plan, variation
 from pubpriv.estimators.sample_sizes import gaussians, mixtures, populous
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA, Terms
 from pubpriv.estimators.sample_sizes.told import for_gaussian, for_mean, for_mixture

@@ -53,7 +53,7 @@ class Postgres:
     """A cluster of its own: password authentication, loopback only, fsync on."""
 
     def __init__(self, programs: Path) -> None:
-        self._programs = programs
+        self.programs = programs
         self._folder = Path(tempfile.mkdtemp(prefix="pubpriv-postgres-", dir=_where()))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -75,7 +75,7 @@ class Postgres:
         return self._folder / "data"
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [str(self._programs / program), *arguments]
+        command = [str(self.programs / program), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._folder, **self._as)
         assert done.returncode == 0, done.stderr
 
@@ -87,7 +87,7 @@ class Postgres:
         settings |= {"max_connections": 200}
         arguments = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self._folder / "log").open("ab") as log:
-            command = [str(self._programs / "postgres"), "-D", str(self._data), *arguments]
+            command = [str(self.programs / "postgres"), "-D", str(self._data), *arguments]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, **self._as)
         until = time.monotonic() + 90
         while not self._answers():

@@ -13,19 +13,14 @@ from pubpriv.data.checks import flag, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import Draw, Part, Question, Scale, Totals, Values, root_up
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
-from pubpriv.data.questions.moments import LiftedGram, Moments
-from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions.counts import JointCounts
+from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
-_BY_REGION = (ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
-"""Questions that add what a record adds to its region alone, and tell how long that is at most."""
-
-_INNER = (*_BY_REGION, Bisection, BoundedScore)
+_INNER = (*UNDER_RADIAL, PerPerson, PersonSizes)
 
 GAUSSIAN, RADIAL = "gaussian", "radial"
 """The laws of noise that a run may have."""
@@ -51,6 +46,11 @@ class Radial:
     (`JointCounts`) a record has a region in each, and sqrt(f) is the sum of what it adds to all of them. Where there
     are three regions or more this is mostly less noise.
 
+    Where a person's rows count as L records (`PerPerson`): a person adds sum a_r phi(x_r), a_r >= 0 and sum a_r <= A.
+    To region i that is of length sum a_r sqrt(f) at most, over the rows that lie in i, and these lengths add up, over
+    all regions, to A sqrt(f). Two persons, or a person and nobody, move all regions by 2 A sqrt(f) together, and
+    epsilon^2 = 4 A^2 f, or 4 L^2 f in units of the inner question.
+
     Attributes:
         inner: what is asked.
         by_region: whether each region has a length of its own; its frames then have one dimension.
@@ -61,7 +61,9 @@ class Radial:
 
     def __post_init__(self) -> None:
         flag("`by_region` of radial noise", self.by_region)
-        kind("the question under radial noise", self.inner, *(_BY_REGION if self.by_region else _INNER))
+        kind("the question under radial noise", self.inner, *_INNER)
+        if self.by_region:
+            kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
         if self.by_region:
             kinds = {frame.dimension for frame in _frames(self.inner)}
             if len(kinds) > 1 or any(part.size % _regions(self.inner) for part in self.parts.values()):
@@ -165,14 +167,25 @@ def under_law(law: str, question: Any) -> Any:
         law: `GAUSSIAN` or `RADIAL`.
         question: any; one that is no Gaussian one stays what it is.
     """
-    if law != RADIAL or not isinstance(question, _INNER):
+    if law != RADIAL or not isinstance(question, UNDER_RADIAL):
         return question
-    together = Radial(question)
-    if not isinstance(question, _BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
+    together, asked = Radial(question), _of_record(question)
+    if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
         return together
-    wider = 4 * question.squared_length / question.squared_distance
+    # the same of a person's rows: both are L^2 times as large
+    wider = 4 * asked.squared_length / asked.squared_distance
     apart = Radial(_widened(question, max(wider, Fraction(1))), by_region=True)
     return apart if wider * (apart.block_size + 1) < together.block_size + 1 else together
+
+
+def without_law(question: Any) -> Any:
+    """What is asked, whatever the law of its noise."""
+    return question.inner if isinstance(question, Radial) else question
+
+
+def in_person_unit(question: Any) -> bool:
+    """Tell whether a question protects all rows of a person together."""
+    return type(without_law(question)) in (PerPerson, PersonSizes)
 
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
@@ -200,19 +213,27 @@ def bounding_sd(question: Question, part: str) -> float:
 _SDS, _TAIL = 64, 0.55
 
 
+def _of_record(question: Any) -> Any:
+    """What each record is asked, however many of them a person's count as."""
+    return question.inner if isinstance(question, PerPerson) else question
+
+
 def _regions(question: Any) -> int:
     """Regions of the question, in all of its partitions."""
+    question = _of_record(question)
     partitions = question.partitions if isinstance(question, JointCounts) else (question.partition,)
     return sum(partition.n_regions for partition in partitions)
 
 
 def _frames(question: Any) -> tuple[Frame, ...]:
     """Frames of the regions; none where records are counted only."""
-    return getattr(question, "frames", ())
+    return getattr(_of_record(question), "frames", ())
 
 
 def _widened(question: Any, squared: Fraction) -> Any:
     """The question with noise scales sqrt(squared) times as large, rounded up."""
+    if isinstance(question, PerPerson):
+        return replace(question, inner=_widened(question.inner, squared))
     if hasattr(question, "noise_scale"):
         return replace(question, noise_scale=root_up(squared * question.noise_scale**2))
     scales = tuple(root_up(squared * scale * scale) if scale else 0 for scale in question.noise_scales)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.shells import BINS_INSIDE, FINE, RATIO, Cut, Histogram, middle_squares
+from pubpriv.estimators.gaussian.shells import BINS_INSIDE, FINE, RATIO, Cut, Histogram, histogram_edges, middle_squares
 from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
 from pubpriv.estimators.lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.steps import step
@@ -69,6 +69,12 @@ def cut(
     widest = len(edges) - 2 * _FEWEST_SHELLS
     outer = edges[min(int(enough[0]) if len(enough) else widest, widest) :: 2]
     return Cut(False, 1.0, excess, tuple(outer.tolist()), (*outer.tolist(), float(outer[-1] * RATIO)))
+
+
+def core_end(n: float, d: int) -> float:
+    """Give the radius at which the core of n standard Gaussian rows of d columns ends where no shape is assumed."""
+    edges = histogram_edges(n, d)
+    return next((edge for edge in edges if edge >= length_quantile(d, _CORE)), edges[-1])
 
 
 def _against_gaussian(histogram: Histogram, d: int, records: float, shift: np.ndarray) -> tuple[float, float, float]:

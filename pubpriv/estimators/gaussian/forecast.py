@@ -3,10 +3,13 @@
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.stable import MOST_CELLS
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.gaussian.cutting import core_end
 from pubpriv.estimators.gaussian.degenerate_columns import Layout, examine
 from pubpriv.estimators.gaussian.learner import (
     predicted_errors,
@@ -22,8 +25,9 @@ from pubpriv.estimators.gaussian.plan import (
     table_plan,
 )
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
-from pubpriv.estimators.gaussian.shells import gaussian_end
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.gaussian.shells import RATIO, middle_squares
+from pubpriv.estimators.lengths import gaussian_shares
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
@@ -42,6 +46,8 @@ class GaussianCase:
     layout: Layout
     m: int
     target: str
+
+    most_rows = MOST_ROWS
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":
@@ -111,11 +117,24 @@ class GaussianCase:
         )
 
     def _table_noise(self, n: int, plan: TablePlan) -> tuple[float, float]:
-        """Noise of covariance and mean, clipped where Gaussian rows end."""
+        """Noise of covariance and mean: of the core of Gaussian rows, and of the shell beyond it.
+
+        The shape of that shell leans to the core's as far as noise makes it (`table_moments`), its size does not.
+        """
         d, final = self.d, plan.final
-        noise = final.as_asked(joint_question(Frame((0.0,) * d), gaussian_end(n, d), final_theta(d), final)).noise()
-        moment, total = (float(noise[part].max()) / n for part in ("moment", "sum"))
-        return moment * math.sqrt(d * (d + 1) / 2), total * math.sqrt(d)
+        ends = np.array([core_end(n, d), core_end(n, d) * RATIO])
+        noise = [
+            final.as_asked(joint_question(Frame((0.0,) * d), end, final_theta(d), final)).noise()
+            for end in ends.tolist()
+        ]
+        (core, beyond), (core_sum, beyond_sum) = (
+            [float(each[part].max()) / n for each in noise] for part in ("moment", "sum")
+        )
+        entries = math.sqrt(d * (d + 1) / 2)
+        rows = n * float(gaussian_shares(ends, d, np.ones(1))[0, 1])
+        chance, noisy = math.sqrt(rows) * float(middle_squares(ends)[0]) / n, beyond * entries
+        leant = chance * noisy / math.hypot(chance, noisy)
+        return math.hypot(core * entries, leant, beyond), math.hypot(core_sum, beyond_sum) * math.sqrt(d)
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,8 @@ def explained(
     """
     partitions = shells_about(scaling.cells(mixture)), shells_inside(scaling.cells(several))
     shells, cells = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
-    judged = [divergence(each.seen, each.predicted, each.sd, curator.n_rows) for each in (shells, cells)]
+    n = curator.n_rows
+    judged = [divergence(each.seen, each.predicted, each.sd, n, each.clumped) for each in (shells, cells)]
     (of_shells, shells_limit), (of_cells, cells_limit) = judged
     by_shell = shells.by_shell(shells.seen)
     return Explained(mixture, shells.partition.edges, by_shell, (of_shells, of_cells), (shells_limit, cells_limit))

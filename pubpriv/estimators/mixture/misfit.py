@@ -190,9 +190,9 @@ def check_fit(
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING
-    judged = [divergence(*counted.inner(told), counted.sd, curator.n_rows) for counted in (shells, axes)]
+    judged = [divergence(*each.inner(told), each.sd, curator.n_rows, each.clumped) for each in (shells, axes)]
     further, far = shells.excess[-2:].sum(), shells.excess[-1]
-    further_sd = math.sqrt(2 * shells.sd**2 + shells.predicted[-2:].sum())
+    further_sd = math.sqrt(2 * shells.sd**2 + shells.clumped * shells.predicted[-2:].sum())
     odd = told.any() and further > max(_CERTAIN * further_sd, _ODD * curator.n_rows)
     return Fit(
         (judged[0][0], judged[1][0]),
@@ -208,12 +208,16 @@ def check_fit(
 
 @dataclass(frozen=True)
 class Counted:
-    """Released counts (regions,) of noise `sd`, and those that the model predicts."""
+    """Released counts (regions,) of noise `sd`, and those that the model predicts.
+
+    Rows of one person are alike: counts vary by sampling `clumped` times as much as those of rows by themselves.
+    """
 
     partition: ComponentShells
     seen: np.ndarray
     predicted: np.ndarray
     sd: float
+    clumped: float = 1.0
 
     @property
     def excess(self) -> np.ndarray:
@@ -255,7 +259,8 @@ def counted(
     # a resumed run answers the question that was paid for
     share = shares.result() if asked.partitions == question.partitions else _shares(asked, model, public)
     seen, predicted = asked.split(answer.values["count"]), asked.split(curator.n_rows * share)
-    return [Counted(*each, sd) for each in zip(asked.partitions, seen, predicted, strict=True)]
+    clumped = curator.size.widening**2
+    return [Counted(*each, sd, clumped) for each in zip(asked.partitions, seen, predicted, strict=True)]
 
 
 def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.ndarray:
@@ -265,14 +270,15 @@ def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.nda
     return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)) / DRAWN)
 
 
-def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int) -> tuple[float, float]:
+def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0) -> tuple[float, float]:
     """Divergence of released counts from predicted ones, and its limit where the model fits.
 
-    Released counts vary by the noise of sd `sd` and by sampling, the predicted ones because so many rows were drawn.
+    Released counts vary by the noise of sd `sd` and by sampling, `clumped` times as much as counts of independent rows;
+    the predicted ones because so many rows were drawn.
     The sum of squares less these variances is zero in the mean for the right model. Counts below four sds of the noise
     are weighed as if they were that large.
     """
-    variance = sd**2 + predicted * (1 + n / DRAWN)
+    variance = sd**2 + predicted * (clumped + n / DRAWN)
     least = np.maximum(predicted, 4 * sd)
     found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
     spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n

@@ -5,11 +5,8 @@ What stands on it is put together here; where it stands is in `templates/page.ht
 
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
-from xml.etree.ElementTree import Element
+from typing import Any
 
 import numpy as np
 
@@ -17,21 +14,19 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, of_quantity, sources_of
+from pubpriv.released.numbers import by_component, counted, of_all, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report.charts import burn_down, intervals, positions, weight_bars
-from pubpriv.released.report.digits import rounded
-from pubpriv.released.report.drawing import clean
+from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
+from pubpriv.released.report.digits import Z95, rounded, small
 from pubpriv.released.report.ellipses import drawn
 from pubpriv.released.report.fit import fit_charts
 from pubpriv.released.report.history import History
 from pubpriv.released.report.lead import lead
+from pubpriv.released.report.markup import Figure, figure, template
 from pubpriv.released.report.tables import Table, correlations, number_table
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 _MOST_COLUMNS = 12
 """Pictures and heat maps show so many columns; tables of means and Gaussians show all."""
@@ -41,9 +36,6 @@ _MOST_RUNS = 20
 
 _WHICH = {True: "those that tell components apart best", False: "the first"}
 """Which of many columns are drawn, of a mixture and of anything else."""
-
-_Figure = tuple[str, str]
-"""A picture's markup, and its caption."""
 
 
 def write_report(
@@ -78,7 +70,7 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
     fit = _fit(estimate, public)
     # of one column the fit shows all that the picture would
     picture = None if len(estimate.columns) == 1 and fit["charts"] else _picture(estimate, public)
-    return _template().render(
+    return template("page.html").render(
         title=words.headline(estimate),
         lead=lead(estimate),
         usable=estimate.converged,
@@ -87,9 +79,10 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
-        clipped="clipping" in sources_of(estimate.numbers()),
+        clipped="clipping" in sources_of(of_all(estimate.numbers())),
         mapped_columns=words.mapped_columns(estimate),
         numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
+        groups=None if estimate.groups is None else _groups(estimate, estimate.groups),
         fit=fit,
         picture=picture,
         relations=_relations(estimate),
@@ -114,30 +107,6 @@ def _check_history(estimate: Estimate, history: History | None) -> None:
         )
 
 
-@cache
-def _template() -> "Template":
-    """Load the page's template: names of datasets, columns and units are other people's text, and are escaped."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("pubpriv.released.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: value if isinstance(value, Markup) else clean(str(value)),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("page.html")
-
-
-def _figure(chart: Element, caption: str) -> _Figure:
-    from markupsafe import Markup
-
-    return Markup(ET.tostring(chart, encoding="unicode", method="html")), caption  # noqa: S704  # `xml.etree` escaped what it wrote
-
-
 def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
     stated, where = estimate.privacy, estimate.provenance
     if estimate.is_simulation:
@@ -146,7 +115,8 @@ def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
     text = None if cap is None else cap["text"]
     person = stated.get("person", ())
     promised = text, where["release_id"], stated["guarantee"]["text"], person
-    lines = guarantee_lines(where["dataset"], stated["unit"], *promised)
+    lines = [*guarantee_lines(where["dataset"], stated["unit"], *promised, "periods" in stated)]
+    lines += stated.get("promised", ())
     return {
         "guarantees": [f"{line[0].upper()}{line[1:]}" for line in lines[1:]],
         "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap, person),
@@ -162,30 +132,33 @@ def _protected(estimate: Estimate, history: History | None) -> str:
 
 
 def _left(history: History) -> str:
-    return f"{history.remaining:.4g} {history.currency} of {history.cap:.4g} for further releases of {history.dataset}."
+    if not history.capped:
+        return f"{history.periods} There is no other one."
+    left = f"{history.remaining:.4g} {history.currency} of {history.cap:.4g}"
+    return f"{left} for further releases of {history.dataset}.{' ' if history.periods else ''}{history.periods}"
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:
     """The numbers of a mean or a Gaussian."""
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
     tables = [number_table("Means, in the columns' own units", means)]
     if deviations:
         tables.append(number_table("Standard deviations of the columns", deviations))
-    chart = _figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
+    chart = figure(intervals(means[:_MOST_COLUMNS]), _of_columns(len(means), _WHICH[False]))
     return {"charts": [chart], "tables": tables}
 
 
 def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     """The numbers of a mixture."""
-    numbers, d = estimate.numbers(), len(estimate.columns)
+    numbers, d = of_all(estimate.numbers()), len(estimate.columns)
     shown = list(estimate.columns)
     if d > _MOST_COLUMNS:
         shown = [shown[i] for i in _shown(estimate)]
     weights = of_quantity(numbers, "weight")
     charts = [
-        _figure(weight_bars(weights), "A component's weight is its share of the records."),
-        _figure(positions(numbers, shown), _of_columns(d, _WHICH[True])),
+        figure(weight_bars(weights), "A component's weight is its share of the records."),
+        figure(positions(numbers, shown), _of_columns(d, _WHICH[True])),
     ]
     tables = [number_table("Weights", weights)]
     left_out = "" if len(shown) == d else f" (of {d} columns, {len(shown)}; the model file has all)"
@@ -195,6 +168,28 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
         caption = f"Means of component {component}{left_out}"
         tables.append(number_table(caption, [means[name] for name in shown], ("sd of rows", spread)))
     return {"charts": charts, "tables": tables}
+
+
+def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
+    """Groups of rows: a picture, and a table of each column or of the weights."""
+    of = [[n for n in group.numbers(estimate.columns) if n.quantity in ("mean", "weight")] for group in groups.each]
+    heads = ["group", "rows", *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
+    rows = [
+        [
+            group.name,
+            f"{group.rows[0]:,.0f} ± {Z95 * group.rows[1]:.1g}",
+            *(f"{rounded(n.value, n.error)} ± {small(Z95 * n.error)}" for n in numbers),
+            "yes" if group.borrowed else "",
+        ]
+        for group, numbers in zip(groups.each, of, strict=True)
+    ]
+    chart = group_panels(groups, estimate.columns[:_MOST_COLUMNS])
+    caption = f"Each group by {groups.by}, drawn to all groups as far as its own noise says."
+    return {
+        "by": groups.by,
+        "charts": [figure(chart, caption)],
+        "tables": [Table(f"Groups by {groups.by}, with halves of 95% intervals", tuple(heads), rows)],
+    }
 
 
 def _shown(estimate: Estimate) -> list[int]:
@@ -210,7 +205,7 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     kept = histograms_in(estimate.public, len(estimate.columns)) or ()
     histograms = kept if public is None else histograms_of(public)
     shown = _shown(estimate)
-    charts = [_figure(chart, "") for chart in fit_charts(estimate, shown, histograms)]
+    charts = [figure(chart, "") for chart in fit_charts(estimate, shown, histograms)]
     tried, tables = evidence.ladder(estimate), []
     if tried:
         tables = [Table("Numbers of components that were tried", ("components", "score, nats a record"), tried)]
@@ -233,7 +228,7 @@ def _fit(estimate: Estimate, public: PublicTable | None) -> dict[str, Any]:
     }
 
 
-def _picture(estimate: Estimate, public: PublicTable | None) -> _Figure:
+def _picture(estimate: Estimate, public: PublicTable | None) -> Figure:
     chart = drawn(estimate, public)
     caption = chart.findtext("desc", "")
     if len(estimate.columns) > 2 and estimate.law is not None:
@@ -245,7 +240,7 @@ def _picture(estimate: Estimate, public: PublicTable | None) -> _Figure:
         )
     elif len(estimate.columns) > 2:
         caption += " Of the columns, the first two are drawn."
-    return _figure(chart, caption)
+    return figure(chart, caption)
 
 
 def _relations(estimate: Estimate) -> list[Any]:
@@ -268,6 +263,10 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
         f"{history.spent:.4g} {history.currency} of {history.cap:.4g}; held by runs under way: {history.held:.4g}; "
         f"left: {history.remaining:.4g}."
     )
+    if not history.capped:
+        caption = f"{history.periods} Spent in all of them: {history.spent:.4g} {history.currency}."
+    elif history.periods:
+        caption = f"{caption} {history.periods}"
     newest = history.runs[-_MOST_RUNS:]
     rows = [
         [run.release_id, run.day, run.allotment, f"{run.spent:.4g}", "open" if run.open else "closed"] for run in newest
@@ -276,7 +275,7 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
     of_all = "" if len(newest) == history.number else f", the newest {len(newest)} of {history.number}"
     heads = ("release", "opened", "allotment", f"spent ({history.currency})", "")
     return {
-        "chart": _figure(burn_down(history, release_id), caption),
+        "chart": figure(burn_down(history, release_id), caption),
         "releases": Table(f"Releases of {history.dataset}{of_all}", heads, rows, marked=marked),
     }
 
@@ -293,6 +292,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         "dataset": "dataset",
         "release_id": "release",
         "n_private": "private records",
+        "period": "rows of",
         "persons": "persons (released)",
         "counted_rows": "rows that count (released)",
         "rows_per_person": "rows of a person that count in full",
@@ -347,7 +347,7 @@ def _scalar(value: Any) -> str:
 
 def _charges(privacy: Mapping[str, Any]) -> Table:
     bill = privacy["charges"]
-    asked, spent = words.counted(len(bill), "question"), for_people(privacy["spent"])
+    asked, spent = counted(len(bill), "question"), for_people(privacy["spent"])
     cost = f"What was asked of the private rows: {asked}, {spent} in all"
     rows = [[line["label"], line["question"], for_people(line["cost"])] for line in bill]
     return Table(cost, ("step", "question", "cost"), rows, "text")

@@ -20,12 +20,13 @@ ASK = Ask("fit", 2, 100)
 TWO = Mixture.of([0.5, 0.5], [[-4.0] * D, [4.0] * D], [np.eye(D), np.diag([4.0, 1.0, 1.0])])
 
 
-def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None):
+def fit_of(private, mixture=TWO, noise=(0.1, 0.1), public=None, budget=0.5, **persons):
     """The verdict on a model of private rows in their own units, of whose round only the frames matter."""
     public = PublicTable.open(np.random.default_rng(0).normal(size=(40, D)) if public is None else public)
     scaling = Scaling((0.0,) * D, (1.0,) * D)
     last = Round(mixture, (1.0,) * len(noise), 1.0, 1.0, 1.0, mixture.covariances)
-    curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(0.5), 1)
+    curator = pp.Curator.simulation(private, pp.ZeroConcentratedDP(budget), 1, **persons)
+    curator.begin("mixture", {}, public)
     return check_fit(curator, scaling, public, last, mixture, noise, ASK)
 
 
@@ -36,6 +37,15 @@ def test_rows_of_the_model_fit():
     assert fit.warnings == ()
     assert abs(fit.unexplained) < 0.01
     assert fit.told_as()["tested"]
+
+
+def test_rows_of_persons_who_are_alike_fit_as_rows_by_themselves_do():
+    """Each of few persons has sixteen rows in one place, so that counts vary more; that is no misfit."""
+    for seed in range(4):
+        rows = np.repeat(TWO.sample(250, seed=seed), 16, axis=0)
+        fit = fit_of(rows, budget=200, persons=np.repeat(np.arange(250), 16), rows_per_person=16)
+        assert fit.fits
+        assert not fit_of(rows, budget=200).fits
 
 
 SHIFTED = np.array([[1.5, 0.0, 0.0]])

@@ -1,0 +1,55 @@
+"""Cells of a file without types: what number a text reads as, told by that text alone.
+
+`12`, ` -1.5e3 ` and `inf` are what they say; `true` and `false`, in any case, are 1 and 0; a date or a time as ISO 8601
+writes it is its days since the beginning of 1970, in UTC where no zone is named. Any other text is a missing cell.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.arrow import numbers_of, validity_of
+
+_NUMBER = re.compile(rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"
+"""Numbers as programs write them, which every Arrow reads: it rounds correctly, as Python does."""
+
+_TIME = re.compile(rb"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?")
+_WORDS = {b"true": 1.0, b"false": 0.0, b"inf": np.inf, b"+inf": np.inf, b"-inf": -np.inf}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def numbers_in(cells: Any) -> np.ndarray:
+    """An Arrow array of bytes as float64, NaN where a cell is no number. Fails on no value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    usual = pc.if_else(pc.match_substring_regex(cells, _USUAL), cells, None)
+    texts = pa.Array.from_buffers(pa.string(), len(cells), usual.buffers(), offset=usual.offset)
+    numbers = np.array(numbers_of(texts.cast(pa.float64())))
+    others = validity_of(cells) & ~validity_of(usual)
+    if others.any():
+        found = cells.filter(pa.array(others)).dictionary_encode()
+        of_distinct = np.array([number_in(text) for text in found.dictionary.to_pylist()])
+        numbers[others] = of_distinct[np.asarray(found.indices)]
+    return numbers
+
+
+def number_in(text: bytes) -> float:
+    """What one text reads as."""
+    return float(text) if _NUMBER.fullmatch(text) else _otherwise(text)
+
+
+def _otherwise(text: bytes) -> float:
+    """What a text reads as that is not written as a number."""
+    text = text.strip()
+    if not _TIME.fullmatch(text):
+        return _WORDS.get(text.lower(), np.nan)
+    try:
+        time = datetime.fromisoformat(text.decode())
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+        return (time - _EPOCH) / timedelta(days=1)
+    except (ValueError, OverflowError):
+        return np.nan

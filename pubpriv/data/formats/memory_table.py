@@ -1,0 +1,134 @@
+"""Private tables in the memory of this process, by the names that their owners gave them.
+
+A handle on one holds its name and no row, as a handle on a file does; the rows stay here until another table of that
+name, or the end of the process. Nobody can check that one table has one name: what a ledger knows of it is that name.
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from pubpriv.data.formats.layout import BATCH, Look, Piece
+from pubpriv.errors import InvalidInput
+from pubpriv.places import IN_MEMORY
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_WHAT = (
+    "a private table is the path of a Parquet, CSV or Feather file, of a folder or a glob, or a table in memory: a "
+    "DataFrame of pandas or polars, a table of pyarrow, a relation of DuckDB"
+)
+
+_tables: dict[str, Any] = {}
+_frames: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
+"""What they were made of, as long as somebody holds it."""
+
+
+def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
+    """Keep the columns of a table under a name.
+
+    Args:
+        frame: a DataFrame of pandas, or whatever offers Arrow's C stream.
+        name: by which the ledger is to know it.
+        columns: names of those that will be read; others are left where they are.
+
+    Returns:
+        The canonical name.
+
+    Raises:
+        InvalidInput: no table, no name, or columns that Arrow has no name or no type for.
+    """
+    pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
+    ours = pandas is not None and isinstance(frame, pandas.DataFrame)
+    if not ours and not hasattr(frame, "__arrow_c_stream__"):
+        raise InvalidInput(f"{_WHAT}; this is a {type(frame).__name__}")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput(
+            'a private table in memory needs a name by which the ledger knows it, of letters, digits, ".", "_" and '
+            '"-", always the same one: PrivateTable.open(frame, columns, name="patients")'
+        )
+    table = None
+    with suppress(Exception):  # the cause may quote a cell, so it ends here
+        table = _of_pandas(frame, columns) if ours else _of_arrow(frame, columns)
+    if table is None:
+        raise InvalidInput(
+            f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
+        )
+    _tables[name] = table
+    with suppress(TypeError):  # of some classes nobody can tell whether an object is still there
+        _frames[id(frame)] = frame
+    return f"{IN_MEMORY}{name}"
+
+
+def is_private(frame: Any) -> bool:
+    """Whether this very object was opened as a private table; of a copy nothing is known."""
+    return id(frame) in _frames and _frames[id(frame)] is frame
+
+
+def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`
+    """Tell the schema and the number of rows."""
+    table = _found(path)
+    starts = range(0, table.num_rows, BATCH)
+    return Look(table.schema, tuple(Piece(i, min(BATCH, table.num_rows - start)) for i, start in enumerate(starts)))
+
+
+def batches(path: str, piece: Piece, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield record batches of `columns`, in order.
+
+    Raises:
+        InvalidInput: there are fewer rows by now.
+    """
+    found = _found(path).select(list(columns)).slice(piece.number * BATCH, piece.rows)
+    if found.num_rows != piece.rows:
+        raise InvalidInput("the private table was replaced while it was read")
+    yield from found.to_batches()
+
+
+def _found(path: str) -> Any:
+    name = path.removeprefix(IN_MEMORY)
+    if name not in _tables:
+        raise InvalidInput(
+            f"the private table {path} is in the memory of the Python program that opened it, and not in this one: "
+            f'open it here with PrivateTable.open(frame, columns, name="{name}")'
+        )
+    return _tables[name]
+
+
+def _of_arrow(frame: Any, columns: Sequence[str]) -> Any:
+    """A table of the columns; in the places of the others there is nothing but their names."""
+    import pyarrow as pa
+
+    table = pa.table(frame)
+    read = [table.column(i) if name in columns else pa.nulls(len(table)) for i, name in enumerate(table.column_names)]
+    return pa.Table.from_arrays(read, names=table.column_names)
+
+
+def _of_pandas(frame: Any, columns: Sequence[str]) -> Any:
+    """The same, each column by its type: of objects and of texts those are taken that may be ids."""
+    import pandas as pd
+    import pyarrow as pa
+
+    def column(place: int) -> Any:
+        series = frame.iloc[:, place]
+        if frame.columns[place] not in columns:
+            return pa.nulls(len(series))
+        if series.dtype == object or isinstance(series.dtype, pd.StringDtype):
+            return pa.array([_text(cell) for cell in series], pa.binary())
+        return pa.Array.from_pandas(series)
+
+    names = [str(name) for name in frame.columns]
+    return pa.Table.from_arrays([column(place) for place in range(len(names))], names=names)
+
+
+def _text(cell: Any) -> bytes | None:
+    """An id as bytes; what is no text, bytes or integer is none. Fails on no value."""
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "surrogatepass")
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return str(int(cell)).encode()
+    return cell if isinstance(cell, bytes) else None

@@ -1,0 +1,112 @@
+"""What a run is predicted to cost and tell where the unit is a person."""
+
+import math
+from dataclasses import dataclass, replace
+
+from pubpriv.data.images import MOST_WEIGHT
+from pubpriv.data.questions import Question
+from pubpriv.data.questions.radial import under_law
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.planning import Case, Forecast
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize
+from pubpriv.privacy.budgets import KINDS, Budget, Purse
+from pubpriv.unit import DeclaredSizes, auto_rows, first_questions, per_person, purse_of_rows
+
+_ONCE = DeclaredSizes((1,), (1.0,))
+"""Where nobody says how many rows persons have, each counts once."""
+
+
+@dataclass(frozen=True)
+class PersonCase:
+    """Another case where the unit is a person; n is the number of persons.
+
+    A run first asks how many persons and rows there are, and its method has the rest.
+
+    Attributes:
+        case: of rows.
+        most: rows of a person that count in full, or `auto`.
+        sizes: persons by their number of rows, of which only the shares matter.
+    """
+
+    case: Case
+    most: int | str = 1
+    sizes: DeclaredSizes = _ONCE
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+        return self.case.d
+
+    @property
+    def m(self) -> int:
+        """Public rows."""
+        return self.case.m
+
+    def settled(self, n: int, purse: Purse) -> tuple[int, int]:
+        """(L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in what it releases."""
+        sizes, most = self.sizes.of(n), self.most
+        if most == "auto":
+            asked = next(iter(first_questions(purse)[0].values()))
+            most = auto_rows(sizes.bins, float(_told(purse, asked).noise()["persons"][0]), self.d, purse)
+        return int(most), max(2, round(sizes.counted(int(most))))
+
+    @property
+    def most_rows(self) -> int:
+        """Persons are no more than their rows."""
+        return self.case.most_rows
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.
+
+        Rows of one person are taken to be copies of each other, so errors of sampling are no larger than told.
+        """
+        (most, rows), law = self.settled(n, purse), KINDS[purse.kind].noise_law
+        first, rest = first_questions(purse, most)
+        asked = {label: _told(purse, question) for label, question in first.items()}
+        before = (
+            Ask(label, *question.squared_distance.as_integer_ratio(), question, law)
+            for label, question in asked.items()
+        )
+        forecast = self.case.forecast(rows, purse_of_rows(rest, most))
+        asks = (*before, *(_of_persons(ask, most) for ask in forecast.plan.asks))
+        clumped = math.sqrt(rows / self.sizes.of(n).effective(most))
+        errors = (
+            replace(each, sampling=each.sampling * clumped, non_private=each.non_private * clumped)
+            for each in forecast.errors
+        )
+        apart = None if forecast.apart is None else forecast.apart * clumped
+        return Forecast(replace(forecast.plan, asks=asks), tuple(errors), apart)
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Decide as the other case does for the rows that count."""
+        most, rows = self.settled(n, purse)
+        return self.case.feasible(rows, purse_of_rows(first_questions(purse, most)[1], most))
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Tell what the other case tells, and what is counted."""
+        most, rows = self.settled(n, Purse.of(budget))
+        what = "rows are persons: each counts once, however many rows it has"
+        if most > 1 or self.most == "auto":
+            chosen = "auto would count" if self.most == "auto" else "there count"
+            what = (
+                f"by the sizes given {chosen} {most} rows of a person in full, {rows:,} rows in all; errors of "
+                "sampling are told as if the rows of a person were copies of each other"
+            )
+        return (what, *self.case.notes(rows, budget))
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """What the other case tells: a table of one row a person is what theorems speak of."""
+        return self.case.theorems(terms)
+
+
+def _told(purse: Purse, question: Question) -> Question:
+    """A first question under the law of the run's noise."""
+    return under_law(KINDS[purse.kind].noise_law, question)  # type: ignore[no-any-return]
+
+
+def _of_persons(ask: Ask, most: int) -> Ask:
+    """What an ask for rows comes to where a person's rows count as L."""
+    price = ask.price * most**2
+    question = None if ask.question is None else per_person(ask.question, most, MOST_WEIGHT)
+    return replace(ask, numerator=price.numerator, denominator=price.denominator, question=question)

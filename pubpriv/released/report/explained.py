@@ -1,0 +1,44 @@
+"""The page that explains a run: its picture, every question with its price, and what is guaranteed."""
+
+import os
+from pathlib import Path
+
+from pubpriv.released.estimate import write_atomically
+from pubpriv.released.report.drawing import picture_text
+from pubpriv.released.report.markup import figure, template
+from pubpriv.released.report.route import route
+from pubpriv.released.report.story import Story, summary, table_heads, table_rows
+from pubpriv.released.report.tables import Table
+
+
+def write_explained(story: Story, path: str | os.PathLike[str]) -> Path:
+    """Write the page, atomically.
+
+    Args:
+        story: of the run.
+        path: of the HTML file; of an .svg file, for the picture alone.
+
+    Returns:
+        The path.
+
+    Raises:
+        OSError: the disk refuses the file.
+
+    Privacy: none is spent: names, prices and released numbers go in.
+    """
+    file = Path(path)
+    write_atomically(file, picture_text(route(story)) if file.suffix == ".svg" else explained(story))
+    return file
+
+
+def explained(story: Story) -> str:
+    """Make the text of the page; the same for the same story."""
+    return template("explained.html").render(
+        title=story.title,
+        simulation=story.simulation,
+        summary=summary(story),
+        picture=figure(route(story), ""),
+        questions=Table("Every question, in its order", table_heads(story), table_rows(story), "text"),
+        guarantees=story.guarantees,
+        meaning=story.meaning,
+    )

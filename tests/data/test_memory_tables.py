@@ -1,0 +1,137 @@
+"""A private table in memory has the name that its owner gives it; its rows stay, and no message quotes them."""
+
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import pubpriv as pp
+from pubpriv.data.categories import ByCategory
+from pubpriv.errors import InvalidInput, SpecMismatch
+
+CANARY = 73921.46508
+FRAME = pd.DataFrame({"a": np.random.default_rng(1).normal(size=600), "b": [CANARY] * 600, "who": ["x", "y"] * 300})
+PUBLIC = np.random.default_rng(2).normal(size=(12, 1))
+
+
+def cells(table):
+    return np.concatenate([block[0].copy() for chunk in table.chunks() for block in chunk.blocks()])[: table.n_rows]
+
+
+def frames():
+    """The same rows as other libraries hold them."""
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    return {
+        "polars": polars.from_pandas(FRAME),
+        "polars, in pieces": polars.concat(
+            [polars.from_pandas(FRAME[:7]), polars.from_pandas(FRAME[7:])], rechunk=False
+        ),
+        "duckdb": duckdb.from_df(FRAME),
+    }
+
+
+@pytest.mark.parametrize("library", ["polars", "polars, in pieces", "duckdb"])
+def test_frames_of_other_libraries_hold_the_same_rows(library):
+    """Private and public, in the row and in the person unit: what pandas gives."""
+    frame = frames()[library]
+    assert np.array_equal(cells(pp.PrivateTable.open(frame, ["a"], name="p")), FRAME["a"])
+    keys = [
+        np.concatenate(
+            [
+                key
+                for chunk in pp.PrivateTable.open(source, ["a"], person="who", name="p").chunks()
+                for key in [*chunk.keys()]
+            ]
+        )
+        for source in (frame, FRAME)
+    ]
+    assert np.array_equal(*keys)
+    assert len({*keys[0]}) == 2
+    by = ByCategory("who", ("y", "x"))
+    codes = [pp.PrivateTable.open(source, ["a"], by=by, name="p").chunks()[0].blocks() for source in (frame, FRAME)]
+    assert all(next(blocks)[1, :3].tolist() == [1, 0, 1] for blocks in codes)
+    assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME.copy()).sha256
+
+
+def test_a_release_is_made_of_a_frame(tmp_path):
+    """The ledger knows its name; another dataset may not take it, and another name is another table."""
+    private = pp.PrivateTable.open(FRAME, ["a"], name="patients")
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("people", budget="zcdp:1", table=private)
+        ledger.register("others", budget="zcdp:1")
+        with pp.Curator(private, ledger, "people", budget="zcdp:0.5") as curator:
+            found = pp.estimate_mean(PUBLIC, curator, covariance="identity")
+        assert abs(found.mean[0] - FRAME["a"].mean()) < 0.3
+        with pytest.raises(SpecMismatch, match="frame://patients belongs to dataset 'people'"):
+            pp.Curator(private, ledger, "others", budget="zcdp:0.5")
+        with pytest.raises(InvalidInput, match="is in the memory of this process and is read here"):
+            pp.Curator(private, ledger, "people", budget="zcdp:0.1", executor=ThreadPoolExecutor(1))
+        assert ledger.balance("people").state.held.main == 0
+        # another frame under the name is the table replaced
+        pp.PrivateTable.open(FRAME.head(5), ["a"], name="patients")
+        with pytest.raises(InvalidInput, match="changed its number of rows"):
+            private.chunks()
+
+
+def test_a_handle_travels_without_its_rows():
+    """Elsewhere it opens nothing, and says where the table is."""
+    private = pp.PrivateTable.open(FRAME, ["b"], name="traveller")
+    pickled = pickle.dumps(private)
+    assert len(pickled) < 1000
+    code = f"import pickle; pickle.loads({pickled!r}).chunks()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "frame://traveller is in the memory of the Python program that opened it" in done.stderr
+
+
+REFUSED = {
+    "no name": (FRAME, {}, "needs a name"),
+    "a name that is a path": (FRAME, {"name": "a/b"}, "needs a name"),
+    "an array": (np.ones((3, 1)), {"name": "p"}, "a private table is the path"),
+    "nothing": (None, {"name": "p"}, "a private table is the path"),
+    "text": (FRAME.assign(a=str(CANARY)), {"name": "p"}, "'a' of the private table frame://p is binary, not a number"),
+    "objects": (FRAME.assign(a=[{CANARY}, 1] * 300), {"name": "p"}, "not a number"),
+    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "--by a tells groups apart"),
+    "a misspelt column": (FRAME.rename(columns={"a": "aa"}), {"name": "p"}, "did you mean 'aa'"),
+    "other columns": (pa.table(FRAME), {"name": "p", "exact": True}, "--columns a"),
+    "no rows": (FRAME.head(0), {"name": "p"}, "has no rows"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_no_table_is_refused_in_our_words(case):
+    """What is wrong and what to do; no cell."""
+    source, options, told = REFUSED[case]
+    with pytest.raises(InvalidInput, match=told) as caught:
+        pp.PrivateTable.open(source, ["a"], **options)
+    assert str(CANARY) not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_names_do_not_cross(tmp_path):
+    """A file has its own name, and the name of a private table is nobody's public rows."""
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InvalidInput, match="leave out name="):
+        pp.PrivateTable.open(tmp_path / "t.csv", ["a"], name="patients")
+    with pytest.raises(InvalidInput, match="the name of a private table"):
+        pp.PublicTable.open("frame://patients")
+    ours = FRAME.copy()
+    pp.PrivateTable.open(ours, ["a"], name="patients")
+    with pytest.raises(InvalidInput, match="was opened as a private one"):
+        pp.PublicTable.open(ours)
+
+
+def test_ids_of_objects_are_texts():
+    """Texts, bytes and integers; whatever else an object is, it is nobody's row."""
+    frame = pd.DataFrame({"a": np.ones(6), "who": ["7", 7, b"7", None, 7.0, "\ud800"]}, dtype=object).astype(
+        {"a": float}
+    )
+    (chunk,) = pp.PrivateTable.open(frame, ["a"], person="who", name="ids").chunks()
+    keys = np.concatenate([*chunk.keys()])
+    assert keys[0] == keys[1] == keys[2] != 0
+    assert keys[3] == keys[4] == 0
+    assert keys[5] not in (0, keys[0])
