@@ -57,7 +57,7 @@ def _tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator
 
 def _repeated(driver: Driver) -> Finding:
     """Try a real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
-    with world(driver.rows) as place:
+    with world(driver.rows, by=driver.by) as place:
         first, paid = canonical(driver.run(place.enter("a", driver.budget))), place.spent
         place.overwrite(np.zeros_like(driver.rows))
         noise = WatchedNoise()
@@ -116,14 +116,14 @@ def _squared_charge(event: Event) -> Fraction:
 def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
-    exact = [integers(scan(in_memory(driver.rows), question)) for question in questions]
+    exact = [integers(scan(in_memory(driver.rows, by=driver.by), question)) for question in questions]
     paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
     adds_up = math.sqrt if driver.budget.kind == "pure" else float  # epsilon, or mu^2
     broken, furthest = [], 0.0
     for rows in near:
         total = 0.0
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
-            found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
+            found = distance(question, difference(first, integers(scan(in_memory(rows, by=driver.by), question))))
             total += adds_up(found)
             if found > _squared_charge(entry.event):
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")
