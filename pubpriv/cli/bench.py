@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import buys, honest, pure
+from pubpriv.cli import buys, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
-from pubpriv.cli.figures import cell, named, tell, tell_rows
+from pubpriv.cli.figures import cell, tell
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
@@ -70,6 +70,8 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
+app.command("persons")(persons.persons)
+app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
 
 
@@ -127,12 +129,38 @@ def _ledger(
 @app.command("fleet")
 def _fleet(
     runs: Annotated[int, typer.Option(min=100, max=99_999, help="Runs in the ledger, of four charges each.")] = 8_750,
+    year: Annotated[
+        bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
+    ] = False,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
+    ] = False,
+    datasets: Annotated[
+        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
+    if year or deploy:
+        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
+        return
     from benchmarks.fleet import bench
 
     tell(bench(runs), as_json)
+
+
+def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
+    from benchmarks import deploying
+    from benchmarks import year as whole_year
+
+    return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
+
+
+def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
+    if not as_json:
+        rows = [[row["of"].replace("_", " "), cell(row["value"]), cell(row["bound"])] for row in found["rows"]]
+        table(f"{found['bench']} of {found['datasets']} datasets", ["of", "measured", "bound"], rows)
+    tell(found, as_json)
 
 
 @app.command("startup")
@@ -178,41 +206,6 @@ def _demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    tell(found, as_json)
-
-
-@app.command("persons")
-def _persons(
-    splits: Annotated[int, typer.Option(min=1, help="Splits of people into public and private ones.")] = 6,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first split; the next ones follow.")] = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
-    from benchmarks.persons import bench
-
-    found = bench(splits, first_seed)
-    if not as_json:
-        names = ("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
-        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
-    tell(found, as_json)
-
-
-@app.command("groups")
-def _groups(
-    runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
-    from benchmarks.groups import bench
-
-    found = bench(runs, first_seed)
-    if not as_json:
-        errors = ("own", "raw", "all_rows", "ratio")
-        names = ("groups", "rows", "apart", *(f"{of}_{name}" for of in ("mean", "covariance") for name in errors))
-        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
-        held = ("groups", "rows", "apart", "means_held", "variances_held", "held_or_flagged", "flagged")
-        tell_rows("shares of 95% intervals that hold, and of groups that are flagged", named(*held), found["rows"])
     tell(found, as_json)
 
 

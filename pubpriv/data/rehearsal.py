@@ -14,9 +14,10 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import QUESTIONS, PerPerson
+from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, Scale, check_totals
-from pubpriv.data.questions.radial import GAUSSIAN, under_law, without_law
+from pubpriv.data.questions.in_period import weighing
+from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -73,8 +74,8 @@ def rehearse(question: Question, columns: int) -> None:
 
 def _rehearse(question: Question, columns: int) -> None:
     block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
-    asked = without_law(question)
-    weights = np.full(block.shape[1], float(asked.grain)) if isinstance(asked, PerPerson) else None
+    weighed = weighing(question)
+    weights = None if weighed is None else np.full(block.shape[1], float(weighed[1]))
     codes = np.resize((np.nan, 0.0, -1.0, 1.0, 1e308), block.shape[1])
     with np.errstate(all="ignore"):  # as in a scan
         totals = question.totals(View(block, weights=weights, codes=codes))

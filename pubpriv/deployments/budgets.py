@@ -5,7 +5,7 @@ A run on a worker binds no table, so that the first who starts one does not deci
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pubpriv.data.categories import source_of_groups
@@ -18,6 +18,7 @@ from pubpriv.estimators.jobs import check_public_file
 from pubpriv.places import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
@@ -68,11 +69,19 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     if balance is None and set_budget:
         with Ledger.open(url) as ledger:
             whose = dataset.person
-            ledger.register(dataset.dataset, cap, unit=dataset.unit, person=whose, persons=dataset.persons)
+            ledger.register(
+                dataset.dataset,
+                cap,
+                unit=dataset.unit,
+                person=whose,
+                persons=dataset.persons,
+                periods=dataset.period_terms,
+            )
         balance = _balance(dataset, url)
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     line += f" --person {','.join(dataset.person)}" if dataset.person else ""
     line += f" --persons {dataset.persons}" if dataset.persons else ""
+    line += f" --period {dataset.periods} --per-period {dataset.per_period}" if dataset.periods else ""
     if balance is None:
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
@@ -84,9 +93,22 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
         protected = balance.person.described() if balance.person else "one row"
         finding = f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
         return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    periods = _other_periods(dataset.period_terms, balance.periods)
+    if periods:
+        finding = f"{periods}: correct the file, or give the dataset these with `{line}`"
+        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
     return _BudgetCheck(dataset.dataset, True, not undeclared, finding, _forecasts(dataset, balance))
+
+
+def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
+    """Say that file and ledger name other periods; nothing where they agree. A waived cap is the ledger's business."""
+    here = None if known is None else replace(known, lifetime=True)
+    if said == here:
+        return ""
+    told, known_as = ("no periods" if terms is None else terms.described() for terms in (said, known))
+    return f"the file says {told}, the ledger {known_as}"
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
@@ -148,6 +170,8 @@ def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
 
 def _until(release: Series, balance: Any) -> str:
     """Say for how many releases the budget pays, and until when that is."""
+    if not balance.capped:
+        return f"each {balance.periods.unit} has a budget of its own, without an end"
     fits = parse_budget(release.allotment).how_many(balance.budget, balance.cap, balance.remaining)
     text = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
     if not fits or release.schedule is None or not release.schedule.active or fits > _MOST_TIMES:

@@ -2,18 +2,20 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from pubpriv.deployments.notices import Kind
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
 from pubpriv.flows.parameters import NAME, Parameters, form_of
 from pubpriv.flows.periods import Period
 from pubpriv.privacy.budgets import Budget, parse_budget
+from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
@@ -25,9 +27,11 @@ _RULES = {
 }
 
 _SHORT_NAME, _VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
+_BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
 PATTERNS = {
     NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
     _SHORT_NAME: "write up to 40 small letters, digits and dashes",
+    _BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, where its address stands",
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
@@ -40,6 +44,7 @@ EXAMPLES = {
     "columns": "[age, log1p(cost)]",
     "releases": "a list, each item of which begins with `- name:`",
     "settings": "{components: 3}",
+    "notify": "[{block: slack-webhook/on-call, on: [failed, crashed, low]}]",
     "schedule": '{cron: "15 2 * * *", timezone: Europe/Berlin}',
     "period": "month Europe/Berlin",
 }
@@ -92,8 +97,15 @@ class Schedule(_Part):
             return self
         raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
 
+    _made: Any = PrivateAttr(default=None)
+
     def prefect(self) -> Any:
-        """Make the schedule of Prefect."""
+        """Give the schedule of Prefect."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Any:
         from prefect.client.schemas import schedules
 
         if self.cron is not None:
@@ -107,6 +119,18 @@ class Schedule(_Part):
         return schedules.IntervalSchedule(
             interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
+
+
+class Notify(_Part):
+    """Who is told of what: a block on the Prefect server that notifies, and events.
+
+    Attributes:
+        block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
+        on: what is told; default: everything.
+    """
+
+    block: str = Field(pattern=_BLOCK)
+    on: tuple[Kind, ...] = Field(default=get_args(Kind), min_length=1)
 
 
 class _Concurrency(_Part):
@@ -131,6 +155,8 @@ class Series(_Part):
             told, and charges nothing; default: those until its schedule fires again.
         catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
         rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
+        all_rows: where the dataset has periods: ask all rows, which counts in every period; else those of the last
+            period that ended before the run was due.
         description: for the UI.
     """
 
@@ -143,6 +169,7 @@ class Series(_Part):
     skip_if_later_than: int | None = Field(default=None, ge=60, le=366 * 86_400)
     catchup: bool = False
     rows_per_person: str = "1"
+    all_rows: bool = False
     description: str | None = None
 
     @field_validator("allotment")
@@ -182,6 +209,8 @@ class Dataset(_Part):
         person: id columns, where all rows of a person are protected together; holds for ever.
         persons: how many persons there are, if that may be known.
         cap: budget of the dataset, for all releases together and for ever.
+        periods: where the table grows: `month:visit_date`, the unit of its periods and the column that tells them.
+        per_period: cap of each period; holds for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables; without the second all releases have methods that work without public rows.
         columns: of both; default: the numeric columns of the public table.
@@ -190,6 +219,7 @@ class Dataset(_Part):
         pool: work pool.
         concurrency: of all its deployments together.
         releases: one or more.
+        notify: who is told of what befalls its runs, its budget and its ledger.
         description: for people.
     """
 
@@ -198,6 +228,8 @@ class Dataset(_Part):
     person: tuple[str, ...] = ()
     persons: int | None = Field(default=None, ge=1)
     cap: str
+    periods: str | None = None
+    per_period: str | None = None
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
     public: str | None = None
@@ -207,6 +239,7 @@ class Dataset(_Part):
     pool: str = "pubpriv"
     concurrency: _Concurrency = _Concurrency()
     releases: tuple[Series, ...]
+    notify: tuple[Notify, ...] = ()
     description: str | None = None
 
     _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
@@ -221,6 +254,22 @@ class Dataset(_Part):
     @classmethod
     def _is_place(cls, place: str | None) -> str | None:
         return None if place is None else _refuse_relative(place)
+
+    @property
+    def period_terms(self) -> PeriodTerms | None:
+        """The periods of a table that grows."""
+        if self.periods is None or self.per_period is None:
+            return None
+        return PeriodTerms.parse(self.periods, parse_budget(self.per_period))
+
+    @model_validator(mode="after")
+    def _periods_fit(self) -> Self:
+        if (self.periods is None) != (self.per_period is None):
+            raise ValueError("a table that grows takes both periods (month:COLUMN) and per_period, the cap of each")
+        agreed(self.dataset, None, self.period_terms, parse_budget(self.cap), bool(self.person), None)
+        if self.periods is None and any(release.all_rows for release in self.releases):
+            raise ValueError("all_rows is for datasets with periods: leave it out")
+        return self
 
     @model_validator(mode="after")
     def _releases_fit(self) -> Self:
@@ -241,9 +290,14 @@ class Dataset(_Part):
         return self
 
     def _check_allotment(self, number: int, release: Series, cap: Budget) -> None:
+        terms = self.period_terms
         try:
             fits = parse_budget(release.allotment).hold_on(cap).fits(cap.cap)
             text = f"the allotment {release.allotment} exceeds the cap {self.cap}"
+            if fits and terms is not None:
+                of_each = terms.cap(bool(self.person))
+                fits = terms.hold(parse_budget(release.allotment), bool(self.person)).fits(of_each)
+                text = f"the allotment {release.allotment} exceeds the cap of a period, {self.per_period}"
         except InvalidInput as error:  # of a kind that the cap does not take
             fits, text = False, str(error)
         if not fits:
@@ -251,7 +305,7 @@ class Dataset(_Part):
 
     def _form(self, release: Series) -> Parameters:
         try:
-            estimator = _estimator_named(release.estimator)
+            estimator, terms = _estimator_named(release.estimator), self.period_terms
             without = release.settings.get("method") in estimator.without_public
             return form_of(estimator)(
                 private=self.private,
@@ -264,6 +318,7 @@ class Dataset(_Part):
                 period=release.period,
                 series=release.name,
                 rows_per_person=release.rows_per_person,
+                rows_of=None if release.all_rows or terms is None else terms.unit,
                 **release.settings,
             )
         except ValidationError as error:
@@ -296,6 +351,9 @@ class Audit(_Part):
         output: folder of released models; PUBPRIV_OUTPUT of the runs.
         pool: work pool.
         schedule: None: runs are started by hand.
+        export_older_than: seconds; an older export of the ledger is told of. It is the one that PUBPRIV_LEDGER_WITNESS
+            names where runs are at work.
+        notify: who is told of what befalls its runs.
         description: for people.
     """
 
@@ -306,6 +364,8 @@ class Audit(_Part):
     output: str | None = None
     pool: str = "pubpriv"
     schedule: Schedule | None = None
+    export_older_than: int = Field(default=86_400, ge=60, le=366 * 86_400)
+    notify: tuple[Notify, ...] = ()
     description: str | None = None
 
     @field_validator("output")
@@ -315,7 +375,9 @@ class Audit(_Part):
 
     def form(self) -> AuditParameters:
         """Give the parameters of the flow."""
-        return AuditParameters(ledger=self.ledger, datasets=self.datasets, newest=self.newest)
+        return AuditParameters(
+            ledger=self.ledger, datasets=self.datasets, newest=self.newest, export_older_than=self.export_older_than
+        )
 
 
 def _refuse_relative(place: str) -> str:

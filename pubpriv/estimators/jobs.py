@@ -3,6 +3,7 @@
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pubpriv.curator import Curator
@@ -20,10 +21,12 @@ from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, s
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
+from pubpriv.spans import Span
 from pubpriv.unit import check_unit
 
 
@@ -56,6 +59,7 @@ class Job:
         settings: of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
         rows_per_person: see `Curator`.
+        rows_of: name of the period whose rows are asked, where the dataset has periods; None: all rows.
     """
 
     estimator: Estimator
@@ -69,6 +73,7 @@ class Job:
     settings: Settings
     dask: str | None = None
     rows_per_person: str = "1"
+    rows_of: str | None = None
 
     @classmethod
     def of(
@@ -84,12 +89,13 @@ class Job:
         *,
         dask: str | None = None,
         rows_per_person: str = "1",
+        rows_of: str | None = None,
         **settings: Any,
     ) -> "Job":
         """With settings by name; those that are not given are at their defaults."""
         made = estimator.settings(**settings)
         table = private, public, columns
-        return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person)
+        return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person, rows_of)
 
     def public_files(self) -> tuple[str, ...]:
         """Name what is read as public, with the files that settings name: none of it may be private."""
@@ -153,9 +159,9 @@ class Job:
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
             public, _ = _ingested(self, validation, plain, budget, ledger)
-            if not ledger.fitting(self.dataset, budget):
+            if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # a new run is refused with what would fit; one that has its hold already goes on
-                ledger.run(self.dataset, self.release_id).open(budget)
+                ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
         return self.advice(public)
 
 
@@ -164,12 +170,30 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
+    terms = ledger.periods(job.dataset)
+    _check_period(job, terms)
     columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
+    told = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
     groups = () if job.by is None else (source_of_groups(job.by),)
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
-        return ()
+        return told
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
-    return (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
+    return *told, (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
+
+
+def _check_period(job: Job, terms: PeriodTerms | None) -> None:
+    """Refuse a period that is none of the dataset's, or whose rows may still come: its release is made once."""
+    if job.rows_of is None:
+        return
+    if terms is None:
+        raise InvalidInput(
+            f"dataset {job.dataset!r} has no periods: leave out --period {job.rows_of}, or give it some with "
+            f"`pubpriv budget set {job.dataset} BUDGET --period UNIT:COLUMN --per-period BUDGET`"
+        )
+    terms.check_named(job.rows_of)
+    span = Span.of(job.rows_of)
+    if datetime.now(UTC).date() < span.end:
+        raise InvalidInput(f"{span.name} has not ended (UTC), so its rows may still come: run again from {span.end} on")
 
 
 def run_job(
@@ -219,12 +243,13 @@ def _cluster_address(job: Job) -> str | None:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
-    terms = ledger.person(job.dataset)
-    check_unit(terms, job.rows_per_person)
+    terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
+    check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
     by = _groups(job, runner)
     public = job.checked(_public(job, validation, runner, ids if by is None else (*ids, by.source)))
-    named = public.columns, job.columns is None, ids, by
+    dated = "" if periods is None else periods.column, job.rows_of or ""
+    named = public.columns, job.columns is None, ids, by, *dated
     private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
@@ -339,7 +364,13 @@ def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
 
 @opening_step(title="ingest private table")
 def _ingest_private(
-    uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...], by: ByCategory | None
+    uri: str,
+    columns: tuple[str, ...],
+    exact: bool,
+    person: tuple[str, ...],
+    by: ByCategory | None,
+    dates: str,
+    period: str,
 ) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact, person, by)
+    return PrivateTable.open(uri, columns, exact, person, by=by, dates=dates, period=period)

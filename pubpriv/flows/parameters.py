@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_origin
+from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model, field_validator
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
@@ -16,6 +17,7 @@ from pubpriv.estimators.settings import Setting, chosen, settings_of
 from pubpriv.flows.periods import Period
 from pubpriv.places import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
+from pubpriv.spans import UNITS, Span
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""
@@ -24,6 +26,21 @@ _COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estim
 """Fields that forms and jobs have in common, whatever is estimated."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+MOST_CRASHES = 2
+"""So many runs of a release are made after one that crashed."""
+
+
+class Resumed(BaseModel):
+    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows.crashes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    run: UUID = Field(description="The first flow run of the release")
+    due: AwareDatetime = Field(description="When that run was due, from which the release id follows")
+    after: UUID = Field(description="The flow run that crashed last; where it has another state nothing is done")
+    crashes: int = Field(ge=1, le=MOST_CRASHES, description="How many runs of the release crashed")
 
 
 class Parameters(BaseModel):
@@ -78,6 +95,9 @@ class Parameters(BaseModel):
         description="A run that its schedule made, and that could not begin within so many seconds of its time, is "
         "skipped: nothing is read or charged. Default: it runs however late it is",
     )
+    resumes: Resumed | None = Field(
+        default=None, description="Leave it empty: the server fills it in where a run crashed and another one goes on"
+    )
     dask: str | None = Field(
         default=None,
         description="Dask scheduler whose workers read the private table: tcp://HOST:PORT or tls://HOST:PORT",
@@ -89,6 +109,17 @@ class Parameters(BaseModel):
         description="Where the unit of the dataset is a person: rows of each that count in full, or auto; "
         "1: each person counts once",
     )
+
+    rows_of: str | None = Field(
+        default=None,
+        description="Where the dataset has periods: whose rows are asked, as 2026-11; or month, week, ...: those of "
+        "the last one that had ended when the run was due. None: all rows, which counts in every period",
+    )
+
+    @field_validator("rows_of")
+    @classmethod
+    def _is_span(cls, text: str | None) -> str | None:
+        return text if text is None or text in UNITS else Span.of(text).name
 
     @field_validator("ledger")
     @classmethod
@@ -108,17 +139,19 @@ class Parameters(BaseModel):
     def _is_period(cls, text: str | None) -> str | None:
         return None if text is None else str(Period.parse(text))
 
-    def job(self, release_id: str | None = None) -> Job:
+    def job(self, release_id: str | None = None, rows_of: str | None = None) -> Job:
         """Say what to run, where these parameters are looked at.
 
         Args:
             release_id: of the run, if the form has none; see `pubpriv.flows.deployed`.
+            rows_of: the period whose rows it asks, where the form names a unit.
 
         Raises:
             InvalidInput: the ledger is named by an environment variable that is not set here.
         """
         values = {name: getattr(self, name) for name in _COMMON}
         values |= {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)}
+        values |= {} if rows_of is None else {"rows_of": rows_of}
         own = {each.field: getattr(self, each.name) for each in settings_of(self.estimator.settings)}
         return Job.of(self.estimator, **values, **own)
 

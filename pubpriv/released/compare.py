@@ -255,6 +255,13 @@ def _threshold(comparisons: int) -> float:
     return float(-ndtri(_LEVEL / (2 * max(1, comparisons))))
 
 
+def _groups_alone(*releases: Estimate) -> list[str]:
+    """Groups of which only one release knows."""
+    names = [{group.name for group in release.groups.each} if release.groups else set() for release in releases]
+    alone = ", ".join(sorted(names[0] ^ names[1]))
+    return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
+
+
 def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple[str, ...]:
     notes = []
     if first.provenance["release_id"] == second.provenance["release_id"]:
@@ -282,18 +289,18 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
             f"the first has {first.n_components} components and the second {second.n_components}: some stay alone, and "
             "numbers of the others move because rows are divided differently"
         )
-    names = [{group.name for group in e.groups.each} if e.groups else set() for e in (first, second)]
-    if names[0] != names[1]:
-        alone = ", ".join(sorted(names[0] ^ names[1]))
-        notes.append(f"groups that only one of the releases has are not compared: {alone}")
+    notes += _groups_alone(first, second)
     notes += [
         f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
         "different ones"
         for pair in pairs
         if pair.distance > _FAR
     ]
-    notes.append(
-        "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
-        "less differs by chance than is said here"
-    )
+    facts = [tuple(each.provenance.get(name) for name in ("dataset", "period", "persons")) for each in (first, second)]
+    (whose, earlier, persons), (other, later, _) = facts
+    if whose != other or persons or not earlier or not later or earlier == later:  # else no row is in both
+        notes.append(
+            "sampling errors are those of two tables with no record in common; where records stay from one to the "
+            "other, less differs by chance than is said here"
+        )
     return tuple(notes)

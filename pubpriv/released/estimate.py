@@ -16,12 +16,12 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.groups import Group, Groups
 from pubpriv.released.histograms import histograms_in
-from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number
+from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, counted
 from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.privacy.runs import Statement
+    from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
     from pubpriv.unit import Size
 
@@ -42,7 +42,8 @@ class Estimate(Shown):
             "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. Where the
-            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private.
+            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private;
+            counted_rows and period, where it is of rows of one period.
         diagnostics: public facts of the run.
         public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
         target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
@@ -76,6 +77,11 @@ class Estimate(Shown):
         return None
 
     @property
+    def subject(self) -> str:
+        """What was released, in a few words: `the mean of 3 columns`."""
+        return f"the {self.kind} of {counted(len(self.columns), 'column')}"
+
+    @property
     def is_simulation(self) -> bool:
         """Tell whether it was made from rows in memory, so that nothing about it is private."""
         return self.provenance.get("dataset") is None or "epsilon" not in self.privacy["guarantee"]
@@ -89,15 +95,16 @@ class Estimate(Shown):
     @property
     def counted(self) -> str:
         """How many records or persons it is of: `12,000`, or `about 5,290` where the number is private."""
-        persons = self.provenance.get("persons")
-        return f"{self.provenance['n_private']:,}" if persons is None else f"about {persons['estimate']:,}"
+        released = self.provenance.get("persons", self.provenance.get("counted_rows"))
+        return f"{self.provenance['n_private']:,}" if released is None else f"about {released['estimate']:,}"
 
     @property
     def counted_as(self) -> str:
         """What was counted: `records`, or `persons`, with how their rows count."""
         most = self.provenance.get("rows_per_person")
+        period = self.provenance.get("period")
         if most is None:
-            return "records"
+            return "records" if period is None else f"records of {period}"
         return "persons, each counted once" if most == 1 else f"persons, {most} rows of each counted in full"
 
     def check_public(self, public: "PublicTable | None") -> None:
@@ -146,7 +153,8 @@ class Estimate(Shown):
             yield f"its target should be {' or '.join(self.targets) or 'none'}"
         if histograms_in(self.public, len(self.columns)) is None:
             yield "its histograms of the public rows are not those of its columns"
-        of_whom = ("persons", "counted_rows", "rows_per_person") if "persons" in self.provenance else ("n_private",)
+        of_rows = ("counted_rows",) if "period" in self.provenance else ("n_private",)
+        of_whom = ("persons", "counted_rows", "rows_per_person") if "persons" in self.provenance else of_rows
         yield from (f"its provenance has no {name}" for name in (*_FACTS, *of_whom) if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:

@@ -11,7 +11,7 @@ from helpers.tables import gaussian_tables
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
 from pubpriv.flows import again
-from pubpriv.flows.periods import CALENDAR, Period, release_id_for
+from pubpriv.flows.periods import CALENDAR, Period, release_id_for, rows_for
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -55,6 +55,21 @@ def test_the_year_of_a_week_is_the_weeks_own():
 
 
 NO_PERIODS = ["", "fortnight", "day Mars/Olympus", "every 0 s from now", "every 60 s from 2026-01-01"]
+
+
+def test_a_schedule_is_said_in_words():
+    """Cron by a library that reads it as cron does; whole units of an interval; a rule that nobody reads as it is."""
+    from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule, RRuleSchedule
+
+    from pubpriv.deployments.schedules import in_words
+
+    said = {
+        "at 02:15 every day, Europe/Berlin": CronSchedule(cron="15 2 * * *", timezone=BERLIN),
+        "every minute": IntervalSchedule(interval=timedelta(seconds=60)),
+        "every 90 minutes": IntervalSchedule(interval=timedelta(seconds=5400)),
+        "by the rule FREQ=DAILY;BYHOUR=2, UTC": RRuleSchedule(rrule="FREQ=DAILY;BYHOUR=2"),
+    }
+    assert [in_words(schedule) for schedule in said.values()] == list(said)
 
 
 @pytest.mark.parametrize("text", NO_PERIODS)
@@ -129,6 +144,22 @@ def test_slots_of_an_interval_stay_apart_however_prefect_counts_them(seconds, be
     assert all(max(times) - min(times) <= timedelta(hours=2) for times in names.values())
     starts = sorted(min(times) for times in names.values())
     assert min(after - before for before, after in pairwise(starts)) >= timedelta(seconds=seconds, hours=-2)
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "rows_of", "zone", "name"),
+    [
+        ("2026-11-01T02:15:00+00:00", "month", "UTC", "2026-10"),
+        ("2026-11-30T23:59:00+00:00", "month", "UTC", "2026-10"),
+        ("2026-11-01T00:15:00+01:00", "month", "UTC", "2026-09"),
+        ("2026-11-01T00:15:00+01:00", "month", BERLIN, "2026-10"),
+        ("2027-01-04T02:15:00+00:00", "week", "UTC", "2026-W53"),
+        ("2026-11-01T02:15:00+00:00", "2025-Q4", "UTC", "2025-Q4"),
+    ],
+)
+def test_rows_are_those_of_the_last_period_that_had_ended_when_a_run_was_due(scheduled, rows_of, zone, name):
+    """In the days of the schedule's zone; or those of the period that is named."""
+    assert rows_for(at(scheduled), rows_of, zone) == name
 
 
 def test_the_finest_period_is_the_last_that_is_tried():
