@@ -40,8 +40,8 @@ test-storm: install  ## hundreds of kill -9 at random moments, with and without 
 test-wheel: install  ## builds the wheel, installs it afresh with and without extras, and works with it
 	$(BIN)/pytest -m wheel -n 0 tests/wheel
 
-test-operate: install  ## a real server with a worker: schedules, kills, cancels, the UI in a browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 0
+test-operate: install  ## a real server with a worker: schedules, kills, faults, messages, the UI in a browser
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 2 --dist loadfile
 
 check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 	$(BIN)/ruff check .

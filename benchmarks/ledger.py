@@ -6,9 +6,10 @@ The ledger is made quickly: its records are those a `Book` writes, stored in one
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -73,14 +74,17 @@ def _seconds(*arguments: str) -> float:
     return time.perf_counter() - start
 
 
-def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1) -> str:
-    """Make a ledger at `path` with dataset `visits` (zcdp): every run has its charges, each with an answer.
+def fill(
+    path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1, datasets: Sequence[str] = (_DATASET,)
+) -> str:
+    """Make a ledger at `path` with datasets (zcdp): every run has its charges, each with an answer.
 
     Args:
         path: of a file that is not there yet.
         runs: how many.
         charges_per_run: each of rho 1/1000; a run's allotment has room for one more.
         leave_open: so many of the newest runs stay open, the very last of their charges without an answer.
+        datasets: their names; runs are of each of them.
 
     Returns:
         The URL of the ledger; `Ledger.verify` finds nothing wrong with it. 100,000 charges take about 15 s.
@@ -90,15 +94,11 @@ def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1)
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
-            connection.execute(sa.insert(schema.datasets).values(name=_DATASET))
-            chunk = []
-            for row in _Writer().rows(runs, charges_per_run, leave_open):
-                chunk.append(row)
-                if len(chunk) == _CHUNK:
+            for dataset in datasets:
+                connection.execute(sa.insert(schema.datasets).values(name=dataset))
+                rows = _Writer(dataset).rows(runs, charges_per_run, leave_open)
+                while chunk := list(islice(rows, _CHUNK)):
                     connection.execute(sa.insert(schema.records), chunk)
-                    chunk = []
-            if chunk:
-                connection.execute(sa.insert(schema.records), chunk)
     finally:
         engine.dispose()
     return url
@@ -107,7 +107,8 @@ def fill(path: str | Path, runs: int, charges_per_run: int, leave_open: int = 1)
 class _Writer:
     """Appends as `Book.append` does, without a database between the records."""
 
-    def __init__(self) -> None:
+    def __init__(self, dataset: str) -> None:
+        self._dataset = dataset
         self._seq, self._previous = 0, ""
         self._state, self._run = DatasetState(), RunState()
 
@@ -128,7 +129,7 @@ class _Writer:
         yield self._row("opened", opened, release_id)
         for number in range(charges):
             label, attempt = f"mean/step-{number}", f"{self._seq:032x}"
-            key = charge_key(_DATASET, release_id, label)
+            key = charge_key(self._dataset, release_id, label)
             lease = {"attempt": attempt, "lease_until": (self._now() + _LEASE).isoformat()}
             body = {"label": label, "question": _QUESTION, "event": _EVENT.to_json(), **lease, **paid}
             yield self._row("charged", body, release_id, key)
@@ -149,7 +150,7 @@ class _Writer:
         self._run = run or self._run
         person = _PEOPLE[int(release_id[-5:]) % len(_PEOPLE)] if release_id else _PEOPLE[0]
         record = Record(
-            dataset=_DATASET,
+            dataset=self._dataset,
             seq=self._seq,
             kind=kind,
             release_id=release_id,

@@ -16,13 +16,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.placement import check_places
 from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
 from pubpriv.data.questions.radial import draws_of, reach_of
-from pubpriv.data.rehearsal import checked, rehearse
+from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
@@ -36,10 +37,7 @@ from pubpriv.unit import Size, as_begun, check_unit, made_again, unit_of
 
 @dataclass(frozen=True)
 class Answer:
-    """A published answer: the stored question, its values as floats, and nothing else.
-
-    Everything made of an `Answer` is post-processing and costs nothing more.
-    """
+    """A published answer: the stored question, its values as floats, and nothing else; what is made of it is free."""
 
     label: str
     question: Any
@@ -79,8 +77,7 @@ class SimulationHandle:
         return _SIMULATIONS[self.token]
 
 
-# weak, so that a simulation's rows go when its curator does
-_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
+_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()  # weak: rows go when their curator does
 
 
 class Curator(Confined):
@@ -94,7 +91,7 @@ class Curator(Confined):
         release_id: name of the run; default: a new one. The same id again resumes it, and replays answers for nothing.
         executor: where blocks are scanned; default: threads.
         rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
-            shared in; 1: each person counts once; `auto`: chosen by released sizes.
+            shared in; `auto`: chosen by released sizes.
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
@@ -125,10 +122,8 @@ class Curator(Confined):
         run.open(allotment, private.period or None)
         kept = RecordedRun(ledger, run, table=private)
         self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
-        scheduler = executor.address if isinstance(executor, Cluster) else None
-        self._handle: RunHandle | SimulationHandle = RunHandle(
-            ledger.reference, dataset, release_id, private, scheduler
-        )
+        at = executor.address if isinstance(executor, Cluster) else None
+        self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private, at)
 
     @classmethod
     def simulation(
@@ -140,6 +135,7 @@ class Curator(Confined):
         executor: Executor | None = None,
         persons: Any = None,
         rows_per_person: int | str = 1,
+        groups: tuple[ByCategory, Any] | None = None,
     ) -> "Curator":
         """The same questions over rows in memory with seeded noise: NOT private, and it says so.
 
@@ -151,8 +147,9 @@ class Curator(Confined):
             executor: where blocks are scanned; default: threads.
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
+            groups: of the rows, and the category of each; None: there are none.
         """
-        table = ArrayTable.of(rows, columns, persons)
+        table = ArrayTable.of(rows, columns, persons, groups)
         terms = None if persons is None else PersonTerms(("person",))
         budget = budget_of(budget)
         most = check_unit(terms, rows_per_person)
@@ -201,7 +198,7 @@ class Curator(Confined):
 
     @property
     def n_rows(self) -> int:
-        """`size.rows`: what drivers plan with and divide by."""
+        """`size.rows`: what drivers plan with."""
         return self.size.rows
 
     @property
@@ -213,6 +210,11 @@ class Curator(Confined):
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the estimate."""
         return tuple(self._table.column_names)
+
+    @property
+    def groups(self) -> ByCategory | None:
+        """Groups that the table tells apart; None: none."""
+        return self._table.by  # type: ignore[no-any-return]
 
     @property
     def handle(self) -> RunHandle | SimulationHandle:
@@ -227,10 +229,8 @@ class Curator(Confined):
     def check_public(self, public: Any) -> None:
         """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
 
-        A path is not opened. Of rows in memory nothing is known.
-
         Raises:
-            InvalidInput: it shares files with a private table.
+            InvalidInput: it shares files with a private table; of rows in memory nothing is known.
         """
         if (source := source_of(public)) is not None:
             self._run.refuse_private(source)
@@ -269,9 +269,8 @@ class Curator(Confined):
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
 
         Args:
-            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come; one that
-                stands in several plans is checked once. Where frames lie does not matter here, so each question is
-                tried on odd records when it is released.
+            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come. Where frames
+                lie does not matter here, so each question is tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
@@ -341,6 +340,7 @@ class Curator(Confined):
     def _try(self, question: Question) -> None:
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
         self._check_room(question)
+        check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 

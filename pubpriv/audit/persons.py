@@ -16,9 +16,8 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.audit.tape import Driver, record
-from pubpriv.audit.worlds import in_memory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
@@ -118,7 +117,7 @@ def _weights(largest: int, seed: int) -> Finding:
 
 def _table_of(rows: _Rows, persons: list[int]) -> PersonTable:
     keys = keys_in_memory(np.array(persons, dtype=np.int64), len(rows))
-    return PersonTable(replace(in_memory(np.reshape(rows, (-1, 2)), COLUMNS), persons=keys))
+    return PersonTable(replace(with_groups(np.reshape(rows, (-1, 2))), persons=keys))
 
 
 def _totals(question: Question, table: PersonTable) -> Integers:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import canonical
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable, PublicTable
@@ -168,6 +169,11 @@ class _WatchedTable:
         return self._table.column_names
 
     @property
+    def by(self) -> ByCategory | None:
+        """Groups that its rows are told apart by."""
+        return self._table.by
+
+    @property
     def period(self) -> str:
         """Whose rows are asked."""
         return self._table.period
@@ -185,6 +191,7 @@ class _WatchedTable:
 class _WatchedChunk:
     def __init__(self, table: _WatchedTable, chunk: ArrayTable) -> None:
         self._table, self._chunk = table, chunk
+        self.by = chunk.by
 
     def blocks(self) -> Iterator[np.ndarray]:
         self._table.looks += 1

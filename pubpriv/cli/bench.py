@@ -127,9 +127,25 @@ def _ledger(
 @app.command("fleet")
 def _fleet(
     runs: Annotated[int, typer.Option(min=100, max=99_999, help="Runs in the ledger, of four charges each.")] = 8_750,
+    year: Annotated[
+        bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
+    ] = False,
+    datasets: Annotated[int, typer.Option(min=1, max=999, help="Datasets of the fleet, with --year.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
+    if year:
+        from benchmarks.year import bench as bench_year
+
+        found = bench_year(datasets, runs)
+        if not as_json:
+            rows = [
+                [row["of"].replace("_", " "), *(cell(row[part]) for part in ("value", "bound"))]
+                for row in found["rows"]
+            ]
+            table(f"a ledger after {found['releases']:,} releases", ["of", "measured", "bound"], rows)
+        tell(found, as_json)
+        return
     from benchmarks.fleet import bench
 
     tell(bench(runs), as_json)

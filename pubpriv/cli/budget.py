@@ -49,6 +49,12 @@ def _set(
             show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="A column by which estimates may tell groups of rows apart; may be repeated."
+        ),
+    ] = None,
     period: Annotated[
         str | None,
         typer.Option(
@@ -79,12 +85,15 @@ def _set(
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of
+    from pubpriv.privacy.ledger.views import NamedTable
     from pubpriv.privacy.wording import period_lines
 
     cap = parse_budget(budget)
     url = ledger_url(ledger)
     if (private is None) != (columns is None):
         raise InvalidInput("declare a table with both --private and --columns, or with neither")
+    if by and private is None:
+        raise InvalidInput("--by names a column of the private table: give --private and --columns too")
     periods = _periods(period, per_period, lifetime)
     ids = () if person is None else tuple(split_columns(person))
     with Ledger.open(url) as books:
@@ -94,11 +103,12 @@ def _set(
         declared = (
             PrivateTable.open(private, split_columns(columns), person=ids, dates=dates) if private and columns else None
         )
-        books.register(dataset, cap, declared, unit, raise_, reason, ids, persons, periods)
+        table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
+        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
         known = books.periods(dataset)
     whose = f", for all rows of {', '.join(ids)} together" if ids else ""
-    table = f" and the table {declared.uri}" if declared else ""
-    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{table}")
+    named = f" and the table {declared.uri}" if declared else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{named}")
     if known is not None:
         for line in period_lines(known, bool(ids)):
             note(line)

@@ -126,8 +126,10 @@ def demo(
     show_charges(example.dataset, runs)
     out(f"model: {model.relative_to(Path.cwd())}")
     spent = balance.state.spent.main - before
-    currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
-    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
+    note(
+        f"this run spent {spent / 1e12:g} {'rho' if balance.budget.kind == 'zcdp' else 'mu^2'}"
+        + (": all answers were replayed" if spent == 0 else "")
+    )
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
 
 

@@ -59,7 +59,8 @@ def deploy(
     if yaml:
         out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())
         return
-    from pubpriv.deployments.register import INSTALLATION, NOBODY, register, server
+    from pubpriv.deployments.register import INSTALLATION, register, server
+    from pubpriv.flows.tags import NOBODY
 
     owner = installation or os.environ.get(INSTALLATION) or NOBODY
     if prune and owner == NOBODY:

@@ -21,13 +21,14 @@ def status(
 ) -> None:
     """Tell of all datasets of a ledger what is left, what fits, and the newest release.
 
-    Where PREFECT_API_URL is set, also which deployments are paused, what became of the runs of the last day, and which
-    runs a worker took and did not begin. The age of the ledger's export is told where PUBPRIV_LEDGER_WITNESS names one.
+    Where PREFECT_API_URL is set, also which deployments are paused, what became of the runs of the last day, which runs
+    a worker took and did not begin, and which none took in ten minutes. The age of the ledger's export is told where
+    PUBPRIV_LEDGER_WITNESS names one.
     """
     if as_json and metrics:
         raise InvalidInput("--json and --openmetrics are two forms of one answer: choose one")
     from pubpriv.deployments.metrics import openmetrics
-    from pubpriv.deployments.status import of_ledger
+    from pubpriv.flows.status import of_ledger
 
     books = of_ledger(ledger_url(ledger))
     server = _server()
@@ -44,7 +45,7 @@ def _server() -> dict[str, Any] | None:
         return None
     need("prefect")
     from pubpriv.deployments.register import server
-    from pubpriv.deployments.status import of_server
+    from pubpriv.flows.status import of_server
 
     with server() as client:
         return of_server(client)
@@ -66,6 +67,6 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
         return
     runs = ", ".join(f"{number} {state}" for state, number in server["runs"].items()) or "none"
     out(f"runs of the last day: {runs}")
-    for what in ("paused", "stuck"):
+    for what in ("paused", "stuck", "late"):
         if server[what]:
             note(f"{what}: {', '.join(server[what])}")

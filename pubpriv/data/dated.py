@@ -25,6 +25,11 @@ class DatedChunk(Chunk):
     span: Span | None = None
     first: int = 0
 
+    @classmethod
+    def of(cls, chunk: Chunk, dates: str, span: Span, first: int) -> "DatedChunk":
+        """The same chunk, of one period."""
+        return cls(chunk.path, chunk.piece, chunk.columns, chunk.person, chunk.by, dates, span, first)
+
     @property
     def key_columns(self) -> list[str]:
         """Ids and dates."""

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import MOST_BYTES, Kept
@@ -47,6 +48,12 @@ class _Weighted:
     length: int
     weights: np.ndarray
     digest: bytes
+
+    @property
+    def by(self) -> ByCategory | None:
+        """The groups of its rows."""
+        by: ByCategory | None = self.chunk.by
+        return by
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length); each overwrites the one before.

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
@@ -40,24 +41,33 @@ class View(Confined):
     Attributes:
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
+        codes: (length,) places of their categories in the table's list, NaN for none; None: it has no groups.
     """
 
     def __init__(
-        self, block: np.ndarray, workspace: _Workspace | None = None, weights: np.ndarray | None = None
+        self,
+        block: np.ndarray,
+        workspace: _Workspace | None = None,
+        weights: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
     ) -> None:
         self.block = block
         self.weights = weights
+        self.codes = codes
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
         self._used = 0
 
     @classmethod
-    def of_each(cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None) -> Iterator["View"]:
+    def of_each(
+        cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None, coded: bool = False
+    ) -> Iterator["View"]:
         """View one block after another; they share their arrays, so a view is done with when the next one comes.
 
         Args:
             blocks: of one length, the last one padded.
             weights: of their records in order, without the padding, which weighs nothing.
+            coded: the last row of each block is the codes of its records.
         """
         workspace, start = _Workspace(), 0
         for block in blocks:
@@ -67,7 +77,7 @@ class View(Confined):
                 of_rows = weights[start : start + len(own)]
                 own[: len(of_rows)] = of_rows
                 start += len(own)
-            yield cls(block, workspace, own)
+            yield cls(block[:-1], workspace, own, block[-1]) if coded else cls(block, workspace, own)
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
         """Weights of the `wanted` records."""
@@ -95,8 +105,8 @@ class View(Confined):
             z = frame.map_cells(cells, room.reshape(cells.shape))
             return z, squared_norms(z)
         z, norms = self.mapped(frame)
-        del self._mapped[id(frame)]
         if wanted.all():
+            del self._mapped[id(frame)]
             return z, norms
         return np.compress(wanted, z, axis=1), norms[wanted]
 
@@ -235,12 +245,14 @@ class Refined:
     where the groups are refined themselves.
     """
 
-    groups: "NearestPoint | Everything | Cells | Refined"
+    groups: "NearestPoint | Everything | Cells | Refined | ByCategory"
     inner: tuple[Cells, ...]
 
     def __post_init__(self) -> None:
-        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined)
+        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
         kinds("the inner partitions of Refined", self.inner, Cells)
+        known: dict[Cells, Cells] = {}  # groups with the same cells map a block once
+        object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(
                 f"Refined has {self.groups.n_regions} groups, but inner partitions for {len(self.inner)}"
@@ -260,9 +272,9 @@ class Refined:
         """Inner region of the record's group, shifted by the regions of the groups before."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
-        first = 0
+        first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
         for number, cells in enumerate(self.inner):
-            inner = cells.assign(view)
+            inner = assigned[id(cells)]
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels

@@ -63,7 +63,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
         weights = None if weighing(question) is None else chunk.weights
-        for number_of_block, view in enumerate(View.of_each(blocks, weights)):
+        for number_of_block, view in enumerate(View.of_each(blocks, weights, coded=chunk.by is not None)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door tried its own machine only
             total.add(question.totals(view))

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pubpriv.data.categories import source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments.model import Audit, Dataset, Series
@@ -117,18 +118,26 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
         check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)
     known = next((table for table in balance.tables if table["uri"] == private), None)
-    if known is not None and set(columns) <= set(known["columns"]):
+    groups = _group_columns(dataset)
+    if known is not None and set(columns) <= set(known["columns"]) and set(groups) <= set(known.get("groups", ())):
         return ""
     if declare and columns:
         with Ledger.open(url, create=False) as ledger:
-            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns))
+            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns, groups))
         return ""
     names = ",".join(columns) or "NAMES"
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --private {dataset.private} --columns {names}"
+    line += "".join(f" --by {name}" for name in groups)
     return (
         f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
         f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
     )
+
+
+def _group_columns(dataset: Dataset) -> tuple[str, ...]:
+    """List the columns by which releases of the file tell groups of rows apart."""
+    named = [release.settings.get("by") for release in dataset.releases]
+    return tuple(sorted({source_of_groups(str(by)) for by in named if by}))
 
 
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
@@ -137,8 +146,9 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
     if names is None and dataset.public is None:
         return (), " (the file names no columns, and no public table that has them)"
     if names is None:
+        others = {*dataset.person, *_group_columns(dataset)}
         try:
-            names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in dataset.person)
+            names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in others)
         except PubPrivError:
             return (), f" (the file names no columns, and the public table {dataset.public} cannot be read here)"
     return tuple(sorted(sources_of(parse_columns(names)))), ""

@@ -5,8 +5,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from pubpriv.deployments.status import Status
 from pubpriv.errors import InvalidInput
+from pubpriv.flows.status import Status
 
 _Sample = tuple[str, dict[str, str], float | None]
 
@@ -24,6 +24,7 @@ _ABOUT = {
     "runs": "Flow runs that were due in the last day, by state",
     "paused_deployments": "Deployments that are paused",
     "stuck_runs": "Flow runs that a worker took and that do not begin",
+    "late_runs": "Flow runs that were due ten minutes ago and that no worker took",
 }
 
 
@@ -67,6 +68,7 @@ def _of_server(server: Status | None) -> Iterator[_Sample]:
         yield "runs", {"state": state}, number
     yield "paused_deployments", {}, len(server["paused"])
     yield "stuck_runs", {}, len(server["stuck"])
+    yield "late_runs", {}, len(server["late"])
 
 
 def _seconds(day: str | None) -> float | None:

@@ -2,12 +2,13 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from pubpriv.deployments.notices import Kind
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
@@ -26,9 +27,11 @@ _RULES = {
 }
 
 _SHORT_NAME, _VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
+_BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
 PATTERNS = {
     NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
     _SHORT_NAME: "write up to 40 small letters, digits and dashes",
+    _BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, where its address stands",
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
@@ -41,6 +44,7 @@ EXAMPLES = {
     "columns": "[age, log1p(cost)]",
     "releases": "a list, each item of which begins with `- name:`",
     "settings": "{components: 3}",
+    "notify": "[{block: slack-webhook/on-call, on: [failed, crashed, low]}]",
     "schedule": '{cron: "15 2 * * *", timezone: Europe/Berlin}',
     "period": "month Europe/Berlin",
 }
@@ -93,8 +97,15 @@ class Schedule(_Part):
             return self
         raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
 
+    _made: Any = PrivateAttr(default=None)
+
     def prefect(self) -> Any:
-        """Make the schedule of Prefect."""
+        """Give the schedule of Prefect."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Any:
         from prefect.client.schemas import schedules
 
         if self.cron is not None:
@@ -108,6 +119,18 @@ class Schedule(_Part):
         return schedules.IntervalSchedule(
             interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
         )
+
+
+class Notify(_Part):
+    """Who is told of what: a block on the Prefect server that notifies, and events.
+
+    Attributes:
+        block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
+        on: what is told; default: everything.
+    """
+
+    block: str = Field(pattern=_BLOCK)
+    on: tuple[Kind, ...] = Field(default=get_args(Kind), min_length=1)
 
 
 class _Concurrency(_Part):
@@ -196,6 +219,7 @@ class Dataset(_Part):
         pool: work pool.
         concurrency: of all its deployments together.
         releases: one or more.
+        notify: who is told of what befalls its runs, its budget and its ledger.
         description: for people.
     """
 
@@ -215,6 +239,7 @@ class Dataset(_Part):
     pool: str = "pubpriv"
     concurrency: _Concurrency = _Concurrency()
     releases: tuple[Series, ...]
+    notify: tuple[Notify, ...] = ()
     description: str | None = None
 
     _forms: dict[str, Parameters] = PrivateAttr(default_factory=dict)
@@ -326,6 +351,9 @@ class Audit(_Part):
         output: folder of released models; PUBPRIV_OUTPUT of the runs.
         pool: work pool.
         schedule: None: runs are started by hand.
+        export_older_than: seconds; an older export of the ledger is told of. It is the one that PUBPRIV_LEDGER_WITNESS
+            names where runs are at work.
+        notify: who is told of what befalls its runs.
         description: for people.
     """
 
@@ -336,6 +364,8 @@ class Audit(_Part):
     output: str | None = None
     pool: str = "pubpriv"
     schedule: Schedule | None = None
+    export_older_than: int = Field(default=86_400, ge=60, le=366 * 86_400)
+    notify: tuple[Notify, ...] = ()
     description: str | None = None
 
     @field_validator("output")
@@ -345,7 +375,9 @@ class Audit(_Part):
 
     def form(self) -> AuditParameters:
         """Give the parameters of the flow."""
-        return AuditParameters(ledger=self.ledger, datasets=self.datasets, newest=self.newest)
+        return AuditParameters(
+            ledger=self.ledger, datasets=self.datasets, newest=self.newest, export_older_than=self.export_older_than
+        )
 
 
 def _refuse_relative(place: str) -> str:

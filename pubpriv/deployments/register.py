@@ -8,18 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from pubpriv.deployments.notify import ensure_notices, targets
 from pubpriv.deployments.outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
 from pubpriv.deployments.pools import added_variables, make_pool
 from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered
 from pubpriv.errors import InvalidInput, Unavailable
-from pubpriv.flows.automations import TAG, ensure_automations
+from pubpriv.flows.automations import ensure_automations
 from pubpriv.flows.deployed import slot_of
+from pubpriv.flows.status import dataset_of, ours
+from pubpriv.flows.tags import NOBODY, OF, TAG
 
 INSTALLATION = "PUBPRIV_INSTALLATION"
 """Environment variable that names the installation to which deployments belong; see `register`."""
 
-NOBODY = "unnamed"
-"""Installation of deployments that were registered without a name for it."""
+_PAGE = 200
 
 
 @contextmanager
@@ -68,17 +70,19 @@ def register(
             were registered without a name are taken over where the files name their dataset.
 
     Raises:
-        InvalidInput: another installation has deployed one of the datasets; nothing was changed.
+        InvalidInput: another installation has deployed one of the datasets, or the server lacks a block that is to be
+            told of something; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
     everything, names = ours(client), {each.name for each in wanted}
     _refuse_foreign(wanted, [each for each in everything if _owner_of(each) not in (installation, NOBODY)])
-    here = {each.dataset or each.name for each in wanted}
+    told = targets(client, wanted)
+    here = {each.what for each in wanted}
     taken_over = {each.id for each in everything if _owner_of(each) == NOBODY and _what(each) in here}
     mine = [each for each in everything if _owner_of(each) == installation or each.id in taken_over]
     known = {each.name: each for each in mine}
-    left = [each for name, each in sorted(known.items()) if name not in names and (whole or _dataset_of(each) in slots)]
+    left = [each for name, each in sorted(known.items()) if name not in names and (whole or dataset_of(each) in slots)]
     gone = {each.id for each in left} if prune else set()
     outcomes = []
     for pool in sorted({each.pool for each in wanted}):
@@ -86,12 +90,16 @@ def register(
         environments = [each.env for each in wanted if each.pool == pool]
         going_on = [_added(_environment(each)) if each.name in names else _environment(each) for each in there]
         outcomes.append(make_pool(client, pool, environments, going_on if whole else None, dry_run))
-    outcomes += [_slot(client, dataset, slots[dataset], dry_run) for dataset in sorted(slots)]
+    limits = _limits(client)
+    outcomes += [
+        _slot(client, dataset, slots[dataset], limits.get(slot_of(dataset)), dry_run) for dataset in sorted(slots)
+    ]
     outcomes += [_deployment(client, each, known.get(each.name), installation, dry_run) for each in wanted]
+    outcomes += ensure_notices(client, wanted, told, _tag_of(installation), whole, prune, dry_run)
     outcomes += [_left(client, each, prune, dry_run) for each in left]
     if prune:
-        staying = {_dataset_of(each) for each in everything if each.id not in gone} | slots.keys()
-        bare = sorted({name for each in left if (name := _dataset_of(each)) is not None and name not in staying})
+        staying = {dataset_of(each) for each in everything if each.id not in gone} | slots.keys()
+        bare = sorted({name for each in left if (name := dataset_of(each)) is not None and name not in staying})
         outcomes += [_bare_slot(client, dataset, dry_run) for dataset in bare]
     return outcomes if dry_run else outcomes + [Outcome(f"automation {n!r}", CHANGED) for n in ensure_automations()]
 
@@ -102,50 +110,29 @@ def identity(client: Any, name: str) -> Any:
     return next((each for each in ours(client) if each.name == wanted), None)
 
 
-def ours(client: Any) -> list[Any]:
-    """List every deployment with our tag, of whichever installation."""
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
-
-    mine = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-    found: list[Any] = []
-    while page := client.read_deployments(deployment_filter=mine, limit=100, offset=len(found)):
-        found += page
-    return found
-
-
-_OF = f"{TAG}-of-"
-"""What the tag begins with that names the installation."""
-
-
 def _tag_of(installation: str) -> str:
-    return f"{_OF}{installation}"
+    return f"{OF}{installation}"
 
 
 def _is_own_tag(tag: str) -> bool:
     """Tell whether `pubpriv deploy` puts this on deployments, so that it may take it away too."""
-    return tag == TAG or tag.startswith(_OF)
-
-
-def _dataset_of(known: Any) -> str | None:
-    """Name the dataset of a deployment on the server; None for an audit."""
-    dataset = (known.parameters or {}).get("parameters", {}).get("dataset")
-    return None if dataset is None else str(dataset)
+    return tag == TAG or tag.startswith(OF)
 
 
 def _what(known: Any) -> str:
     """Name what a deployment on the server is for: its dataset, or the audit that it is."""
-    return _dataset_of(known) or str(known.name)
+    return dataset_of(known) or str(known.name)
 
 
 def _owner_of(known: Any) -> str:
     """Name the installation of a deployment on the server."""
-    return next((tag.removeprefix(_OF) for tag in known.tags if tag.startswith(_OF)), NOBODY)
+    return next((tag.removeprefix(OF) for tag in known.tags if tag.startswith(OF)), NOBODY)
 
 
 def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
     """Raise where another installation has a dataset, or an audit, of the same name."""
     theirs = {_what(each): _owner_of(each) for each in others}
-    for name in [each.dataset or each.name for each in wanted]:
+    for name in [each.what for each in wanted]:
         if name in theirs:
             raise InvalidInput(
                 f"{name} is deployed on this server by the installation {theirs[name]!r}: nothing was changed. If that "
@@ -153,14 +140,19 @@ def _refuse_foreign(wanted: list[Rendered], others: list[Any]) -> None:
             )
 
 
-def _slot(client: Any, dataset: str, limit: int, dry_run: bool) -> Outcome:
+def _limits(client: Any) -> dict[str, Any]:
+    """List the global concurrency limits of the server by name."""
+    found: list[Any] = []
+    while page := client.read_global_concurrency_limits(limit=_PAGE, offset=len(found)):
+        found += page
+    return {each.name: each for each in found}
+
+
+def _slot(client: Any, dataset: str, limit: int, known: Any, dry_run: bool) -> Outcome:
     from prefect.client.schemas.actions import GlobalConcurrencyLimitCreate, GlobalConcurrencyLimitUpdate
-    from prefect.exceptions import ObjectNotFound
 
     name = slot_of(dataset)
-    try:
-        known = client.read_global_concurrency_limit_by_name(name)
-    except ObjectNotFound:
+    if known is None:
         if not dry_run:
             client.create_global_concurrency_limit(GlobalConcurrencyLimitCreate(name=name, limit=limit, active=True))
         return Outcome(f"slot {name}", CREATED)

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pubpriv.deployments.model import Audit, Dataset, Schedule, Series
-from pubpriv.deployments.schedules import gap_of, period_of
+from pubpriv.deployments.model import Audit, Dataset, Notify, Schedule, Series
+from pubpriv.deployments.schedules import gap_of, in_words, period_of
 from pubpriv.estimators import ESTIMATORS
-from pubpriv.flows.automations import TAG
 from pubpriv.flows.deployed import WAIT_VARIABLE, slot_of
 from pubpriv.flows.runtime import HEARTBEAT
+from pubpriv.flows.tags import TAG
 from pubpriv.privacy.wording import declared
 
 SLUG = "period"
@@ -45,6 +45,7 @@ class Rendered:
         env: environment variables of its runs.
         dataset: whose slot its runs take; None: none.
         slots: how many runs may look at that dataset at once.
+        notify: who is told of what befalls it, and its dataset.
     """
 
     name: str
@@ -58,6 +59,12 @@ class Rendered:
     env: dict[str, str] = field(default_factory=dict)
     dataset: str | None = None
     slots: int = 1
+    notify: tuple[Notify, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """Name what it is for: its dataset, or the audit that it is."""
+        return self.dataset or self.name
 
     @property
     def flow_name(self) -> str:
@@ -105,10 +112,11 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
     form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
     parameters = form | {"period": period, "skip_if_later_than": None if form.get("rows_of") else _latest(release)}
     what = release.description or f"{release.estimator} of {dataset.dataset}"
+    each = f"{release.allotment} a release, of {dataset.cap} in all"
     return Rendered(
         name=f"{dataset.dataset}.{release.name}",  # a release has no dot in its name: no two pairs make one name
         entrypoint=_FLOWS[release.estimator],
-        description=f"{what}. {release.allotment} a release, of {dataset.cap} in all; unit: {declared(dataset.unit)}.",
+        description=f"{what}. {_when(schedule)}; {each}; unit: {declared(dataset.unit)}.",
         tags=(TAG, dataset.dataset),
         parameters={"parameters": {name: value for name, value in parameters.items() if value is not None}},
         schedule=schedule,
@@ -117,6 +125,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
         env={WAIT_VARIABLE: f"{dataset.concurrency.wait_seconds:g}", **HEARTBEAT, **_output(dataset.output)},
         dataset=dataset.dataset,
         slots=dataset.concurrency.runs,
+        notify=dataset.notify,
     )
 
 
@@ -131,14 +140,22 @@ def _audit(audit: Audit) -> Rendered:
     return Rendered(
         name=audit.audit,
         entrypoint=_FLOWS["audit"],
-        description=f"{audit.description or 'Audit of the ledger'}. Costs nothing.",
+        description=f"{audit.description or 'Audit of the ledger'}. {_when(audit.schedule)}; costs nothing.",
         tags=(TAG, "audit"),
         parameters={"parameters": audit.form().model_dump(mode="json", exclude_defaults=True)},
         schedule=audit.schedule,
         period=None,
         pool=audit.pool,
         env={**HEARTBEAT, **_output(audit.output)},
+        notify=audit.notify,
     )
+
+
+def _when(schedule: Schedule | None) -> str:
+    if schedule is None or not schedule.active:
+        return "By hand"
+    words = in_words(schedule.prefect())
+    return words[:1].upper() + words[1:]
 
 
 def _output(folder: str | None) -> dict[str, str]:

@@ -1,7 +1,9 @@
 """When a schedule fires, by the scheduler's own arithmetic, and what its releases are therefore called."""
 
 import asyncio
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +28,8 @@ def times(schedule: Any, n: int | None = None, start: datetime | None = None, en
     """
     from prefect.server.schemas import schedules as server
 
-    same = getattr(server, type(schedule).__name__)(**schedule.model_dump())
+    # checked when it was made: checking a time zone again reads the names of all there are
+    same = getattr(server, type(schedule).__name__).model_construct(**schedule.model_dump())
     return list(asyncio.run(same.get_dates(n=n, start=start, end=end)))
 
 
@@ -61,8 +64,43 @@ def gap_of(schedule: Any) -> int | None:
     return int(min(gaps)) if gaps else None
 
 
-def _looked_at(schedule: Any) -> list[Any]:
-    found = times(schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS)
+_LENGTHS = {"week": 604_800, "day": 86_400, "hour": 3600, "minute": 60, "second": 1}
+
+
+def in_words(schedule: Any) -> str:
+    """Say when a Prefect schedule fires: `at 02:15 every day, Europe/Berlin`."""
+    zone = f", {getattr(schedule, 'timezone', None) or 'UTC'}"
+    if hasattr(schedule, "interval"):
+        seconds = int(schedule.interval.total_seconds())
+        unit, length = next((unit, length) for unit, length in _LENGTHS.items() if seconds % length == 0)
+        return f"every {unit}" if seconds == length else f"every {seconds // length} {unit}s"
+    if hasattr(schedule, "cron"):
+        from cronsim import CronSim, CronSimError
+
+        try:
+            words = CronSim(schedule.cron, _BEGIN).explain()
+        except CronSimError:  # Prefect's own reader takes a few rules that this one does not
+            return f"by the rule {schedule.cron}{zone}"
+        return words[:1].lower() + words[1:] + zone
+    return f"by the rule {schedule.rrule}{zone}"
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A schedule that is the same as another one if its text is."""
+
+    text: str
+    schedule: Any = field(compare=False)
+
+
+def _looked_at(schedule: Any) -> tuple[Any, ...]:
+    found = _times_of(_Rule(f"{type(schedule).__name__} {schedule.model_dump_json()}", schedule))
     if not found:
         raise InvalidInput("the schedule does not fire in six years: correct its rule")
     return found
+
+
+@lru_cache(maxsize=1)
+def _times_of(rule: _Rule) -> tuple[Any, ...]:
+    """List times once for both the period and the gap of a schedule: a fleet has hundreds."""
+    return tuple(times(rule.schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS))

@@ -82,6 +82,8 @@ def settings(home: Path, port: int, ledger: str, output: Path, files: Sequence[P
         "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
         "PUBPRIV_LEDGER": ledger,
         "PUBPRIV_OUTPUT": str(output),
+        # links to report pages lead to a web server of loopback, which shows this folder
+        "PUBPRIV_OUTPUT_URL": f"http://{_HOST}:{free_port()}",
         "PUBPRIV_DATA": str(home / "data"),
         allowed.VARIABLE: os.pathsep.join(str(file.expanduser().resolve()) for file in files),
     }
@@ -154,6 +156,7 @@ def serving(
         # the server sees neither the ledger nor where the tables are
         alone = {name: value for name, value in everything.items() if not name.startswith("PUBPRIV_")}
         serves = _started(stack, server, alone, home / "server.log")
+        _started(stack, _shows(environment), alone, home / "reports.log", "http.server")
         pool, register = prepare()
         _await(lambda: _answers(port), serves, home / "server.log", "Prefect's server")
         worker = ["worker", "start", "--pool", pool, "--type", "process", "--install-policy", "never"]
@@ -174,10 +177,17 @@ def serving(
         yield served, lambda: _wait_for_signal({"server": serves, "worker": works}, home)
 
 
+def _shows(environment: Mapping[str, str]) -> list[str]:
+    """Give the arguments of Python's own web server: it shows released models and report pages, which are public."""
+    Path(environment["PUBPRIV_OUTPUT"]).mkdir(parents=True, exist_ok=True)
+    port = environment["PUBPRIV_OUTPUT_URL"].rpartition(":")[2]
+    return ["--bind", _HOST, "--directory", environment["PUBPRIV_OUTPUT"], port]
+
+
 def _started(
-    stack: ExitStack, arguments: Sequence[str], environment: Mapping[str, str], log: Path
+    stack: ExitStack, arguments: Sequence[str], environment: Mapping[str, str], log: Path, module: str = "prefect"
 ) -> "subprocess.Popen[bytes]":
-    process = processes.start("prefect", arguments, environment, log)
+    process = processes.start(module, arguments, environment, log)
     stack.callback(processes.end, process)
     return process
 

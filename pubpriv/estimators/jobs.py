@@ -8,10 +8,13 @@ from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
+from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
@@ -114,7 +117,20 @@ class Job:
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that is known beforehand to be too small; see `Checks`."""
-        self.estimator.checks.size(self.settings, public, n_private, budget)
+        whole = budget if self.by is None else parts_of(budget)[0]
+        self.estimator.checks.size(self.settings, public, n_private, whole)
+
+    @property
+    def by(self) -> str | None:
+        """The column that tells groups apart, or its month; None: there are no groups.
+
+        Raises:
+            InvalidInput: groups are named, but no column.
+        """
+        by, values = getattr(self.settings, "by", None), getattr(self.settings, "by_values", ())
+        if by is None and values:
+            raise InvalidInput("--by-values names groups: say by which column, with --by COLUMN")
+        return by
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """What the job is for, in a run that is open."""
@@ -157,8 +173,9 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     terms = ledger.periods(job.dataset)
     _check_period(job, terms)
     columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
+    groups = () if job.by is None else (source_of_groups(job.by),)
     told = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
-    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
+    if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
         return told
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
     return *told, (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
@@ -229,10 +246,11 @@ def _ingested(
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
-    public = job.checked(_public(job, validation, runner, ids))
+    by = _groups(job, runner)
+    public = job.checked(_public(job, validation, runner, ids if by is None else (*ids, by.source)))
     dated = "" if periods is None else periods.column, job.rows_of or ""
-    every = job.columns is None
-    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, every, ids, *dated)
+    named = public.columns, job.columns is None, ids, by, *dated
+    private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
@@ -244,8 +262,25 @@ def _ingested(
     return public, private
 
 
+def _groups(job: Job, runner: Runner) -> ByCategory | None:
+    """Groups as they are declared, or as public rows have them; never as the private table has them.
+
+    Raises:
+        InvalidInput: there are none of either.
+    """
+    if job.by is None:
+        return None
+    values = tuple(getattr(job.settings, "by_values", ()))
+    if values:
+        return ByCategory(job.by, values)
+    if job.public is None:
+        raise InvalidInput("without public rows somebody has to say which groups there are: --by-values A,B")
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, stores.content_hash(job.public), job.by)
+    return found
+
+
 def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
-    """The public rows of a job, validated and without the columns of ids, or a table of none.
+    """The public rows of a job, validated and without the columns of ids and groups, or a table of none.
 
     Raises:
         InvalidInput: there are none, and the method needs some, or nobody says which columns.
@@ -320,9 +355,22 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
     return PublicTable.open(path, columns)
 
 
+@step(title="ingest public groups")
+def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
+    """Groups by a column of the public rows in `path`; see `_ingest_public`."""
+    del content
+    return groups_of(path, column)
+
+
 @opening_step(title="ingest private table")
 def _ingest_private(
-    uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...], dates: str, period: str
+    uri: str,
+    columns: tuple[str, ...],
+    exact: bool,
+    person: tuple[str, ...],
+    by: ByCategory | None,
+    dates: str,
+    period: str,
 ) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact, person, dates=dates, period=period)
+    return PrivateTable.open(uri, columns, exact, person, by=by, dates=dates, period=period)

@@ -1,8 +1,7 @@
 """Runs that are tried again by themselves: what they paid is kept, so trying costs nothing more.
 
 A deployed run that finds the ledger, the table or the server out of reach (exit 5) waits and tries again in its own
-process. One whose process died is left to a person: Prefect's process workers end with an error where a run that they
-still count as theirs is made due again at once.
+process. Where the process died, the server makes another run: `pubpriv.flows.crashes`.
 """
 
 import time

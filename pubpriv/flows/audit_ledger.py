@@ -3,6 +3,7 @@
 It costs nothing and reads no private row, so it may run as often as one likes.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.flows.allowed import check_audit_allowed
+from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import ledger_at, refuse_password
 from pubpriv.ledger import Ledger
+from pubpriv.privacy.ledger.witness import export_age
 from pubpriv.privacy.units import to_text
 from pubpriv.released.provenance import check_model
 from pubpriv.released.tree import ReleaseFiles, output_root
 from pubpriv.tasks.boundary import private_task, safe_flow
+from pubpriv.tasks.events import tell_of_old_export, tell_of_violation
 
 _FINE = "every record follows from those before it"
 _ACCOUNTED = "the ledger accounts for it"
@@ -39,6 +43,13 @@ class AuditParameters(BaseModel):
     )
     newest: int = Field(
         default=20, ge=0, le=10_000, description="How many of the newest models of each dataset are compared"
+    )
+    export_older_than: int = Field(
+        default=86_400,
+        ge=60,
+        le=366 * 86_400,
+        description="Emit pubpriv.ledger.export-old if the export that PUBPRIV_LEDGER_WITNESS names is older than so "
+        "many seconds",
     )
 
     @field_validator("ledger")
@@ -111,18 +122,30 @@ def audit_ledger(parameters: AuditParameters) -> int:
     check_audit_allowed(parameters.ledger, parameters.models)
     ledger, folder = ledger_at(parameters.ledger), _models(parameters)
     rows: list[tuple[str, ...]] = list(_check_whole(ledger))
+    whole = _wrong(rows)
+    age = export_age()
     for dataset in parameters.datasets or _list_datasets(ledger):
-        rows.append(_replay_records(ledger, dataset))
-        if folder is not None and rows[-1][1] == "right":
-            rows += _compare_models(ledger, dataset, folder, parameters.newest)
+        found: tuple[tuple[str, ...], ...] = (_replay_records(ledger, dataset),)
+        if folder is not None and not _wrong(found):
+            found += _compare_models(ledger, dataset, folder, parameters.newest)
+        for finding in (*whole, *_wrong(found)):
+            tell_of_violation(dataset, finding)
+        if age is not None and age > parameters.export_older_than:
+            tell_of_old_export(dataset, round(age / 3600))
+        rows += found
     _show(rows)
-    wrong = [f"{what}: {finding}" for what, result, finding, *_ in rows if result == "wrong"]
+    show_overview(ledger)
+    wrong = _wrong(rows)
     if wrong:
         raise LedgerViolation(
             f"{len(wrong)} of {len(rows)} checks found something wrong; stop charging this ledger, keep a copy of it, "
             f"and compare with its last export (`pubpriv ledger verify`). First: {wrong[0]}"
         )
     return len(rows)
+
+
+def _wrong(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return [f"{what}: {finding}" for what, result, finding, *_ in rows if result == "wrong"]
 
 
 def _show(rows: list[tuple[str, ...]]) -> Any:

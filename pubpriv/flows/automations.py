@@ -4,6 +4,7 @@ Automations are a convenience. That nothing is read without budget is the ledger
 without a server; a paused deployment only spares everybody a failed run per period.
 """
 
+from collections.abc import Set
 from datetime import timedelta
 
 from prefect.automations import Automation
@@ -12,12 +13,11 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ChangeFlowRunState, PauseDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
+from pubpriv.flows.crashes import DEAD, next_run, run_again
 from pubpriv.flows.missed import SKIPPED
 from pubpriv.flows.runtime import HEARTBEAT
+from pubpriv.flows.tags import TAG
 from pubpriv.tasks.events import EXHAUSTED, resource_id
-
-TAG = "pubpriv"
-"""On every deployment that `pubpriv deploy` made, and so on the runs that they start."""
 
 _HEARTBEAT = "prefect.flow-run.heartbeat"
 _HEARTBEAT_SECONDS = int(*HEARTBEAT.values())
@@ -27,13 +27,22 @@ _MISSED_HEARTBEATS = 3
 _STUCK_SECONDS = 600
 """A run that a worker took begins within seconds; a machine that is busy may need some minutes."""
 
-_OURS: dict[str, str | list[str]] = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
+Related = dict[str, str | list[str]]
+"""Labels of something that an event is related to."""
+
+_OURS: Related = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{TAG}"}
 """Runs of our deployments: other flows of the server are nobody's business here."""
 
-_ENDS = {f"prefect.flow-run.{name}" for name in ("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)}
-_BEGUN = {
-    f"prefect.flow-run.{name}" for name in ("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", "AwaitingRetry")
-}
+
+def _told(*states: str) -> frozenset[str]:
+    """Name the events by which the server tells of these states of a run."""
+    return frozenset(f"prefect.flow-run.{state}" for state in states)
+
+
+(LATE,) = _told("Late")
+ENDS = _told("Completed", "Failed", "Cancelled", "Crashed", SKIPPED)
+BEGUN = _told("Running", "AwaitingConcurrencySlot", "Scheduled", "Late", "AwaitingRetry")
+HANDED = _told("Pending", "Submitting")
 
 
 def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]:
@@ -42,6 +51,7 @@ def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]
     - When a run is refused because its budget is used up, its deployment is paused, and no other: a series that asks
       for less may still fit. Switch it on again in the UI once the cap was raised.
     - When a run of ours stops giving signs of life, or is handed to a worker and does not begin, it becomes `Crashed`.
+    - When one crashed, another one goes on with its release.
 
     Args:
         heartbeat_seconds: as the deployments set it for their runs.
@@ -49,7 +59,7 @@ def ensure_automations(heartbeat_seconds: int = _HEARTBEAT_SECONDS) -> list[str]
     Returns:
         Names of the automations that were made or changed.
     """
-    wanted = [_pause(), _crash(heartbeat_seconds), _stuck()]
+    wanted = [_pause(), _crash(heartbeat_seconds), _stuck(), run_again(_OURS)]
     return [automation.name for automation in wanted if _ensure(automation)]
 
 
@@ -74,9 +84,9 @@ def _pause() -> AutomationCore:
 def _crash(heartbeat_seconds: int) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run without signs of life has crashed",
-        description="Its process was killed, or its machine is gone. What it paid is kept; run it again to resume.",
-        trigger=_silence({_HEARTBEAT}, {_HEARTBEAT, *_ENDS}, _MISSED_HEARTBEATS * heartbeat_seconds),
-        actions=[_crashed("no sign of life: its process is gone")],
+        description="Its process was killed, or its machine is gone. What it paid is kept; another run goes on.",
+        trigger=silence({_HEARTBEAT}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
+        actions=[_crashed(f"{DEAD}: its process is gone"), next_run()],
     )
 
 
@@ -84,18 +94,18 @@ def _stuck() -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run that was handed to a worker and did not begin has crashed",
         description="Its worker died, or could not start a process. Nothing was paid since.",
-        trigger=_silence({"prefect.flow-run.Pending", "prefect.flow-run.Submitting"}, _BEGUN | _ENDS, _STUCK_SECONDS),
-        actions=[_crashed("a worker took it and it did not begin")],
+        trigger=silence(HANDED, BEGUN | ENDS, _STUCK_SECONDS),
+        actions=[_crashed(f"{DEAD}: a worker took it and it did not begin"), next_run()],
     )
 
 
-def _silence(after: set[str], expect: set[str], seconds: int) -> EventTrigger:
-    """Fire for each run of ours that tells none of `expect` so long after it told one of `after`."""
+def silence(after: Set[str], expect: Set[str], seconds: int, related: Related = _OURS) -> EventTrigger:
+    """Fire for each related run that tells none of `expect` so long after it told one of `after`."""
     return EventTrigger(
-        after=after,
-        expect=expect,
+        after=set(after),
+        expect=set(expect),
         match={"prefect.resource.id": ["prefect.flow-run.*"]},
-        match_related=_OURS,
+        match_related=related,
         for_each={"prefect.resource.id"},
         posture=Posture.Proactive,
         threshold=1,
@@ -117,17 +127,17 @@ def _ensure(wanted: AutomationCore) -> bool:
         first, *others = known
         for other in others:  # two that were made at the same moment
             client.delete_automation(other.id)
-        if _content(first) == _content(wanted):
+        if content(first) == content(wanted):
             return False
         client.update_automation(first.id, wanted.model_copy(update={"enabled": first.enabled}))
         return True
 
 
-def _content(automation: AutomationCore | Automation) -> object:
+def content(automation: AutomationCore | Automation) -> object:
     """Give what counts of an automation: not its identity, nor whether an operator switched it off."""
     fields = AutomationCore.model_fields.keys() - {"enabled"}
-    content: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
-    return _without_identities(content)
+    plain: dict[str, object] = automation.model_dump(mode="json", include=set(fields))
+    return _without_identities(plain)
 
 
 def _without_identities(value: object) -> object:

@@ -4,13 +4,15 @@ A run that is given a release id takes that. A deployed run that is given none t
 *scheduled* time lies in (`periods`), so a run that is late, retried or triggered twice is the same release and costs
 nothing more; a run started by hand belongs to the current period. One that asks the rows of a period takes the name
 of that: the last one that had ended when it was due, however late it is. Without a period the id is made of the day and
-of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day.
+of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day. A run that
+goes on after one that crashed knows when that one was due, and its identity.
 """
 
 import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from prefect.runtime import deployment, flow_run
@@ -36,13 +38,20 @@ def _release_id_of(parameters: Parameters) -> str:
     """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
-    scheduled, rows = flow_run.scheduled_start_time, _rows_of(parameters)
+    rows = _rows_of(parameters)
     if rows is not None:
         return f"{parameters.series}-{rows}" if parameters.series else f"{parameters.estimator.name}-{rows}"
+    scheduled, run = _due(parameters)
     if parameters.period is not None:
         return release_id_for(scheduled, Period.parse(parameters.period), parameters.series)
-    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(flow_run.id).encode()).hexdigest()[:16]}"
+    fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(run).encode()).hexdigest()[:16]}"
     return f"{parameters.series}-{fresh}" if parameters.series else fresh
+
+
+def _due(parameters: Parameters) -> tuple[datetime, Any]:
+    """Give when the flow run at work was due, and its identity; of one that goes on after a crash, of the first."""
+    before = parameters.resumes
+    return (before.due, before.run) if before else (flow_run.scheduled_start_time, flow_run.id)
 
 
 def _rows_of(parameters: Parameters) -> str | None:
@@ -50,7 +59,7 @@ def _rows_of(parameters: Parameters) -> str | None:
     if parameters.rows_of is None:
         return None
     zone = "UTC" if parameters.period is None else Period.parse(parameters.period).zone
-    return rows_for(flow_run.scheduled_start_time, parameters.rows_of, zone)
+    return rows_for(_due(parameters)[0], parameters.rows_of, zone)
 
 
 def run_name() -> str:

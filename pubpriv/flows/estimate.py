@@ -13,7 +13,8 @@ from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.estimators.jobs import run_job
 from pubpriv.flows.again import tried_again
 from pubpriv.flows.deployed import alone_with, job_of, run_name
-from pubpriv.flows.missed import skipped, why_skipped
+from pubpriv.flows.missed import skipped, why_not_resumed, why_skipped
+from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import Parameters, form_of
 from pubpriv.flows.series import kept_to_series
 from pubpriv.tasks.boundary import safe_flow
@@ -37,6 +38,9 @@ def _flow_of(estimator: Estimator) -> Flow[..., Any]:
 
 
 def _once(parameters: Parameters) -> Any:
+    why = why_not_resumed(parameters)
+    if why is not None:
+        return skipped(why)
     job = job_of(parameters)
     folder = get_current_settings().home / "public-tables"
     with refusals_shown(job, parameters.series), alone_with(job.dataset):
@@ -49,7 +53,9 @@ def _once(parameters: Parameters) -> Any:
         for line in kept:
             get_run_logger().info(line)
         made = run_job(job, VALIDATION, PrefectRunner(folder))
-    return publish_release(made, job, folder, parameters.warn_below, parameters.series)
+    published = publish_release(made, job, folder, parameters.warn_below, parameters.series)
+    show_overview(job.ledger)
+    return published
 
 
 FLOWS = {estimator.name: _flow_of(estimator) for estimator in ESTIMATORS}

@@ -1,4 +1,4 @@
-"""Scheduled runs that do not begin: those of a paused series, and those that come too late for their period.
+"""Runs that do not begin: of a paused series, too late for their period, or after a crash that was none.
 
 A run that its schedule made stays on the server while no worker takes it. When one does, days later perhaps, it would
 be charged for a period that is over and read today's table. So it is skipped, and told; `pubpriv backfill` makes up for
@@ -45,6 +45,21 @@ def why_skipped(parameters: Parameters, job: Job) -> str | None:
         why = "its deployment, or its schedule, is paused"
     made_up_for = "nothing was read or charged, and `pubpriv backfill` makes up for it"
     return why and f"{why}. Release {job.release_id} was not made: {made_up_for}"
+
+
+def why_not_resumed(parameters: Parameters) -> str | None:
+    """Say why the run at work is not to go on with the release of another one; None: it is, or goes on with none.
+
+    After a restart of the server what became of a run may be told late, and a run be taken for dead that was cancelled
+    or has come to its end.
+    """
+    if parameters.resumes is None:
+        return None
+    with get_client(sync_client=True) as client:
+        before = client.read_flow_run(parameters.resumes.after)
+    if before.state_type == StateType.CRASHED:
+        return None
+    return f"it would go on after a crash of run {before.name}, whose state is {before.state_name}"
 
 
 def skipped(why: str) -> State[None]:

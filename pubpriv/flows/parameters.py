@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_origin
+from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model, field_validator
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import Estimator
@@ -25,6 +26,21 @@ _COMMON = tuple(field.name for field in fields(Job) if field.name not in ("estim
 """Fields that forms and jobs have in common, whatever is estimated."""
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+MOST_CRASHES = 2
+"""So many runs of a release are made after one that crashed."""
+
+
+class Resumed(BaseModel):
+    """A run that crashed, whose release another run goes on with. The server fills it in; see `flows.crashes`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    run: UUID = Field(description="The first flow run of the release")
+    due: AwareDatetime = Field(description="When that run was due, from which the release id follows")
+    after: UUID = Field(description="The flow run that crashed last; where it has another state nothing is done")
+    crashes: int = Field(ge=1, le=MOST_CRASHES, description="How many runs of the release crashed")
 
 
 class Parameters(BaseModel):
@@ -78,6 +94,9 @@ class Parameters(BaseModel):
         le=366 * 86_400,
         description="A run that its schedule made, and that could not begin within so many seconds of its time, is "
         "skipped: nothing is read or charged. Default: it runs however late it is",
+    )
+    resumes: Resumed | None = Field(
+        default=None, description="Leave it empty: the server fills it in where a run crashed and another one goes on"
     )
     dask: str | None = Field(
         default=None,

@@ -11,6 +11,7 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class MeanEstimate(Estimate):
     def mean(self) -> np.ndarray:
         """(d,)."""
         return np.array(self.center)
+
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """The mean of a group."""
+        return {"center": tuple(group.parts["mean"].tolist())}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,6 +133,10 @@ class MixtureEstimate(_LawEstimate):
         """(k, d, d)."""
         return self.mixture.arrays[2]
 
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """The same components, in the shares that a group has them in."""
+        return {"mixture": Mixture.of(group.parts["weight"], self.means, self.covariances)}
+
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Weights, means and covariances."""
@@ -177,6 +186,10 @@ class GaussianEstimate(_LawEstimate):
 
         root = np.linalg.cholesky(self.covariance)
         return multivariate_normal(self.mean, Covariance.from_cholesky(root))
+
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """Mean and covariance of a group."""
+        return {"gaussian": Mixture.of([1.0], [group.parts["mean"]], [group.parts["covariance"]])}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def show_budget(subject: Subject, history: History, outlook: BudgetOutlook, rele
     page = create_markdown_artifact(
         key=subject.key("budget"),
         description=f"Budget of {name} after release {release_id}",
-        markdown=f"## Budget of {name}\n\n{_in_words(outlook)}\n\n"
+        markdown=f"## Budget of {name}\n\n{outlook.in_words()}\n\n"
         f"{_embedded(picture_text(burn_down(history, release_id)), 'What is left after each release')}\n",
     )
     table = create_table_artifact(
@@ -106,7 +106,7 @@ def show_refusal(subject: Subject, outlook: BudgetOutlook, release_id: str, refu
             key=subject.key("refused"),
             description=f"Release {release_id} of {name} was refused: no budget",
             markdown=f"## Release {release_id} of {name} was refused\n\nNothing was read and nothing was spent.\n\n"
-            f"{_plain(refusal)}\n\n{_in_words(outlook)}\n\n"
+            f"{_plain(refusal)}\n\n{outlook.in_words()}\n\n"
             "What to do: ask for less, close runs that are done (`pubpriv budget recover`), or raise the cap "
             "(`pubpriv budget set --raise`); then switch the deployment on again if it was paused.\n",
         )
@@ -137,15 +137,6 @@ def show_report(subject: Subject, release_id: str, page: str, root: str) -> UUID
 
 def _below(page: str, root: str) -> str:
     return quote(os.path.relpath(page, root).replace(os.sep, "/"))
-
-
-def _in_words(outlook: BudgetOutlook) -> str:
-    figures = outlook.figures()
-    return (
-        f"Of a budget of {figures['budget']}, that is {figures['cap']}: spent {figures['spent']}, held by open runs "
-        f"{figures['held']}, left {figures['remaining']}. That is room for {figures['runs_that_fit']} more "
-        f"run{'s' * (outlook.fitting != 1)} of {figures['allotment_of_a_run']} each."
-    )
 
 
 def _runs(history: History) -> list[dict[str, Any]]:

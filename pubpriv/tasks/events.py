@@ -1,6 +1,6 @@
-"""Events: what the server hears of a dataset's budget, so that automations and people can act on it.
+"""Events: what the server hears of datasets and of their ledger, so that automations and people can act on it.
 
-Payloads are figures of the ledger, which are public.
+Payloads are figures of the ledger, which are public; `text` says the same in words, with what to do.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,20 @@ from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.views import Balance
 
-_LOW = "pubpriv.budget.low"
+LOW = "pubpriv.budget.low"
 """After a run: fewer such runs fit than its `warn_below`."""
 
 EXHAUSTED = "pubpriv.budget.exhausted"
 """A run was refused, before it read anything: its allotment has no room in the dataset's budget."""
 
-
-_SKIPPED = "pubpriv.release.skipped"
+MISSED = "pubpriv.release.skipped"
 """A scheduled run did not begin: its series is paused, or it came too late for its period."""
+
+EXPORT_OLD = "pubpriv.ledger.export-old"
+"""The export that is the ledger's witness is older than an audit allows."""
+
+VERIFY_FAILED = "pubpriv.ledger.verify-failed"
+"""An audit found a record, a sum or a stored model of the dataset that is wrong."""
 
 
 def resource_id(dataset: str) -> str:
@@ -59,12 +64,22 @@ class BudgetOutlook:
             "runs_that_fit": self.fitting,
         }
 
+    def in_words(self) -> str:
+        """Say in two sentences what is spent, held and left, and for how many runs that is room."""
+        figures = self.figures()
+        return (
+            f"Of a budget of {figures['budget']}, that is {figures['cap']}: spent {figures['spent']}, held by open "
+            f"runs {figures['held']}, left {figures['remaining']}. That is room for {figures['runs_that_fit']} more "
+            f"run{'s' * (self.fitting != 1)} of {figures['allotment_of_a_run']} each."
+        )
+
 
 def tell_if_low(outlook: BudgetOutlook, release_id: str, warn_below: int) -> bool:
     """Emit `pubpriv.budget.low` if fewer than `warn_below` more such runs fit; tell whether it did."""
     if outlook.fitting >= warn_below:
         return False
-    _emit(_LOW, outlook, release_id, warn_below=warn_below)
+    what_to_do = "Raise the cap (`pubpriv budget set --raise`), lower the allotment, or run less often."
+    _tell_of_budget(LOW, outlook, release_id, what_to_do, warn_below=warn_below)
     return True
 
 
@@ -72,20 +87,33 @@ def tell_if_exhausted(outlook: BudgetOutlook, release_id: str) -> bool:
     """Emit `pubpriv.budget.exhausted` if no such run fits: a refusal may have other reasons. Tell whether it did."""
     if outlook.fitting:
         return False
-    _emit(EXHAUSTED, outlook, release_id)
+    what_to_do = "The deployment is paused: raise the cap (`pubpriv budget set --raise`) and switch it on again."
+    _tell_of_budget(EXHAUSTED, outlook, release_id, what_to_do)
     return True
 
 
 def tell_of_skipped(dataset: str, release_id: str, why: str) -> None:
     """Emit `pubpriv.release.skipped`."""
+    _emit(MISSED, dataset, f"Release {release_id} was not made: {why}.", release_id=release_id, why=why)
+
+
+def tell_of_old_export(dataset: str, hours: int) -> None:
+    """Emit `pubpriv.ledger.export-old`: what was charged since would be forgotten if the ledger were lost."""
+    text = f"The newest export of the ledger is {hours} h old: look why `pubpriv ledger export` does not run."
+    _emit(EXPORT_OLD, dataset, text, hours=hours)
+
+
+def tell_of_violation(dataset: str, finding: str) -> None:
+    """Emit `pubpriv.ledger.verify-failed`."""
+    text = f"The audit found something wrong: {finding}. Stop charging this ledger, and keep a copy of it."
+    _emit(VERIFY_FAILED, dataset, text, finding=finding)
+
+
+def _tell_of_budget(event: str, outlook: BudgetOutlook, release_id: str, what_to_do: str, **more: Any) -> None:
+    facts = outlook.figures() | {"release_id": release_id} | more
+    _emit(event, facts.pop("dataset"), f"{outlook.in_words()} {what_to_do}", **facts)
+
+
+def _emit(event: str, dataset: str, text: str, **facts: Any) -> None:
     resource = {"prefect.resource.id": resource_id(dataset), "prefect.resource.name": dataset}
-    emit_event(_SKIPPED, resource=resource, payload={"dataset": dataset, "release_id": release_id, "why": why})
-
-
-def _emit(event: str, outlook: BudgetOutlook, release_id: str, **more: Any) -> None:
-    name = outlook.balance.dataset
-    emit_event(
-        event,
-        resource={"prefect.resource.id": resource_id(name), "prefect.resource.name": name},
-        payload=outlook.figures() | {"release_id": release_id} | more,
-    )
+    emit_event(event, resource=resource, payload={"dataset": dataset, "text": text} | facts)

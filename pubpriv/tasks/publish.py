@@ -11,16 +11,19 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.client.orchestration import get_client
+from prefect.context import FlowRunContext
 
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import BudgetExceeded
 from pubpriv.estimators.jobs import Job
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.wording import declared
+from pubpriv.privacy.wording import declared, for_people
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
+from pubpriv.released.numbers import of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
@@ -28,6 +31,7 @@ from pubpriv.tasks.artifacts import Subject, show_budget, show_picture, show_ref
 from pubpriv.tasks.boundary import publishing_task
 from pubpriv.tasks.crossing import crossing
 from pubpriv.tasks.events import BudgetOutlook, tell_if_exhausted, tell_if_low
+from pubpriv.tasks.outages import not_needed
 
 _E = TypeVar("_E", bound=Estimate)
 
@@ -60,6 +64,7 @@ def publish_release(
     _publish_numbers(estimate, subject)
     public = public_rows_of(estimate, job.public)
     show_picture(subject, estimate, public)
+    _show_spend(estimate)
     with Ledger.open(job.ledger, create=False) as ledger:
         history, outlook = History.of(ledger, job.dataset), _outlook(ledger, job)
     show_budget(subject, history, outlook, release_id)
@@ -70,6 +75,17 @@ def publish_release(
         written = crossing(_store_release, folder)(model, job.ledger, public, str(root), series)
         show_report(subject, release_id, written, str(root))
     return estimate
+
+
+def _show_spend(estimate: Estimate) -> None:
+    """Tell what the release spent by a tag of the flow run: the head of its page and lists of runs show tags."""
+    context = FlowRunContext.get()
+    run = None if context is None else context.flow_run
+    if run is None:
+        return
+    tags = [f"spent {for_people(estimate.privacy['spent'])}", *(["flagged"] if not estimate.converged else [])]
+    with not_needed(), get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, tags=sorted({*run.tags, *tags}))
 
 
 @contextmanager
@@ -164,7 +180,7 @@ def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
         InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
     several = estimate.n_components is not None
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     table = create_table_artifact(
         key=subject.key("components" if several else estimate.kind),

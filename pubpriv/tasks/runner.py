@@ -29,6 +29,9 @@ from pubpriv.tasks.boundary import private_task, public_task
 from pubpriv.tasks.crossing import PublicHandle, for_prefect, packed
 from pubpriv.tasks.outages import not_needed
 
+PRIVATE = " [private]"
+"""Behind the name of a step that asks private rows; a tag would cost a question to the server before each."""
+
 _MOST_PARTS = 1000
 """So many parts of a value are looked at for what earlier steps made."""
 
@@ -46,11 +49,14 @@ class PrefectRunner:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = folder
+        self._steps = 0
         self._made: dict[Any, State[Any]] = {}
 
     def __call__(self, step: Step[..., Any], place: Place, /, *args: Any, **kwargs: Any) -> Any:
         """Run the step as a task, with arrows from the runs that made its arguments; give what it makes."""
-        task = _task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: step.at(place))
+        self._steps += 1
+        name = f"{self._steps}. {step.at(place)}{PRIVATE * step.private}"
+        task = _task_of(step, os.fspath(self._folder)).with_options(task_run_name=lambda: name)
         values = [packed(value, self._folder) for value in args]
         named = {name: packed(value, self._folder) for name, value in kwargs.items()}
         before = self._upstream((*values, *named.values(), *place.sources))

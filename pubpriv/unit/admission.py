@@ -87,7 +87,7 @@ def made_again(
         )
     if table.period:
         _check_period(table, dataset, periods)
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.dates, table.period)
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by, table.dates, table.period)
 
 
 def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None) -> None:

@@ -22,7 +22,7 @@ from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
-from pubpriv.privacy.ledger.store import _WITNESS
+from pubpriv.privacy.ledger.witness import VARIABLE
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def release(tmp_path_factory) -> Path:
 @pytest.fixture
 def books(release, tmp_path, monkeypatch) -> Path:
     """A copy of that folder to do harm to."""
-    monkeypatch.delenv(_WITNESS, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/books/ledger.db")
     return Path(shutil.copytree(release, tmp_path / "books"))
 
@@ -102,7 +102,7 @@ def test_a_witness_in_the_environment_makes_a_restored_ledger_read_only(books, m
     run("export", "--out", books / "after.jsonl")
     other = f"sqlite:///{books}/restored.db"
     run("restore", books / "before.jsonl", "--ledger", other)
-    monkeypatch.setenv(_WITNESS, str(books / "after.jsonl"))
+    monkeypatch.setenv(VARIABLE, str(books / "after.jsonl"))
     assert run("verify", "--ledger", other)[0] == 6
     arguments = ["budget", "set", "visits", "zcdp:2", "--raise", "--reason", "more", "--ledger", other]
     done = CliRunner().invoke(main.app, arguments, standalone_mode=False)

@@ -10,10 +10,11 @@ from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
-from pubpriv.deployments.register import NOBODY, register, server
+from pubpriv.deployments.register import register, server
 from pubpriv.deployments.render import _FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
+from pubpriv.flows.tags import NOBODY
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -176,7 +177,7 @@ BAD = {
     "late by hand": (SCHEDULE, "catchup: true", 7, "a schedule"),
     "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
-    "unknown setting": ("components:", "clusters:", 7, "settings of mixture are bound, components,"),
+    "unknown setting": ("components:", "clusters:", 7, "settings of mixture are bound, by, by_values,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
     "bad cron": ("15 2 * * *", "15 2 * *", 11, 'cron: Invalid cron string: "15 2 * *"; write minute, hour'),
     "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),

@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.task_names import title_of
 
 from pubpriv.curator import Curator
 from pubpriv.errors import SpecMismatch
@@ -137,8 +138,8 @@ class Flown:
 
 
 def _task_name(run) -> str:
-    """`per-component estimation` of the run `per-component estimation 2 of 2`."""
-    return run.name.partition(" 1 of")[0].partition(" 2 of")[0]
+    """`per-component estimation` of the run `12. per-component estimation 2 of 2 [private]`."""
+    return title_of(run).partition(" 1 of")[0].partition(" 2 of")[0]
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,9 @@ def test_arrows_follow_the_data(world, prefect_server):
         mine = FlowRunFilter(id=FlowRunFilterId(any_=[world.first.run_id]))
         runs = {run.id: run for run in client.read_task_runs(flow_run_filter=mine)}
     after = {
-        run.name: {runs[each.id].name for inputs in run.task_inputs.values() for each in inputs if hasattr(each, "id")}
+        title_of(run): {
+            title_of(runs[each.id]) for inputs in run.task_inputs.values() for each in inputs if hasattr(each, "id")
+        }
         for run in runs.values()
     }
     assert len(after) == len(runs)

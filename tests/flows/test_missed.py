@@ -46,7 +46,7 @@ class Fleet:
         with server() as client:
             (client.resume_deployment if on else client.pause_deployment)(self.deployment(series).id)
 
-    def run(self, series, release_id, late=timedelta(0), scheduled=True):
+    def run(self, series, release_id, late=timedelta(0), scheduled=True, **more):
         """Run a release as a worker does, made by the schedule so long ago; give its final state."""
         from prefect.client.orchestration import SyncPrefectClient
         from prefect.flow_engine import run_flow
@@ -54,7 +54,7 @@ class Fleet:
 
         with server() as client:
             known = self.deployment(series)
-            form = {"parameters": known.parameters["parameters"] | {"release_id": release_id}}
+            form = {"parameters": known.parameters["parameters"] | {"release_id": release_id} | more}
             due = Scheduled(scheduled_time=datetime.now(UTC) - late)
             run = client.create_flow_run_from_deployment(known.id, parameters=form, state=due)
         real = SyncPrefectClient.read_flow_run
@@ -102,6 +102,20 @@ def test_a_paused_series_runs_none_of_its_backlog(fleet):
     assert "backlog" not in fleet.releases()
     assert fleet.run("mean", "by-hand", scheduled=False).is_completed()
     fleet.switch("mean", on=True)
+
+
+def test_a_run_after_a_crash_that_was_none_does_nothing(fleet):
+    """A server that was started anew may take a cancelled run for dead; one that did crash is gone on with."""
+    from prefect.states import Cancelled, Crashed
+
+    for state, name in ((Cancelled(), "Skipped"), (Crashed(), "Completed")):
+        with server() as client:
+            before = client.create_flow_run_from_deployment(fleet.deployment("mean").id)
+            client.set_flow_run_state(before.id, state, force=True)
+        resumes = {"run": str(before.id), "after": str(before.id), "due": "2026-11-20T02:15:00+00:00", "crashes": 1}
+        ended = fleet.run("mean", "dead", scheduled=False, resumes=resumes)
+        assert ended.name == name
+        assert ("dead" in fleet.releases()) == ended.is_completed()
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -57,6 +57,21 @@ def test_the_year_of_a_week_is_the_weeks_own():
 NO_PERIODS = ["", "fortnight", "day Mars/Olympus", "every 0 s from now", "every 60 s from 2026-01-01"]
 
 
+def test_a_schedule_is_said_in_words():
+    """Cron by a library that reads it as cron does; whole units of an interval; a rule that nobody reads as it is."""
+    from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule, RRuleSchedule
+
+    from pubpriv.deployments.schedules import in_words
+
+    said = {
+        "at 02:15 every day, Europe/Berlin": CronSchedule(cron="15 2 * * *", timezone=BERLIN),
+        "every minute": IntervalSchedule(interval=timedelta(seconds=60)),
+        "every 90 minutes": IntervalSchedule(interval=timedelta(seconds=5400)),
+        "by the rule FREQ=DAILY;BYHOUR=2, UTC": RRuleSchedule(rrule="FREQ=DAILY;BYHOUR=2"),
+    }
+    assert [in_words(schedule) for schedule in said.values()] == list(said)
+
+
 @pytest.mark.parametrize("text", NO_PERIODS)
 def test_what_is_no_period_is_refused_with_the_grammar(text):
     """Each message says what a period looks like."""

@@ -125,6 +125,11 @@ class Worker:
                 [sys.executable, *words], env=environment, stdout=said, stderr=said, start_new_session=True
             )
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
     def kill(self) -> None:
         """kill -9: the worker first, so that it tells nobody, and then the runs that it started."""
         family = psutil.Process(self._process.pid).children(recursive=True)

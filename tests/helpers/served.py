@@ -119,6 +119,17 @@ class Served:
             time.sleep(0.5)
         raise AssertionError(f"run {found.name} is still {found.state_name}; worker log:\n{self.worker_log()}")
 
+    def await_next(self, run: UUID, name: str, crashes: int = 1) -> Any:
+        """The run that the server makes when a run of a deployment crashed, once it is final."""
+        told = {"run": str(run), "crashes": crashes}
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            for each in self.runs(name):
+                if told.items() <= (each.parameters["parameters"].get("resumes") or {}).items():
+                    return self.await_run(each.id)
+            time.sleep(0.5)
+        raise AssertionError(f"the server made no run after {run} crashed; worker log:\n{self.worker_log()}")
+
     def worker_log(self) -> str:
         """What the worker and the runs said."""
         return (self.home / "worker.log").read_text(errors="replace")

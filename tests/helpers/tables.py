@@ -13,3 +13,11 @@ def gaussian_tables(folder: Path, private: int = 900, public: int = 8) -> tuple[
         rows = np.random.default_rng(n).standard_normal((n, 2))
         pd.DataFrame(rows, columns=["a", "b"]).to_parquet(path)
     return str(paths[0]), str(paths[1])
+
+
+def write_groups(folder: Path, name: str, seed: int) -> None:
+    """`NAME-private.parquet` and `NAME-public.parquet`: two groups in three columns."""
+    generator = np.random.default_rng(seed)
+    for part, n in (("private", 3000), ("public", 12)):
+        rows = generator.standard_normal((n, 3)) + 12.0 * (np.arange(n) % 3 == 2)[:, None]
+        pd.DataFrame(rows, columns=["a", "b", "c"]).to_parquet(folder / f"{name}-{part}.parquet", row_group_size=1000)

@@ -1,12 +1,10 @@
 """One `pubpriv serve` for all tests that need no server of their own."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 from helpers.served import Served, serving
+from helpers.tables import write_groups
 
 DATASETS = {
     # two far groups, so that every kind of step runs; nothing is scheduled but what a test needs
@@ -48,21 +46,13 @@ releases:
 }
 
 
-def write_tables(folder: Path, name: str, seed: int) -> None:
-    """`NAME-private.parquet` and `NAME-public.parquet`: two groups in three columns."""
-    generator = np.random.default_rng(seed)
-    for part, n in (("private", 3000), ("public", 12)):
-        rows = generator.standard_normal((n, 3)) + 12.0 * (np.arange(n) % 3 == 2)[:, None]
-        pd.DataFrame(rows, columns=["a", "b", "c"]).to_parquet(folder / f"{name}-{part}.parquet", row_group_size=1000)
-
-
 @pytest.fixture(scope="session")
 def served(tmp_path_factory) -> Iterator[Served]:
     """Server, worker, slots, the examples and the datasets above, in a folder of the session's own."""
     folder = tmp_path_factory.mktemp("operate")
     (folder / "datasets").mkdir()
     for seed, (name, text) in enumerate(DATASETS.items()):
-        write_tables(folder, name, seed)
+        write_groups(folder, name, seed)
         filled = text.format(folder=folder, output=folder / "home" / "released")
         (folder / "datasets" / f"{name}.yaml").write_text(filled)
     with serving(folder / "home", "--datasets", folder / "datasets") as running:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from helpers.browsing import chromium
 from helpers.served import Served
+from helpers.waiting import eventually
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
@@ -36,7 +37,10 @@ def two_runs(served: Served):
 
 def steps(text: str) -> dict[str, str]:
     """Titles of task runs in the list of a flow run, without numbers and suffixes that some have, and their states."""
-    title, state = r"^(.+?)(?: \d+ of \d+.*)?(?:-[0-9a-f]{3})?", r"\n(Completed|Cached|Failed|Crashed|Running|Pending)$"
+    title, state = (
+        r"^(?:\d+\. )?(.+?)(?: \d+ of \d+.*?)?(?: \[private\])?(?:-[0-9a-f]{3})?",
+        r"\n(Completed|Cached|Failed|Crashed|Running|Pending)$",
+    )
     return dict(re.findall(title + state, text, flags=re.MULTILINE))
 
 
@@ -53,7 +57,7 @@ def test_the_page_of_a_run_shows_its_steps_by_name(browser, served, two_runs):
         seen.page.wait_for_timeout(3000)  # the graph draws itself
         seen.shot("run-graph")
         seen.page.get_by_text("Task Runs", exact=True).first.click()
-        seen.page.get_by_text(re.compile("^ingest public table")).first.wait_for()
+        seen.page.get_by_text(re.compile(r"^1\. ingest public table")).first.wait_for()
         seen.shot("run-first-steps")
         found = steps(seen.text())
         assert {*PUBLIC, *PRIVATE} <= found.keys()
@@ -65,7 +69,7 @@ def test_public_steps_of_the_second_run_are_cached(browser, served, two_runs):
     """What was computed from the public table alone is found again; what asks the private one is not cached."""
     with browser.open(f"{served.ui}/runs/flow-run/{two_runs[1].id}", 1400, 1000) as seen:
         seen.page.get_by_text("Task Runs", exact=True).first.click()
-        seen.page.get_by_text(re.compile("^ingest public table")).first.wait_for()
+        seen.page.get_by_text(re.compile(r"^1\. ingest public table")).first.wait_for()
         seen.shot("run-second-steps")
         found = steps(seen.text())
         assert {name: found[name] for name in PUBLIC} == dict.fromkeys(PUBLIC, "Cached")
@@ -117,14 +121,27 @@ def test_the_form_refuses_a_bad_number_of_components(browser, served, components
     assert {run.id for run in served.runs("visits.mixture")} == before
 
 
+def test_the_form_as_it_is_starts_a_run(browser, served):
+    """Nothing has to be filled in: what the deployment has is right, and the server takes it."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    deployment = served.deployment("visits.mean")
+    before = {run.id for run in served.runs("visits.mean")}
+    with browser.open(f"{served.ui}/deployments/deployment/{deployment.id}/run", 1400, 1000) as seen:
+        field = seen.page.locator(".p-label", has_text="Allotment of this run").last.locator("textarea")
+        sync_api.expect(field).to_have_value("zcdp:0.1")
+        seen.page.get_by_role("button", name="Submit").click()
+        eventually(lambda: len(served.runs("visits.mean")) > len(before), "a run is made", 60)
+    (run,) = (run for run in served.runs("visits.mean") if run.id not in before)
+    assert served.await_run(run.id).state_name == "Completed", served.worker_log()
+
+
 def test_the_form_says_what_each_field_means(browser, served):
     """Every field of the form has a description under it."""
     deployment = served.deployment("visits.mixture")
     schema = deployment.parameter_openapi_schema["definitions"]["MixtureParameters"]["properties"]
     with browser.open(f"{served.ui}/deployments/deployment/{deployment.id}/run", 1400, 1000) as seen:
-        seen.page.get_by_text("Number of mixture components").first.wait_for()
-        text = " ".join(seen.text().split())
-    assert [name for name, field in schema.items() if " ".join(field["description"].split()) not in text] == []
+        for field in schema.values():
+            seen.page.get_by_text(" ".join(field["description"].split())).first.wait_for()
 
 
 def test_pages_of_the_whole_can_be_looked_at(browser, served, two_runs):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from helpers.served import PATIENCE, Served
+from helpers.task_names import title_of
 
 from pubpriv.privacy.ledger import Ledger
 
@@ -67,7 +68,7 @@ def test_a_budget_that_is_used_up_ends_the_schedule(served: Served):
     for words in ("the allotment does not fit", "'scarce'", "requested 0.1 rho", "of 0.2 rho", "What fits"):
         assert words in message, message
     before_the_hold = ("ingest", "validate")
-    assert all(task.name.startswith(before_the_hold) for task in tasks_of(served, refused[0]))
+    assert all(title_of(task).startswith(before_the_hold) for task in tasks_of(served, refused[0]))
     runs = served.runs("scarce.mean")
     assert sum(run.state_name == "Completed" for run in runs) == 2
     assert [run for run in runs if run.state_name == "Scheduled"] == []

@@ -11,7 +11,7 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.store import _WITNESS
+from pubpriv.privacy.ledger.witness import VARIABLE
 
 QUESTION = {"type": "Counts"}
 
@@ -19,7 +19,7 @@ QUESTION = {"type": "Counts"}
 @pytest.fixture(autouse=True)
 def no_witness(monkeypatch):
     """None from the environment."""
-    monkeypatch.delenv(_WITNESS, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
 
 
 def charge(ledger, label, release_id="r"):
@@ -136,7 +136,7 @@ def test_a_restored_older_ledger_opens_for_reading_only(restored, monkeypatch):
     url, witness = restored
     with Ledger.open(url) as ledger:
         assert not ledger.read_only
-    monkeypatch.setenv(_WITNESS, str(witness))
+    monkeypatch.setenv(VARIABLE, str(witness))
     with Ledger.open(url) as ledger:
         assert list(ledger.read_only) == ["visits"]
         assert "2 records that are in the export are missing" in ledger.read_only["visits"]

@@ -36,12 +36,13 @@ NUMBERS = pa.DataFrameSchema(
         "column": pa.Column(str, nullable=True),
         "other_column": pa.Column(str, nullable=True),
         "value": pa.Column(float, FINITE),
-        r"^error_(sampling|privacy|clipping)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        r"^error_(sampling|privacy|clipping|shrinkage)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        "group": pa.Column(str, nullable=True),
     },
     checks=SOME_ROWS,
     strict=True,
     ordered=True,
-    unique=["quantity", "component", "column", "other_column"],
+    unique=["group", "quantity", "component", "column", "other_column"],
     unique_column_names=True,
 )
 """Every released number as a row: what `<release id>.parquet` of the output tree holds for whoever reads it."""

@@ -32,6 +32,7 @@ class Flown:
 
     state: object
     artifacts: dict[str, object]
+    tags: list[str]
 
     @property
     def run_id(self) -> UUID:
@@ -53,7 +54,8 @@ def world(tmp_path_factory, prefect_server):
     def fly(release_id: str, budget: str = "zcdp:0.25") -> Flown:
         wanted = parameters_of(Job.of(MEAN, *tables, None, budget, "ward.7", url, release_id))
         state = estimate_mean(wanted.model_copy(update={"warn_below": 2}), return_state=True)
-        return Flown(state, _artifacts(state.state_details.flow_run_id))
+        run_id = state.state_details.flow_run_id
+        return Flown(state, _artifacts(run_id), _tags(run_id))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PUBPRIV_OUTPUT", str(folder / "out"))
@@ -72,6 +74,13 @@ def _artifacts(run_id) -> dict[str, object]:
         mine = FlowRunFilter(id=FlowRunFilterId(any_=[run_id]))
         found = client.read_artifacts(flow_run_filter=mine)
     return {artifact.key: artifact for artifact in found if artifact.key}  # Prefect's own, of results, have none
+
+
+def _tags(run_id) -> list[str]:
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_flow_run(run_id).tags
 
 
 def _events(name: str, count: int) -> list[dict]:
@@ -108,6 +117,8 @@ def test_a_finished_run_shows_statement_model_budget_picture_and_report(world):
     assert "room for 2 more runs of" in shown[WARD.key("budget")].data
     rows = json.loads(runs["r2"].artifacts[WARD.key("runs")].data)
     assert [row["release"] for row in rows] == ["r2", "r1"]
+    assert "spent 0.25 rho" in runs["r2"].tags
+    assert runs["r3"].tags == []
     assert rows[0]["left after it"] == pytest.approx(0.25, abs=1e-8)
     page = folder / "out" / "models" / "ward.7" / "r1.html"
     assert str(page) in shown[WARD.key("report")].data
@@ -228,9 +239,11 @@ def test_a_long_scan_has_a_bar_and_a_step_a_line(prefect_server, monkeypatch):
     run_id = state.state_details.flow_run_id
     [bar] = _artifacts(run_id).values()
     assert (bar.key, bar.type, float(bar.data)) == ("simulation--progress", "progress", 100.0)
-    assert bar.description == "count rows: blocks of the private table read"
+    assert bar.description == "1. count rows [private]: blocks of the private table read"
     prefect_server.settle()
-    assert re.search(r"count rows: \d+\.\d s, charged 0\.125 rho for 1 answer$", _log(run_id), re.MULTILINE)
+    assert re.search(
+        r"1\. count rows \[private\]: \d+\.\d s, charged 0\.125 rho for 1 answer$", _log(run_id), re.MULTILINE
+    )
 
 
 def _log(run_id: UUID) -> str:

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from pubpriv.data.balls import Balls
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.checks import integer, kind, kinds, size
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
@@ -25,7 +26,10 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Ref
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
-PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells)
+PARTITIONS = (
+    *(Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells),
+    ByCategory,
+)
 """The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28

@@ -341,7 +341,7 @@ def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
 
 
 def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
-    """`frames`, with the partition's own objects where they are equal, so that a block is mapped once for both."""
+    """`frames`, with one object for equal ones, the partition's own where it has it, so that a block is mapped once."""
     inner = partition.inner if isinstance(partition, Refined) else (partition,)
-    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
-    return tuple(next((known for known in own if known == frame), frame) for frame in frames)
+    known = {frame: frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames}
+    return tuple(known.setdefault(frame, frame) for frame in frames)

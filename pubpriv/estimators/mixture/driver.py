@@ -5,6 +5,7 @@ public points seed, private answers measure) with joint releases that make them 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask, gaussian_only
+from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import Preference, prefer
 from pubpriv.estimators.mixture.components import (
@@ -96,6 +98,9 @@ def estimate_mixture(
         NoAnswer: by `kssu`, where no rows were found within the bound.
         PrivateStepFailed: after a charge; run the same release id again.
 
+    Where the table tells groups apart (`PrivateTable.by`), each has weights of its own: six tenths of the budget are
+    for them.
+
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
     """
     settings = MixtureSettings(
@@ -109,6 +114,17 @@ def estimate_mixture(
     )
     check_arguments(public, curator)
     rows = checked_public(public, curator.columns, settings)
+    if curator.groups is None:
+        return _whole(rows, curator, settings, budget, runner)
+    whole = partial(_whole, rows, curator, settings, runner=runner)
+    return estimate_group_weights(whole, rows, curator, budget, runner)
+
+
+def _whole(
+    rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
+) -> MixtureEstimate:
+    """A mixture of all rows together; see `estimate_mixture`."""
+    method = settings.method
     configuration = settings.configuration() | {"columns": list(curator.columns)}
     if method != "auto":
         gaussian_only(method, curator.budget.kind)

@@ -17,7 +17,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.settings import settings_of
+from pubpriv.estimators.settings import OF_GROUPS, settings_of
 from pubpriv.privacy.budgets import BudgetLike
 
 
@@ -30,7 +30,8 @@ def _signature() -> inspect.Signature:
             "n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | str | None
         ),
     ]
-    others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
+    # a curator's table knows its groups
+    others = [each for each in settings_of(MixtureSettings) if each.field not in ("n_components", *OF_GROUPS)]
     parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
     return inspect.Signature(
         [*parameters, inspect.Parameter("budget", named, default=None, annotation=BudgetLike | None)]

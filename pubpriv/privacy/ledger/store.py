@@ -1,6 +1,5 @@
 """The ledger as its users call it: every method is one committed transaction, or nothing happened."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -21,9 +20,7 @@ from pubpriv.privacy.ledger.replay import Checkpoint, Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
 from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
 from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
-
-_WITNESS = "PUBPRIV_LEDGER_WITNESS"
-"""Environment variable that may name an export; see `Ledger.open`."""
+from pubpriv.privacy.ledger.witness import witness_of_environment
 
 
 class Ledger:
@@ -53,7 +50,7 @@ class Ledger:
             InvalidInput: not a ledger URL, none there and `create` is false, or no export at `witness`.
             Unavailable: it cannot be read or written now.
         """
-        witness = witness or os.environ.get(_WITNESS) or None
+        witness = witness or witness_of_environment()
         ends = bundle.ends(Path(witness).expanduser()) if witness else {}
         ledger = cls(connect(url, create))
         try:

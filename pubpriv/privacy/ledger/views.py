@@ -35,6 +35,7 @@ class NamedTable:
 
     uri: str
     source_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
 
 
 class SizedTable(TableIdentity, Protocol):

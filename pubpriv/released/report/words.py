@@ -4,7 +4,7 @@ from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import of_quantity
+from pubpriv.released.numbers import of_all, of_quantity
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
@@ -102,7 +102,8 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
 
 def _wider(estimate: Estimate) -> str:
     """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
-    ratios = [number.error / number.sampling for number in of_quantity(estimate.numbers(), "mean") if number.sampling]
+    means = of_quantity(of_all(estimate.numbers()), "mean")
+    ratios = [number.error / number.sampling for number in means if number.sampling]
     if not ratios:
         return ""
     wider = median(ratios) - 1

@@ -7,9 +7,9 @@ import pytest
 from helpers.cli_world import run_program
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from pubpriv.deployments import status
 from pubpriv.deployments.metrics import openmetrics
-from pubpriv.deployments.status import of_server
+from pubpriv.flows import status
+from pubpriv.flows.status import of_server
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -53,7 +53,7 @@ def test_a_ledger_is_told_in_both_forms(url, monkeypatch, capsys):
 def test_a_server_is_told_with_what_does_not_begin(prefect_server, monkeypatch):
     """A run of ours that is pending for longer than it may be is stuck; one that is due, or somebody else's, is not."""
     from prefect.client.orchestration import get_client
-    from prefect.states import Pending, Scheduled
+    from prefect.states import Late, Pending, Scheduled
 
     from pubpriv.flows.estimate import estimate_mean
 
@@ -65,7 +65,12 @@ def test_a_server_is_told_with_what_does_not_begin(prefect_server, monkeypatch):
         run("stuck-one", "pubpriv", Pending())
         run("foreign-one", "other", Pending())
         run("due-one", "pubpriv", Scheduled(scheduled_time=datetime.now(UTC) - timedelta(minutes=30)))
-        assert "stuck-one" not in of_server(client)["stuck"]
+        run("late-one", "pubpriv", Late(scheduled_time=datetime.now(UTC) - timedelta(minutes=30)))
+        run("new-one", "pubpriv", Late(scheduled_time=datetime.now(UTC) - timedelta(minutes=1)))
+        before = of_server(client)
+        assert "stuck-one" not in before["stuck"]
+        assert "late-one" in before["late"]
+        assert not {"new-one", "due-one"} & {*before["late"]}
         monkeypatch.setattr(status, "_STUCK", timedelta(0))
         told = of_server(client)
     assert "stuck-one" in told["stuck"]

@@ -1,0 +1,101 @@
+"""A simulated year of a fleet: what its ledger takes on disk, and what one more release, and a glance, cost then."""
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.ledger import fill
+from pubpriv.data.codec import to_json
+from pubpriv.data.questions import Counts
+from pubpriv.data.regions import Everything
+from pubpriv.flows.status import of_ledger
+from pubpriv.ledger import Ledger, event_of, new_release_id
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger.replay import Checkpoint
+
+_CHARGES, _FEW = 4, 100
+_ALLOTMENT = ZeroConcentratedDP(Fraction(5, 1000))
+_QUESTION = Counts.priced(Everything(), Fraction(2, 1000))
+
+BOUNDS = {
+    "release_ratio": 2.0,
+    "status_seconds_a_dataset": 0.05,
+    "verify_since_seconds_a_dataset": 0.05,
+    "kilobytes_a_release": 30.0,
+    "megabytes_of_memory": 600.0,
+}
+"""What a year may come to; `release_ratio` is over a ledger with a hundred runs."""
+
+
+def bench(datasets: int, runs: int, repeats: int = 5) -> dict[str, Any]:
+    """Fill a ledger as a year does, and measure one more day: CPU seconds, disk and memory beside their bounds.
+
+    Args:
+        datasets: in the ledger.
+        runs: of each: an hourly release makes 8,760 a year.
+        repeats: of releases and glances, of which the quickest counts.
+    """
+    names = [f"dataset-{number:03d}" for number in range(datasets)]
+    with TemporaryDirectory() as folder:
+        young = fill(Path(folder) / "young.db", _FEW, _CHARGES, 0, names[:1])
+        path = Path(folder) / "old.db"
+        began = time.monotonic()
+        old = fill(path, runs, _CHARGES, 0, names)
+        filled = time.monotonic() - began
+        size = sum(os.path.getsize(each) for each in Path(folder).glob("old.db*"))
+        releases = {url: _quickest(partial(_release, url, names[0]), repeats) for url in (young, old)}
+        status = _quickest(lambda: of_ledger(old), repeats)
+        with Ledger.open(old, create=False) as ledger:
+            began = time.process_time()
+            since = Checkpoint.of(ledger.verify(names[0]))
+            whole = time.process_time() - began
+            new = _quickest(lambda: ledger.verify(names[0], since=since), repeats)
+    found = {
+        "release_ratio": releases[old] / releases[young],
+        "status_seconds_a_dataset": status / datasets,
+        "verify_since_seconds_a_dataset": new,
+        "kilobytes_a_release": size / 1000 / (datasets * runs),
+        "megabytes_of_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+    }
+    ratios = {name: value / BOUNDS[name] for name, value in found.items()}
+    rows = [{"of": name, "value": value, "bound": BOUNDS[name], "ratio": ratios[name]} for name, value in found.items()]
+    return {
+        "bench": "fleet year",
+        "datasets": datasets,
+        "releases": datasets * runs,
+        "ratio": max(ratios.values()),
+        "ratio_of": "the worst of what was measured over its bound",
+        "release_seconds": releases[old],
+        "verify_seconds_a_dataset": whole,
+        "gigabytes": size / 1e9,
+        "seconds_to_fill": filled,
+        "rows": rows,
+    }
+
+
+def _release(url: str, dataset: str) -> None:
+    """Go through the ledger's part of one more release."""
+    with Ledger.open(url, create=False) as ledger:
+        run = ledger.run(dataset, new_release_id())
+        run.open(_ALLOTMENT)
+        run.start("mean", "{}", "0" * 64, None)
+        for number in range(_CHARGES):
+            label = f"mean/step-{number}"
+            charge = run.charge(label, to_json(_QUESTION), event_of(_QUESTION))
+            run.publish(label, charge.attempt, {"count": [number]})
+        run.close("finished")
+
+
+def _quickest(what: Callable[[], object], repeats: int) -> float:
+    found = []
+    for _ in range(repeats):
+        began = time.process_time()
+        what()
+        found.append(time.process_time() - began)
+    return min(found)

@@ -1,0 +1,141 @@
+"""How an installation stands: budgets and newest releases in the ledger, runs and pauses on the server.
+
+Everything here is public: figures of the ledger, names and states. A release is dated by its day, as on its page.
+"""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pubpriv.flows.tags import TAG
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.witness import export_age
+from pubpriv.privacy.units import UNIT
+
+_STUCK = timedelta(minutes=10)
+"""A run that a worker took begins within seconds; one that is pending for so long will not begin by itself."""
+
+_PAGE = 200
+
+Status = dict[str, Any]
+
+
+def of_ledger(url: str) -> Status:
+    """Tell of each dataset what is left, what fits, the newest release and the head of its chain.
+
+    Args:
+        url: of the ledger.
+
+    Returns:
+        `datasets` by name, `read_only` with why, and `export_age_seconds` of the file that `PUBPRIV_LEDGER_WITNESS`
+        names; None without one.
+
+    Raises:
+        InvalidInput, Unavailable: see `Ledger.open`.
+    """
+    with Ledger.open(url, create=False) as ledger:
+        datasets = {name: _dataset(ledger, name) for name in ledger.datasets()}
+        read_only = dict(ledger.read_only)
+    age = export_age()
+    return {
+        "datasets": datasets,
+        "read_only": read_only,
+        "export_age_seconds": None if age is None else round(age),
+    }
+
+
+def _dataset(ledger: Ledger, name: str) -> Status:
+    balance, past = ledger.balance(name), ledger.past(name, 1)
+    newest = past.runs[-1] if past.runs else None
+    amounts = {part: getattr(balance, part).main / UNIT for part in ("cap", "spent", "held", "remaining")}
+    return amounts | {
+        "currency": balance.budget.currency,
+        "releases": past.earlier + len(past.runs),
+        "releases_that_fit": newest and ledger.fitting(name, newest.allotment),
+        "newest_release": newest and newest.release_id,
+        "newest_release_day": newest and newest.opened_at[:10],
+        "open_runs": len(balance.open_runs),
+        "head": balance.chain_head,
+    }
+
+
+def of_server(client: Any) -> Status:
+    """Tell which of our deployments are paused, what became of runs of the last day, which are late or do not begin.
+
+    Args:
+        client: of the server.
+
+    Returns:
+        `paused` names of deployments, `runs` by the name of their state; names of runs: `stuck`, which a worker took,
+        and `late`, which none took.
+    """
+    since = datetime.now(UTC) - timedelta(days=1)
+    recent = _runs(client, {"expected_start_time": {"after_": since, "before_": datetime.now(UTC)}})
+    pending = _runs(client, {"state": {"type": {"any_": ["PENDING"]}}})
+    late = datetime.now(UTC) - _STUCK
+    waiting = _runs(client, {"state": {"name": {"any_": ["Late"]}}, "expected_start_time": {"before_": late}})
+    return {
+        "paused": sorted(each.name for each in ours(client) if each.paused),
+        "runs": dict(sorted(Counter(str(run.state_name) for run in recent).items())),
+        "stuck": sorted(run.name for run in pending if run.state is not None and run.state.timestamp < late),
+        "late": sorted(run.name for run in waiting),
+    }
+
+
+def ours(client: Any) -> list[Any]:
+    """List every deployment with our tag, of whichever installation."""
+    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+
+    mine = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
+    found: list[Any] = []
+    while page := client.read_deployments(deployment_filter=mine, limit=_PAGE, offset=len(found)):
+        found += page
+    return found
+
+
+def _runs(client: Any, which: dict[str, Any]) -> list[Any]:
+    """List the runs of our deployments for which this holds."""
+    found: list[Any] = []
+    while page := client.read_flow_runs(flow_run_filter=_of_ours(which), limit=_PAGE, offset=len(found)):
+        found += page
+    return found
+
+
+def _of_ours(which: dict[str, Any]) -> Any:
+    from prefect.client.schemas.filters import FlowRunFilter
+
+    return FlowRunFilter.model_validate({"tags": {"all_": [TAG]}} | which)
+
+
+def series_of_datasets(client: Any, tag: str) -> dict[str, Status]:
+    """Tell of each dataset of an installation what comes next and how its newest runs ended.
+
+    Args:
+        client: of the server.
+        tag: of the installation's deployments.
+
+    Returns:
+        By dataset: `next` (when a run is due, or None), `state` of the run that ended last (or None), and whether all
+        its deployments are `paused`. Of two hundred runs each, so that it takes the same few questions after years.
+    """
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    known = {each.id: each for each in ours(client) if tag in each.tags}
+    due = {"state": {"type": {"any_": ["SCHEDULED"]}}}
+    over = {"state": {"type": {"any_": ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]}}}
+    told: dict[str, Status] = {}
+    for each in known.values():
+        of = told.setdefault(dataset_of(each) or "", {"next": None, "state": None, "paused": True})
+        of["paused"] = of["paused"] and each.paused
+    for which, sort, part in ((due, "EXPECTED_START_TIME_ASC", "next"), (over, "END_TIME_DESC", "state")):
+        for run in client.read_flow_runs(flow_run_filter=_of_ours(which), sort=FlowRunSort(sort), limit=_PAGE):
+            of = told.get(dataset_of(known[run.deployment_id]) or "", {}) if run.deployment_id in known else {}
+            if of and of[part] is None:
+                of[part] = run.state_name if part == "state" else run.expected_start_time
+    return told
+
+
+def dataset_of(known: Any) -> str | None:
+    """Name the dataset of a deployment on the server; None for an audit."""
+    dataset = (known.parameters or {}).get("parameters", {}).get("dataset")
+    return None if dataset is None else str(dataset)

@@ -1,0 +1,20 @@
+"""The export that is a ledger's witness: where it is, and how old."""
+
+import os
+import time
+from pathlib import Path
+
+VARIABLE = "PUBPRIV_LEDGER_WITNESS"
+"""Environment variable that may name an export; see `Ledger.open`."""
+
+
+def witness_of_environment() -> Path | None:
+    """Name the export that the environment does; None: it names none."""
+    file = os.environ.get(VARIABLE)
+    return Path(file).expanduser() if file else None
+
+
+def export_age() -> float | None:
+    """Give the age of that export in seconds; None without one."""
+    file = witness_of_environment()
+    return None if file is None else time.time() - file.stat().st_mtime
