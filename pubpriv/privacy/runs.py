@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
+from pubpriv.privacy.affordable import check_afforded
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event, PureEvent, RadialEvent, ThresholdEvent
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -163,16 +163,24 @@ class RecordedRun:
         allotment = self.allotment
         share = _share(budget, allotment)
         given = self._run.start(method, configuration, public_sha256, share, self._table)
-        hold, registered = self._run.bill().state.hold, self._ledger.balance(self._run.dataset).budget
-        part = hold.delta * given.main // allotment.cap.main
-        tails = min(allotment.tails_within(given.delta), registered.tails_within(part))
-        return Purse(given.main, allotment.kind, tails)
+        tails = [allotment.tails_within(given.delta)]
+        for other, hold in self._holds():
+            tails.append(other.tails_within(hold.delta * given.main // allotment.cap.main))
+        return Purse(given.main, allotment.kind, min(tails))
+
+    def _holds(self) -> list[tuple[Budget, Amount]]:
+        """What the run holds beside its allotment, each with the budget that prices charges against it."""
+        state, balance = self._run.bill().state, self._ledger.balance(self._run.dataset)
+        holds = [(balance.budget, state.hold)]
+        if balance.periods is not None and state.period is not None:
+            holds.append((balance.periods.budget, state.period.hold))
+        return holds
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
-        """Refuse what does not fit, in the run's currency and in the ledger's."""
-        run = self._run.bill()
-        _afford(plans, run.allotment, run.state.allotment)
-        _afford(plans, self._ledger.balance(self._run.dataset).budget, run.state.hold)
+        """Refuse what does not fit, in the run's currency, in the ledger's and in that of its period's cap."""
+        check_afforded(plans, self.allotment, self.allotment.cap)
+        for budget, hold in self._holds():
+            check_afforded(plans, budget, hold)
 
     def find(self, label: str) -> ChargeView | None:
         """Look up a charge; nothing is paid."""
@@ -280,7 +288,7 @@ class SimulatedRun:
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
         """Refuse what does not fit, as a ledger would."""
-        _afford(plans, self._budget, self._budget.cap)
+        check_afforded(plans, self._budget, self._budget.cap)
 
     def find(self, label: str) -> ChargeView | None:
         """Look up a charge in memory."""
@@ -367,27 +375,6 @@ def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
     if budget.kind != allotment.kind:
         raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap
-
-
-def _afford(plans: Sequence[Sequence[Event]], budget: Budget, room: Amount) -> None:
-    prices = {event: budget.price(event) for event in set(chain.from_iterable(plans))}
-    for plan in plans:
-        _fits(sum((prices[event] for event in plan), Amount(0)), budget, room)
-
-
-def _fits(total: Amount, budget: Budget, room: Amount) -> None:
-    if total.main > room.main:
-        raise BudgetExceeded(
-            f"the steps of this method cost more than its run may spend: requested {budget.amount_text(total)}, "
-            f"remaining {budget.amount_text(room)}. Nothing was charged: give the run a larger budget",
-            requested=total,
-            remaining=room,
-        )
-    if total.delta > room.delta:
-        raise InvalidInput(
-            f"{budget.describe()} leaves too little room for the failure terms of this method: "
-            "choose a larger delta or a smaller epsilon"
-        )
 
 
 def _line(charge: Charge, allotment: Budget) -> _Line:
