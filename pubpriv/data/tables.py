@@ -47,6 +47,12 @@ class PrivateTable:
     Raises:
         InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns,
             or that of groups, among those of the estimate.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> table = pp.PrivateTable.open("patients.csv", ["visits", "log1p(diseases)"])
+        >>> table.n_rows
+        3871
     """
 
     uri: str
@@ -292,6 +298,12 @@ class PublicTable:
         sha256: hash of the columns and the bits of the rows.
         dropped: rows left out because a cell was null or not finite after its map.
         source: canonical name of the file, folder or glob that they were read from; None: they were made otherwise.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> table = pp.PublicTable.open("volunteers.csv", ["visits", "diseases"])
+        >>> table.rows.shape
+        (100, 2)
     """
 
     def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0, source: str | None = None) -> None:
@@ -345,7 +357,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
     Raises:
         InvalidInput: they are no names, or one twice, or among those of the estimate.
     """
-    names = tuple(person)
+    names = tuple(person) if isinstance(person, list | tuple) else (None,)
     if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
         raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
     both = sorted({*names} & {*columns})

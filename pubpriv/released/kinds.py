@@ -13,6 +13,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,6 +26,13 @@ class MeanEstimate(Estimate):
 
     Attributes:
         center: d numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> sorted(found.standard_errors["mean"])
+        ['privacy', 'sampling']
     """
 
     kind: ClassVar[str] = "mean"
@@ -96,6 +104,13 @@ class MixtureEstimate(_LawEstimate):
 
     Attributes:
         mixture: the numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> found = pp.estimate_mixture(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2), n_components=2)
+        >>> found.to_sklearn().means_.shape
+        (2, 2)
     """
 
     kind: ClassVar[str] = "gaussian-mixture"
@@ -107,6 +122,12 @@ class MixtureEstimate(_LawEstimate):
     def estimand(self) -> str:
         """Say in words what was estimated."""
         return "weights, means and covariances of a Gaussian mixture that describes the rows"
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        columns = counted(len(self.columns), "column")
+        return f"a mixture of {counted(self.n_components, 'Gaussian component')} over {columns}"
 
     @property
     def n_components(self) -> int:
@@ -149,6 +170,13 @@ class GaussianEstimate(_LawEstimate):
 
     Attributes:
         gaussian: the numbers, in the data's own units: a mixture of one component.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_gaussian(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> len(found.sample(1000, seed=3))
+        1000
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -164,6 +192,11 @@ class GaussianEstimate(_LawEstimate):
     def estimand(self) -> str:
         """Say in words what was estimated; older files do not tell which of the two."""
         return self.targets.get(str(self.target), "mean and covariance")
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        return f"the mean and covariance of {counted(len(self.columns), 'column')}"
 
     @property
     def law(self) -> Mixture:
@@ -207,6 +240,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
 
     Raises:
         InvalidInput: no such file, not a model, or one that a newer version wrote.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2)).save("model.json")
+        >>> pp.load("model.json").columns
+        ('x0', 'x1')
     """
     file = Path(path)
     if not file.exists():

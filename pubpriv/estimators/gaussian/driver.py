@@ -97,6 +97,14 @@ def estimate_gaussian(
     Where the table tells groups apart (`PrivateTable.by`), so does the estimate: six tenths of the budget are for them.
 
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) * [1, 100]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> found = pp.estimate_gaussian(rows[:20], trial)
+        >>> found.covariance.shape, found.converged
+        ((2, 2), True)
     """
     target = chosen_target(target, method, scale)
     check_arguments(public, curator)

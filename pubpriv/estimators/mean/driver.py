@@ -81,6 +81,14 @@ def estimate_mean(
 
     Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
     their share of the rows.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> mean = pp.estimate_mean(rows[:5], trial)
+        >>> bool(abs(mean.mean).max() < 0.1)
+        True
     """
     check_arguments(public, curator)
     table = public_rows(public, curator.columns, method)

@@ -87,6 +87,14 @@ class PrivateGaussianMixture(
         converged_: False if the estimate is to be mistrusted; `estimate_.diagnostics` says why.
         n_features_in_: d.
         feature_names_in_: (d,), columns or column expressions.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> model = pp.PrivateGaussianMixture(n_components=2).fit(trial, rows[:20])
+        >>> len(set(model.predict([[0, 0], [9, 9]])))
+        2
     """
 
     def __init__(

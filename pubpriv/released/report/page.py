@@ -17,7 +17,7 @@ from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, of_all, of_quantity, sources_of
+from pubpriv.released.numbers import by_component, counted, of_all, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.digits import Z95, rounded, small
@@ -347,7 +347,7 @@ def _scalar(value: Any) -> str:
 
 def _charges(privacy: Mapping[str, Any]) -> Table:
     bill = privacy["charges"]
-    asked, spent = words.counted(len(bill), "question"), for_people(privacy["spent"])
+    asked, spent = counted(len(bill), "question"), for_people(privacy["spent"])
     cost = f"What was asked of the private rows: {asked}, {spent} in all"
     rows = [[line["label"], line["question"], for_people(line["cost"])] for line in bill]
     return Table(cost, ("step", "question", "cost"), rows, "text")
