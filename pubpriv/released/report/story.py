@@ -36,6 +36,9 @@ def in_words(question: str) -> str:
     inner = re.fullmatch(r"Radial\((.+)\)", question)
     if inner is not None:
         return in_words(inner[1])
+    period = re.fullmatch(r"(.+) in (\S+)", question)
+    if period is not None:
+        return f"{in_words(period[1])}; only rows of {period[2]}"
     if question.endswith(" per person"):
         return f"{in_words(question.removesuffix(' per person'))}; a person's rows share one weight"
     return _WORDS.get(question, question)
