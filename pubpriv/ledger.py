@@ -7,6 +7,7 @@ it is charged, and by `verify` and `restore`, which find what was planted.
 """
 
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,15 +35,23 @@ _PLANTED = (
 
 def event_of(question: Question) -> Event:
     """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
-    if isinstance(question, Selection):
-        return PureEvent(question.epsilon)
-    noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
-    if isinstance(question, Radial):
-        return RadialEvent(question.squared_distance, noise, question.blocks)
-    event = GaussianEvent(question.squared_distance, noise)
-    if isinstance(question, StableCells):
-        return ThresholdEvent(event, question.margin, question.alone)
-    return event
+    return _EVENTS.get(type(question), _gaussian)(question)
+
+
+def _noise_of(question: Question) -> tuple[tuple[int, int], ...]:
+    return tuple((part.noise_scale, part.size) for part in question.parts.values())
+
+
+def _gaussian(question: Question) -> GaussianEvent:
+    return GaussianEvent(question.squared_distance, _noise_of(question))
+
+
+_EVENTS: dict[type, Callable[[Any], Event]] = {
+    Radial: lambda question: RadialEvent(question.squared_distance, _noise_of(question), question.blocks),
+    Selection: lambda question: PureEvent(question.epsilon),
+    StableCells: lambda question: ThresholdEvent(_gaussian(question), question.margin, question.alone),
+}
+"""What makes the events of questions that are no Gaussian mechanism alone."""
 
 
 def name_of(question: Question) -> str:

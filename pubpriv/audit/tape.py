@@ -20,7 +20,7 @@ from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable, PublicTable
 from pubpriv.estimators.estimator import Estimator, Trial
 from pubpriv.estimators.steps import plain
-from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, parse_budget
+from pubpriv.privacy.budgets import Budget, Purse, parse_budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import ChargeView
@@ -123,7 +123,7 @@ class _TapedRun(SimulatedRun):
         self.asked: list[tuple[str, str, Event]] = []
         self.answers: dict[str, _Answer] = {}
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """As a simulation does."""
         purse = super().begin(method, configuration, public_sha256, budget)
         self.begun.append((method, configuration, public_sha256, str(purse.units)))

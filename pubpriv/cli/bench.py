@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import buys, honest, pure
+from pubpriv.cli import buys, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
-from pubpriv.cli.figures import cell, named, tell, tell_rows
+from pubpriv.cli.figures import cell, tell
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
@@ -70,6 +70,8 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
+app.command("persons")(persons.persons)
+app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
 
 
@@ -130,25 +132,35 @@ def _fleet(
     year: Annotated[
         bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
     ] = False,
-    datasets: Annotated[int, typer.Option(min=1, max=999, help="Datasets of the fleet, with --year.")] = 20,
+    deploy: Annotated[
+        bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
+    ] = False,
+    datasets: Annotated[
+        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
-    if year:
-        from benchmarks.year import bench as bench_year
-
-        found = bench_year(datasets, runs)
-        if not as_json:
-            rows = [
-                [row["of"].replace("_", " "), *(cell(row[part]) for part in ("value", "bound"))]
-                for row in found["rows"]
-            ]
-            table(f"a ledger after {found['releases']:,} releases", ["of", "measured", "bound"], rows)
-        tell(found, as_json)
+    if year or deploy:
+        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
         return
     from benchmarks.fleet import bench
 
     tell(bench(runs), as_json)
+
+
+def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
+    from benchmarks import deploying
+    from benchmarks import year as whole_year
+
+    return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
+
+
+def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
+    if not as_json:
+        rows = [[row["of"].replace("_", " "), cell(row["value"]), cell(row["bound"])] for row in found["rows"]]
+        table(f"{found['bench']} of {found['datasets']} datasets", ["of", "measured", "bound"], rows)
+    tell(found, as_json)
 
 
 @app.command("startup")
@@ -194,22 +206,6 @@ def _demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    tell(found, as_json)
-
-
-@app.command("persons")
-def _persons(
-    splits: Annotated[int, typer.Option(min=1, help="Splits of people into public and private ones.")] = 6,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first split; the next ones follow.")] = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
-    from benchmarks.persons import bench
-
-    found = bench(splits, first_seed)
-    if not as_json:
-        names = ("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
-        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
     tell(found, as_json)
 
 

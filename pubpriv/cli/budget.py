@@ -157,7 +157,10 @@ def _show_balance(outlook: Any) -> None:
         row = [title, for_people(figures["exact"][name])]
         row += [f"{figures[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
-    table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    if balance.capped:
+        table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    else:
+        out(f"{balance.dataset}: spent in all periods {for_people(balance.budget.amount_text(balance.spent))}")
     out(f"unit: {declared(balance.unit)}")
     if balance.person is not None:
         out(neighbours(balance.person.columns))

@@ -21,6 +21,8 @@ def show(estimate: "Estimate") -> None:
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
+    for line in privacy.get("promised", ()):
+        out(line)
     if "person" in privacy:
         out(f"counted: {estimate.counted} {estimate.counted_as}")
     spent, charges = for_people(privacy["spent"]), len(privacy["charges"])

@@ -243,14 +243,13 @@ def sample(
 
 
 def _newest(model: Path) -> Path:
-    """Find the newest model of a dataset, where a model is named by one; a file is itself."""
+    """Find the newest model of a dataset or of its series, where a model is named by one; a file is itself."""
     from pubpriv.released.tree import ReleaseFiles, output_root
 
     root = output_root()
     if root is None or model.exists() or model.name != str(model):
         return model
-    found = ReleaseFiles.latest_of(root, model.name)
-    return found if found.exists() else model
+    return ReleaseFiles.latest_of(root, model.name) or model
 
 
 def _loaded(model: Path) -> "Estimate":

@@ -38,7 +38,8 @@ def check_kind(by: ByCategory, kind: Any, where: str) -> None:
             f"column {by.source!r} of {where} is {kind}: a month is taken of dates, or of times without a zone or in "
             "UTC"
         )
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_boolean(kind):
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if texts or types.is_integer(kind) or types.is_boolean(kind):
         return
     wanted = f" or, for dates, --by 'month({by.source})'" if types.is_temporal(kind) else ""
     raise InvalidInput(

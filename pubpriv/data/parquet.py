@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.data.arrow import is_read_as_number, numbers_of
+from pubpriv.data.arrow import is_read_as_number, no_number, numbers_of
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.category_codes import check_kind, codes_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of
@@ -171,7 +171,8 @@ def footers(
 
 
 _DAMAGED = {
-    "Parquet": "{where} is not a Parquet table, or its footer is damaged",
+    "Parquet": "{where} is not a Parquet table, or its footer is damaged; names of other tables "
+    "end with .csv, .feather, .arrow or .ipc",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8",
 }
@@ -226,7 +227,7 @@ def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
     for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
         if look.typed and not is_read_as_number(kind):
-            raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+            raise InvalidInput(f"column {name!r} of the private table {where} {no_number(name, kind)}")
 
 
 def _place(look: Look, name: str, where: str) -> int:

@@ -16,6 +16,9 @@ from pubpriv.errors import InvalidInput
 NOBODY = np.uint64(0)
 """Key of a row without an id."""
 
+_LONG = 256
+"""Bytes of a text from which on it is hashed by itself."""
+
 _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -72,15 +75,28 @@ def _keys_of(array: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _keys_of_text(array: Any) -> np.ndarray:
-    """Keys of texts by their exact bytes; each distinct one of a batch is hashed once."""
+    """Keys of texts by their exact bytes, eight at a time; of long ones by BLAKE2b."""
     import pyarrow as pa
 
-    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    found = array.cast(pa.large_binary() if large else pa.binary()).dictionary_encode()
-    hashes = [hashlib.blake2b(value, digest_size=8).digest() for value in found.dictionary.to_pylist()]
-    of_distinct = np.frombuffer(b"".join(hashes) + bytes(8), np.uint64)  # the last one is for rows without an id
-    places = np.where(validity_of(found.indices), _own(found.indices, np.int32), len(hashes))
-    return _mixed(of_distinct[places])
+    found = array.cast(pa.large_binary())
+    _, offsets, data = found.buffers()
+    ends = np.frombuffer(offsets, np.int64)[found.offset : found.offset + len(found) + 1]
+    cells = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    cells = np.concatenate([cells, np.zeros(8, np.uint8)])
+    words = np.ndarray(len(cells) - 7, "<u8", cells, strides=(1,))  # those that begin at each byte
+    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+    keys = _mixed(lengths.astype(np.uint64))
+    more, done = np.flatnonzero((lengths > 0) & (lengths <= _LONG)), 0
+    while len(more):
+        left = lengths[more] - done
+        beyond = np.uint64(8) * np.maximum(8 - left, 0).astype(np.uint64)  # bits that are of the next text
+        word = words[starts[more] + done] << beyond
+        keys[more] = _mixed(keys[more] ^ word)
+        more, done = more[left > 8], done + 8
+    for row in np.flatnonzero(lengths > _LONG):
+        text = cells[starts[row] : starts[row] + lengths[row]].tobytes()
+        keys[row] = np.frombuffer(hashlib.blake2b(text, digest_size=8).digest(), np.uint64)[0]
+    return _mixed(keys)
 
 
 def _own(array: Any, kind: type) -> np.ndarray:

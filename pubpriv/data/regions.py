@@ -56,7 +56,9 @@ class View(Confined):
         self.codes = codes
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
+        self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
         self._used = 0
+        self._counts = False
 
     @classmethod
     def of_each(
@@ -83,15 +85,37 @@ class View(Confined):
         """Weights of the `wanted` records."""
         return None if self.weights is None else self.weights[wanted]
 
+    def counting(self) -> "View":
+        """The same records for a question that sorts them only: z of one frame is kept at a time, in one array.
+
+        A processor's cache holds one, and not those of ten components.
+        """
+        view = View(self.block, self._workspace, self.weights)
+        view._counts = True
+        return view
+
+    def norms(self, frame: Frame) -> np.ndarray:
+        """Squared norms of the block under `frame`, computed once."""
+        found = self._lengths.get(id(frame))
+        if found is None:
+            found = self._lengths[id(frame)] = (frame, self.mapped(frame)[1])
+        return found[1]
+
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """(z, squared norms) of the block under `frame`, computed once."""
+        """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""
         found = self._mapped.get(id(frame))
         if found is None:
+            if self._counts:
+                self._mapped, self._used = {}, 0
             out = self._workspace.array(self._used, (frame.dimension, self.block.shape[1]))
             z = frame.map(self.block, out)
             self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
         return found[1], found[2]
+
+    def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """points @ z, in an array that the next call overwrites: a large fresh one would cost more than the product."""
+        return np.matmul(points, z, out=self._workspace.array("products", (len(points), z.shape[1])))
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
@@ -188,7 +212,9 @@ class NearestPoint:
         """Group of the nearest point."""
         points, half_norms, groups = self._arrays
         z, norms = view.mapped(self.frame)
-        nearest = np.argmax(points @ z - half_norms, axis=0)
+        scores = view.products(points, z)
+        scores -= half_norms
+        nearest = np.argmax(scores, axis=0)
         return np.where(np.isfinite(norms), groups[nearest], -1)
 
 
@@ -221,7 +247,7 @@ class Cells:
     def scores(self, view: View) -> np.ndarray:
         """offset_j - |z_j|^2 / 2, shape (n_regions, length)."""
         return np.stack(
-            [offset - view.mapped(frame)[1] / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
+            [offset - view.norms(frame) / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
         )
 
     def assign(self, view: View) -> np.ndarray:
@@ -316,7 +342,7 @@ class Shells:
 
     def assign(self, view: View) -> np.ndarray:
         """Shell of each record; none where its squared length is not finite."""
-        _, norms = view.mapped(self.frame)
+        norms = view.norms(self.frame)
         return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
 
 

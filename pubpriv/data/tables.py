@@ -357,7 +357,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
     Raises:
         InvalidInput: they are no names, or one twice, or among those of the estimate.
     """
-    names = tuple(person)
+    names = tuple(person) if isinstance(person, list | tuple) else (None,)
     if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
         raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
     both = sorted({*names} & {*columns})

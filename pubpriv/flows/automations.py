@@ -85,7 +85,8 @@ def _crash(heartbeat_seconds: int) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: a flow run without signs of life has crashed",
         description="Its process was killed, or its machine is gone. What it paid is kept; another run goes on.",
-        trigger=silence({_HEARTBEAT}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
+        # from its beginning on: a process may die before its first sign of life was sent
+        trigger=silence({_HEARTBEAT, *_told("Running")}, {_HEARTBEAT} | ENDS, _MISSED_HEARTBEATS * heartbeat_seconds),
         actions=[_crashed(f"{DEAD}: its process is gone"), next_run()],
     )
 

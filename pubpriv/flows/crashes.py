@@ -16,11 +16,16 @@ _AFTER_SECONDS = 30
 """Runner and worker both report a crash, some seconds apart; and whatever killed the run may need a moment."""
 
 _FORM = """\
+{% if flow_run.state.type.value not in ('COMPLETED', 'FAILED', 'CANCELLING', 'CANCELLED') %}\
 {% set form = flow_run.parameters['parameters'] %}\
 {% set first = {'run': flow_run.id|string, 'due': flow_run.expected_start_time.isoformat(), 'crashes': 0} %}\
 {% set before = form['resumes'] or first %}\
-{{ dict(form, resumes=dict(before, after=flow_run.id|string, crashes=before['crashes'] + 1))|tojson }}"""
-"""The form of the run that crashed, which also says of what release; see `pubpriv.flows.parameters.Resumed`."""
+{{ dict(form, resumes=dict(before, after=flow_run.id|string, crashes=before['crashes'] + 1))|tojson }}\
+{% endif %}"""
+"""The form of the run that crashed, which also says of what release; see `pubpriv.flows.parameters.Resumed`.
+
+Nothing for a run that has come to its end, of which no run can be made: the server may hear of its end late.
+"""
 
 
 DEAD = "no sign of life"

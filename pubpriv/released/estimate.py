@@ -16,12 +16,12 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.groups import Group, Groups
 from pubpriv.released.histograms import histograms_in
-from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number
+from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, counted
 from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.privacy.runs import Statement
+    from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
     from pubpriv.unit import Size
 
@@ -75,6 +75,11 @@ class Estimate(Shown):
     def law(self) -> "Mixture | None":
         """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
         return None
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words: `the mean of 3 columns`."""
+        return f"the {self.kind} of {counted(len(self.columns), 'column')}"
 
     @property
     def is_simulation(self) -> bool:

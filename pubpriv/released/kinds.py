@@ -13,6 +13,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -123,6 +124,12 @@ class MixtureEstimate(_LawEstimate):
         return "weights, means and covariances of a Gaussian mixture that describes the rows"
 
     @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        columns = counted(len(self.columns), "column")
+        return f"a mixture of {counted(self.n_components, 'Gaussian component')} over {columns}"
+
+    @property
     def n_components(self) -> int:
         """k."""
         return len(self.mixture.weights)
@@ -185,6 +192,11 @@ class GaussianEstimate(_LawEstimate):
     def estimand(self) -> str:
         """Say in words what was estimated; older files do not tell which of the two."""
         return self.targets.get(str(self.target), "mean and covariance")
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        return f"the mean and covariance of {counted(len(self.columns), 'column')}"
 
     @property
     def law(self) -> Mixture:

@@ -74,6 +74,11 @@ class Number:
         return replace(told, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
     """Name the sources of error that numbers tell of: `SOURCES`, without those of `OPTIONAL` that none tells."""
     known = tuple(numbers)

@@ -153,6 +153,7 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
     guarantee = statement["guarantee"].get("text", parts)
     unit = declared(statement["unit"])
     one = "person" if statement.get("person") else "record"
+    periods = "".join(f"{line}.\n\n" for line in statement.get("promised", ()))
     page = create_markdown_artifact(
         key=subject.key("privacy"),
         description=f"Privacy statement of {name}, release {release_id}",
@@ -160,6 +161,7 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
             f"## Privacy of {name}\n\n"
             f"One {one} is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
+            f"{periods}"
             f"Spent by release {release_id}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
         ),
     )

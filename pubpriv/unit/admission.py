@@ -2,15 +2,20 @@
 
 import warnings
 from dataclasses import replace
+from string import hexdigits
 from typing import Any
 
+from pubpriv.data.questions.base import LIMIT, Question
 from pubpriv.data.questions.per_person import MOST_ROWS
-from pubpriv.data.tables import PrivateTable
+from pubpriv.data.questions.radial import reach_of
+from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.places import is_in_memory
 from pubpriv.privacy.budgets import Budget, PureDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
+from pubpriv.privacy.noise import MAX_SD
+from pubpriv.unit.units import Unit
 
 
 def check_unit(
@@ -128,3 +133,30 @@ def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
             stacklevel=3,
         )
     return replace(table, n_rows=n_rows)
+
+
+def hash_of(public: PublicTable | str) -> str:
+    """The hash of public rows, or of rows that came from no file.
+
+    Raises:
+        InvalidInput: a text that is no hash.
+    """
+    sha256 = public if isinstance(public, str) else public.sha256
+    if not sha256 or set(sha256) - set(hexdigits):
+        raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
+    return sha256
+
+
+def check_room(question: Question, unit: Unit) -> None:
+    """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`.
+
+    Raises:
+        InvalidInput: it may be larger, or the question is about a table with another number of rows.
+    """
+    for part in question.parts.values():
+        if part.rows not in (None, unit.exact_rows):
+            raise InvalidInput("the question is about a table with another number of rows")
+        if part.noise_scale > MAX_SD:
+            raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
+        if unit.bounds * part.bound * part.factor + reach_of(question) * part.noise_scale >= LIMIT:
+            raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")

@@ -17,7 +17,7 @@ from pubpriv.data.memory import MOST_BYTES
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, InPeriod, Question
 from pubpriv.data.questions.in_period import whole
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput

@@ -26,7 +26,7 @@ from pubpriv.data.questions import (
     StableCells,
 )
 from pubpriv.data.questions.base import PARTITIONS, squared_weight
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 
 EXAMPLES = {example.name: example for example in examples()}
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from prefect.client.schemas.objects import StateType
 from pydantic import ValidationError
 
 from pubpriv.estimators import MEAN
@@ -30,8 +31,10 @@ def after(run) -> dict:
     return json.loads(render_user_template_sync(_FORM, {"flow_run": run}))
 
 
-def run(form, due=datetime(2026, 11, 20, 23, 59, tzinfo=UTC)):
-    return SimpleNamespace(id=uuid4(), expected_start_time=due, parameters={"parameters": form})
+def run(form, due=datetime(2026, 11, 20, 23, 59, tzinfo=UTC), state="CRASHED"):
+    """A flow run as the server's templates see it."""
+    seen = SimpleNamespace(type=StateType[state])
+    return SimpleNamespace(id=uuid4(), expected_start_time=due, parameters={"parameters": form}, state=seen)
 
 
 def release_id(monkeypatch, of, form) -> str:
@@ -54,6 +57,14 @@ def test_it_is_the_same_release_though_it_is_due_on_another_day(monkeypatch, per
         assert release_id(monkeypatch, last, form) == expected
     with pytest.raises(ValidationError, match="less than or equal to 2"):
         form_of(MEAN)(**after(last))
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "CANCELLED"])
+def test_of_a_run_that_has_ended_no_other_one_is_made(state):
+    """What the server would fill in is no JSON, so its action fails."""
+    with pytest.raises(json.JSONDecodeError):
+        after(run(FORM, state=state))
+    assert after(run(FORM, state="RUNNING"))["resumes"]["crashes"] == 1  # found dead, and not marked yet
 
 
 def test_the_server_refuses_a_third_one_by_its_schema():

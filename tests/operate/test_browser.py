@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from helpers.browsing import chromium
-from helpers.served import Served
+from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
@@ -129,8 +129,9 @@ def test_the_form_as_it_is_starts_a_run(browser, served):
     with browser.open(f"{served.ui}/deployments/deployment/{deployment.id}/run", 1400, 1000) as seen:
         field = seen.page.locator(".p-label", has_text="Allotment of this run").last.locator("textarea")
         sync_api.expect(field).to_have_value("zcdp:0.1")
+        seen.page.wait_for_timeout(3000)  # the page asks about deployment and pool before it takes a click
         seen.page.get_by_role("button", name="Submit").click()
-        eventually(lambda: len(served.runs("visits.mean")) > len(before), "a run is made", 60)
+        eventually(lambda: len(served.runs("visits.mean")) > len(before), "a run is made", PATIENCE)
     (run,) = (run for run in served.runs("visits.mean") if run.id not in before)
     assert served.await_run(run.id).state_name == "Completed", served.worker_log()
 

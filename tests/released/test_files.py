@@ -278,3 +278,18 @@ def test_the_root_is_named_by_the_environment(monkeypatch):
     assert output_root() == Path(os.path.expanduser("~/models"))
     monkeypatch.setenv("PUBPRIV_OUTPUT", " ")
     assert output_root() is None
+
+
+def test_the_newest_of_a_series_is_found_by_name(tmp_path):
+    """A dataset with one series needs no more than its name; one with several says which there are."""
+    home = tmp_path / "models" / "patients"
+    home.mkdir(parents=True)
+    assert ReleaseFiles.latest_of(tmp_path, "patients") is None
+    (home / "latest-mean.json").touch()
+    assert ReleaseFiles.latest_of(tmp_path, "patients") == home / "latest-mean.json"
+    (home / "latest-by%20ward.json").touch()
+    with pytest.raises(InvalidInput, match=r"name one of patients\.by ward, patients\.mean"):
+        ReleaseFiles.latest_of(tmp_path, "patients")
+    assert ReleaseFiles.latest_of(tmp_path, "patients.by ward") == home / "latest-by%20ward.json"
+    (home / "latest.json").touch()
+    assert ReleaseFiles.latest_of(tmp_path, "patients") == home / "latest.json"

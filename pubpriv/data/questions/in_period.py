@@ -12,7 +12,8 @@ from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
 from pubpriv.data.questions.moments import LiftedGram, Moments
-from pubpriv.data.questions.per_person import WEIGHED, PerPerson, PersonSizes
+from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.regions import View

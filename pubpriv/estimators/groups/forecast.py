@@ -55,6 +55,11 @@ class GroupCase:
         """Public rows."""
         return self.case.m
 
+    @property
+    def most_rows(self) -> int:
+        """As many as the other case takes."""
+        return self.case.most_rows
+
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict all rows together on their part of the purse, then groups of one size."""
         whole, groups = self._parts(purse)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.curator import Curator
+from pubpriv.curator import Answer, Curator
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
@@ -92,15 +92,18 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
 
     Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2 at most ask.price.
     """
-    answer = curator.release(group_question(by, frame, ask, spreads), ask.label)
-    values, noise = answer.values, answer.question.noise()
+    return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
+
+
+def sums_of(answer: Answer, spreads: bool) -> GroupSums:
+    """The answer to the question about groups."""
+    values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
     last = "moment" if spreads else "square"
-    seconds = values[last] if spreads else values[last][:, None, None]
     return GroupSums(
-        answer.question.frames[0],
+        frame,
         _tuples(values["count"]),
-        _tuples(values["sum"].reshape(by.n_regions, frame.dimension)),
-        _tuples(seconds),
+        _tuples(values["sum"].reshape(-1, frame.dimension)),
+        _tuples(values[last] if spreads else values[last][:, None, None]),
         tuple(float(noise[part].max()) for part in ("count", "sum", last)),
     )
 

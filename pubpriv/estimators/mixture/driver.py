@@ -6,11 +6,13 @@ public points seed, private answers measure) with joint releases that make them 
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
@@ -90,8 +92,8 @@ def estimate_mixture(
 
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
-        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, and
-        where noise is larger than the covariances.
+        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
+        components share too many rows to be told apart, and where noise is larger than the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
@@ -142,6 +144,7 @@ def _whole(
         return _by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
+    curator.expect(course.surely)
     last, shape, climbed = _measured(scene, course)
     model = _judged(scene, course, last, shape)
     facts = diagnostics(scene, course.layout, course.plan, course.regime, last, shape, model.guard, model.fit, climbed)
@@ -150,7 +153,7 @@ def _whole(
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
-    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains)
+    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains) and last.settled
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
 
@@ -163,6 +166,12 @@ class _Course:
     layout: Placement
     plan: MixturePlan
     ladder: Ladder | None
+
+    @property
+    def surely(self) -> list[Question]:
+        """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
+        rounds = self.plan.rounds if self.ladder is None else self.plan.rounds[:1]
+        return [ask.question for ask in (*chain(*self.plan.starts), *rounds) if ask.question is not None]
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Book:
         self.connection = connection
         self.dataset = dataset
         self._why_not = locked
-        self._head = self.last()
+        self._head = self._read(schema.newest(), dataset=self.dataset)
         self.state: DatasetState | None = states_of(self._head.state)[0] if self._head else None
 
     # -- reading
@@ -63,17 +63,19 @@ class Book:
 
     def last(self, *where: Any) -> Record | None:
         """Read the newest record for which all of this holds from the database."""
-        query = self.rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1)
-        row = self.connection.execute(query).first()
+        return self._read(self.rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1))
+
+    def _read(self, query: sa.Select[Any], **values: Any) -> Record | None:
+        row = self.connection.execute(query, values).first()
         return schema.whole(row) if row else None
 
-    def _newest(self, **columns: str) -> Record | None:
+    def _newest(self, kind: str | None = None, **columns: str) -> Record | None:
         """The newest record with these values; the head, which was read already, is not read twice."""
         head = self._head
-        if head is not None and all(getattr(head, name) == value for name, value in columns.items()):
+        known = columns if kind is None else {"kind": kind, **columns}
+        if head is not None and all(getattr(head, name) == value for name, value in known.items()):
             return head
-        equal = (_table.c[name] == value for name, value in columns.items() if name != "kind")
-        return self.last(*([schema.is_kind(columns["kind"])] if "kind" in columns else []), *equal)
+        return self._read(schema.newest(*columns, kind=kind), dataset=self.dataset, **columns)
 
     def all(self, *kinds: str, **columns: str) -> list[Record]:
         """Records of these kinds, oldest first."""
@@ -101,8 +103,8 @@ class Book:
     def noted(self, release_id: str, label: str) -> Any:
         """The noted value of a run under `label`, or None. Values are long, so the others are not even parsed."""
         start = canonical({"label": label})[:-1]  # of the body: keys are sorted
-        begins = sa.func.substr(_table.c.body, 1, len(start)) == start
-        rows = self.connection.execute(self.rows(_table.c.release_id == release_id, schema.is_kind("noted"), begins))
+        wanted = {"dataset": self.dataset, "release_id": release_id, "start": start, "length": len(start)}
+        rows = self.connection.execute(schema.NOTED, wanted)
         facts = (schema.whole(row).facts() for row in rows)
         return next((note["value"] for note in facts if note["label"] == label), None)
 
@@ -242,7 +244,7 @@ class Book:
 
     def read_back(self) -> Record:
         """The newest record as it stands in the database now, and not as it was appended."""
-        self._head = self.last()
+        self._head = self._read(schema.newest(), dataset=self.dataset)
         return self.head
 
     def _was_paid(self, charged: Record, facts: dict[str, Any], due: dict[str, Amount]) -> bool:

@@ -5,8 +5,8 @@ One table has one budget, so no two datasets share one, and no private file is r
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.places import canonical, sharing
+from pubpriv.errors import InvalidInput, SpecMismatch, nearest
+from pubpriv.places import canonical, is_in_memory, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.terms import person_columns_of
@@ -60,10 +60,16 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
     what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
     declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
     columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
-    raise SpecMismatch(
-        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. Declare it with "
-        f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
+    how = (
+        f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
+        if is_in_memory(uri)
+        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
         f"--private {table.uri} --columns {','.join(columns)}{''.join(f' --by {name}' for name in groups)}`"
+    )
+    near = nearest(missing[0], known) if known and missing else None
+    hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
+    raise SpecMismatch(
+        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
     )
 
 

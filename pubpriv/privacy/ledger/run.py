@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
@@ -204,10 +205,19 @@ class LedgerRun:
                 book.append("started", body, self.release_id)
             return given
 
-    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
+    def charge(
+        self, label: str, question: Any, event: Event, notes: Mapping[str, Any] = MappingProxyType({})
+    ) -> ChargeView:
         """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
 
+        Args:
+            label: of the question.
+            question: as JSON data.
+            event: that it comes to.
+            notes: of what the question was made of: they are kept with the charge, or neither is; see `keep`.
+
         Raises:
+            Unavailable: see `keep`.
             BudgetExceeded, RunClosed: and nothing was charged.
             InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
             LedgerViolation: the charge under this label was not made by this ledger.
@@ -227,6 +237,8 @@ class LedgerRun:
         prices = _priced(event, allotment, registered, periods)  # before the lock is taken
         with self._access.locked(self.dataset) as book:
             stands = book.charge(self.release_id, label, allotment, registered)
+            if notes and not book.run_state(self.release_id).closed:
+                self._keep(book, notes)
             if stands is not None:
                 if stands.answer is None:
                     book.append("attempted", attempt, self.release_id, key)
@@ -263,17 +275,29 @@ class LedgerRun:
             stored: dict[str, list[int]] = book.read_back().facts()["answer"]
         return stored
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep what a step made, unless it is kept, and return what is: post-processing, which costs nothing.
+    def keep(self, notes: Mapping[str, Any]) -> None:
+        """Keep what steps made, by label, unless it is kept: post-processing, which costs nothing.
 
-        A closed run keeps nothing more, and the value comes back as it is.
+        A closed run keeps nothing more.
+
+        Raises:
+            Unavailable: something else is kept under one of these labels.
         """
-        _check_label(label)
         with self._access.locked(self.dataset) as book:
+            if not book.run_state(self.release_id).closed:
+                self._keep(book, notes)
+
+    def _keep(self, book: Book, notes: Mapping[str, Any]) -> None:
+        for label, value in notes.items():
+            _check_label(label)
             known = book.noted(self.release_id, label)
-            if known is None and not book.run_state(self.release_id).closed:
+            if known is None:
                 book.append("noted", {"label": label, "value": value}, self.release_id)
-            return value if known is None else known
+            elif known != value:
+                raise Unavailable(
+                    f"another process is at work at run {self.release_id!r} of dataset {self.dataset!r}, and "
+                    f"{label!r} came out otherwise there: run the same release id again, which goes on from what stands"
+                )
 
     def close(self, reason: str) -> None:
         """End it: what it held and did not charge returns. A closed run stays closed."""

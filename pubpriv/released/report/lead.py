@@ -2,10 +2,9 @@
 
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, of_all, of_quantity
+from pubpriv.released.numbers import Number, counted, of_all, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
 from pubpriv.released.report.evidence import reason
-from pubpriv.released.report.words import counted
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
 """A sentence names so many columns and groups; a group is placed by so many columns."""

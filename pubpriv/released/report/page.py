@@ -17,7 +17,7 @@ from pubpriv.released.estimate import Estimate, write_atomically
 from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, of_all, of_quantity, sources_of
+from pubpriv.released.numbers import by_component, counted, of_all, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
 from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
 from pubpriv.released.report.digits import Z95, rounded, small
@@ -115,7 +115,8 @@ def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
     text = None if cap is None else cap["text"]
     person = stated.get("person", ())
     promised = text, where["release_id"], stated["guarantee"]["text"], person
-    lines = guarantee_lines(where["dataset"], stated["unit"], *promised)
+    lines = [*guarantee_lines(where["dataset"], stated["unit"], *promised, "periods" in stated)]
+    lines += stated.get("promised", ())
     return {
         "guarantees": [f"{line[0].upper()}{line[1:]}" for line in lines[1:]],
         "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap, person),
@@ -131,7 +132,10 @@ def _protected(estimate: Estimate, history: History | None) -> str:
 
 
 def _left(history: History) -> str:
-    return f"{history.remaining:.4g} {history.currency} of {history.cap:.4g} for further releases of {history.dataset}."
+    if not history.capped:
+        return f"{history.periods} There is no other one."
+    left = f"{history.remaining:.4g} {history.currency} of {history.cap:.4g}"
+    return f"{left} for further releases of {history.dataset}.{' ' if history.periods else ''}{history.periods}"
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:
@@ -259,6 +263,10 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
         f"{history.spent:.4g} {history.currency} of {history.cap:.4g}; held by runs under way: {history.held:.4g}; "
         f"left: {history.remaining:.4g}."
     )
+    if not history.capped:
+        caption = f"{history.periods} Spent in all of them: {history.spent:.4g} {history.currency}."
+    elif history.periods:
+        caption = f"{caption} {history.periods}"
     newest = history.runs[-_MOST_RUNS:]
     rows = [
         [run.release_id, run.day, run.allotment, f"{run.spent:.4g}", "open" if run.open else "closed"] for run in newest
@@ -339,7 +347,7 @@ def _scalar(value: Any) -> str:
 
 def _charges(privacy: Mapping[str, Any]) -> Table:
     bill = privacy["charges"]
-    asked, spent = words.counted(len(bill), "question"), for_people(privacy["spent"])
+    asked, spent = counted(len(bill), "question"), for_people(privacy["spent"])
     cost = f"What was asked of the private rows: {asked}, {spent} in all"
     rows = [[line["label"], line["question"], for_people(line["cost"])] for line in bill]
     return Table(cost, ("step", "question", "cost"), rows, "text")
