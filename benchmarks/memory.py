@@ -73,13 +73,13 @@ def main() -> None:
     radius = 2.0 * len(names) ** 0.5
     question = LiftedGram.priced(Everything(), (frame,), (radius,), Fraction(1), GRAM_SHARES)
     next(iter(table.chunks()[0].blocks()))  # libraries that read are loaded, and one batch was held
-    before = _peak()
+    before = peak()
     with ThreadPoolExecutor(_THREADS) as threads:
         scan(table, question, threads)
-    print(json.dumps({"before": before, "peak": _peak()}))
+    print(json.dumps({"before": before, "peak": peak()}))
 
 
-def _peak() -> int:
+def peak() -> int:
     """The largest resident size of this process so far, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():  # `getrusage` would count the parent's memory too, from before this program replaced it

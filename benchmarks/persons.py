@@ -18,7 +18,7 @@ from pubpriv.estimators.gaussian.driver import estimate_gaussian
 from pubpriv.privacy.budgets import Purse, ZeroConcentratedDP, parse_budget
 
 _BUDGETS = ("approx:1,1e-6", "approx:4,1e-6")
-_MOST = (1, 3)
+_MOST: tuple[int | str, ...] = (1, 3, "auto")
 """Rows of a person that count in full."""
 
 _GROUP = "group privacy"

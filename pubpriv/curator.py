@@ -10,36 +10,35 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from itertools import chain
-from string import hexdigits
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.confined import Confined
 from pubpriv.data.placement import check_places
-from pubpriv.data.questions.base import LIMIT, Question, Totals, check_totals
-from pubpriv.data.questions.radial import draws_of, reach_of
-from pubpriv.data.rehearsal import checked, rehearse
+from pubpriv.data.questions.base import Question, Totals, check_totals
+from pubpriv.data.questions.radial import draws_of
+from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
+from pubpriv.privacy.ahead import DrawnAhead, expect_draws, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
-from pubpriv.privacy.noise import MAX_SD, NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
-from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun, Statement
-from pubpriv.unit import Size, as_begun, check_unit, made_again, unit_of
+from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
+from pubpriv.privacy.runs import RecordedRun, Run, SimulatedRun
+from pubpriv.privacy.statement import Statement
+from pubpriv.unit import Size, as_begun, check_room, check_unit, hash_of, made_again, unit_of
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A published answer: the stored question, its values as floats, and nothing else.
-
-    Everything made of an `Answer` is post-processing and costs nothing more.
-    """
+    """A published answer: the stored question, its values as floats, and nothing else; what is made of it is free."""
 
     label: str
     question: Any
@@ -79,8 +78,7 @@ class SimulationHandle:
         return _SIMULATIONS[self.token]
 
 
-# weak, so that a simulation's rows go when its curator does
-_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()
+_SIMULATIONS: "WeakValueDictionary[str, Curator]" = WeakValueDictionary()  # weak: rows go when their curator does
 
 
 class Curator(Confined):
@@ -94,7 +92,7 @@ class Curator(Confined):
         release_id: name of the run; default: a new one. The same id again resumes it, and replays answers for nothing.
         executor: where blocks are scanned; default: threads.
         rows_per_person: where the unit of the dataset is a person: how many rows of each count in full, all rows being
-            shared in; 1: each person counts once; `auto`: chosen by released sizes.
+            shared in; `auto`: chosen by released sizes.
 
     Raises:
         InvalidInput: unregistered dataset, a budget kind that does not fit the ledger, a bad id.
@@ -117,18 +115,18 @@ class Curator(Confined):
         if not hasattr(ledger, "bind"):
             raise InvalidInput("a curator charges a ledger: open one with Ledger.open(URL)")
         terms = ledger.person(dataset)
-        private = made_again(private, terms, dataset, executor)
+        private = made_again(private, terms, dataset, executor, ledger.periods(dataset))
         ledger.bind(dataset, private)
         run = ledger.run(dataset, release_id)
-        private = as_begun(private, run.begun(), release_id)
-        most = check_unit(terms, rows_per_person)
-        run.open(allotment)
+        private = as_begun(private, run, release_id)
+        most = check_unit(terms, rows_per_person, private.period, allotment)
+        run.open(allotment, private.period or None)
         kept = RecordedRun(ledger, run, table=private)
-        self._assemble(private, kept, OperatingSystemNoise(), executor, terms, most)
-        scheduler = executor.address if isinstance(executor, Cluster) else None
-        self._handle: RunHandle | SimulationHandle = RunHandle(
-            ledger.reference, dataset, release_id, private, scheduler
-        )
+        # what a resumed run will be asked may be answered already
+        noise = OperatingSystemNoise() if run.begun() else DrawnAhead(OperatingSystemNoise())
+        self._assemble(private, kept, noise, executor, terms, most)
+        at = executor.address if isinstance(executor, Cluster) else None
+        self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private, at)
 
     @classmethod
     def simulation(
@@ -140,6 +138,7 @@ class Curator(Confined):
         executor: Executor | None = None,
         persons: Any = None,
         rows_per_person: int | str = 1,
+        groups: tuple[ByCategory, Any] | None = None,
     ) -> "Curator":
         """The same questions over rows in memory with seeded noise: NOT private, and it says so.
 
@@ -151,8 +150,9 @@ class Curator(Confined):
             executor: where blocks are scanned; default: threads.
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.
+            groups: of the rows, and the category of each; None: there are none.
         """
-        table = ArrayTable.of(rows, columns, persons)
+        table = ArrayTable.of(rows, columns, persons, groups)
         terms = None if persons is None else PersonTerms(("person",))
         budget = budget_of(budget)
         most = check_unit(terms, rows_per_person)
@@ -175,11 +175,11 @@ class Curator(Confined):
         ledger = Ledger.open(handle.ledger, create=False)
         try:
             terms = ledger.person(handle.dataset)
-            table = made_again(handle.table, terms, handle.dataset, executor)
+            table = made_again(handle.table, terms, handle.dataset, executor, ledger.periods(handle.dataset))
             ledger.check_declared(handle.dataset, table)
             run = ledger.run(handle.dataset, handle.release_id)
             run.bill()  # it is there; a closed one answers what it answered
-            table = as_begun(table, run.begun(), handle.release_id)
+            table = as_begun(table, run, handle.release_id)
         except BaseException:
             ledger.close()
             raise
@@ -201,12 +201,12 @@ class Curator(Confined):
 
     @property
     def n_rows(self) -> int:
-        """`size.rows`: what drivers plan with and divide by."""
+        """`size.rows`: what drivers plan with."""
         return self.size.rows
 
     @property
     def protects_rows(self) -> bool:
-        """Whether the unit of the dataset is a row, and n public, and not a person."""
+        """Whether the unit of the dataset is a row, not a person, and n public, which it is not in a period."""
         return self._unit.exact_rows is not None
 
     @property
@@ -215,8 +215,15 @@ class Curator(Confined):
         return tuple(self._table.column_names)
 
     @property
+    def groups(self) -> ByCategory | None:
+        """Groups that the table tells apart; None: none."""
+        return self._table.by  # type: ignore[no-any-return]
+
+    @property
     def handle(self) -> RunHandle | SimulationHandle:
-        """What a task needs to find this run."""
+        """What a task needs to find this run. It asks in this one's place, so nothing is kept back here."""
+        self._run.keep()
+        stop_drawing(self._noise)
         return self._handle
 
     @property
@@ -227,10 +234,8 @@ class Curator(Confined):
     def check_public(self, public: Any) -> None:
         """Refuse public rows that are, or were read from, a private table of any dataset that the ledger knows.
 
-        A path is not opened. Of rows in memory nothing is known.
-
         Raises:
-            InvalidInput: it shares files with a private table.
+            InvalidInput: it shares files with a private table; of rows in memory nothing is known.
         """
         if (source := source_of(public)) is not None:
             self._run.refuse_private(source)
@@ -258,9 +263,7 @@ class Curator(Confined):
             BudgetExceeded: less is left than was asked for.
         """
         self.check_public(None if isinstance(public, str) else public)
-        sha256 = public if isinstance(public, str) else public.sha256
-        if not sha256 or set(sha256) - set(hexdigits):
-            raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
+        sha256 = hash_of(public)
         given = None if budget is None else budget_of(budget)
         self._unit.open(self.release, given)
         return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, given))
@@ -269,9 +272,8 @@ class Curator(Confined):
         """Check whole plans before the first charge: every question fits the table, and those of a plan fit the run.
 
         Args:
-            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come; one that
-                stands in several plans is checked once. Where frames lie does not matter here, so each question is
-                tried on odd records when it is released.
+            plans: each that answers may lead to, with questions of the sizes, shapes and prices to come. Where frames
+                lie does not matter here, so each question is tried on odd records when it is released.
 
         Raises:
             InvalidInput, BudgetExceeded: nothing was charged.
@@ -280,9 +282,13 @@ class Curator(Confined):
         for question in chain.from_iterable(plans):
             if id(question) not in events:
                 known = self._as_asked(question)
-                self._check_room(known)
+                check_room(known, self._unit)
                 events[id(question)] = event_of(known)
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
+
+    def expect(self, questions: Sequence[Question]) -> None:
+        """Tell what was rehearsed and will be asked: its noise, of public scales and sizes, is drawn meanwhile."""
+        expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
     def release(self, question: Question, label: str) -> Answer:
         """Ask one question of the private rows, once, and return its published answer.
@@ -340,7 +346,8 @@ class Curator(Confined):
 
     def _try(self, question: Question) -> None:
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""
-        self._check_room(question)
+        check_room(question, self._unit)
+        check_groups_asked(question, self.groups)
         rehearse(question, len(self.columns))
         check_places(question, len(self.columns))
 
@@ -348,25 +355,17 @@ class Curator(Confined):
         """The question in the unit of the dataset, under the law of this run's noise, checked."""
         return checked(self._unit.asked(question), len(self.columns), self.budget.noise_law)
 
-    def _check_room(self, question: Question) -> None:
-        """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`."""
-        for part in question.parts.values():
-            if part.rows not in (None, self._unit.exact_rows):
-                raise InvalidInput("the question is about a table with another number of rows")
-            if part.noise_scale > MAX_SD:
-                raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
-            if self._unit.bounds * part.bound * part.factor + reach_of(question) * part.noise_scale >= LIMIT:
-                raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")
-
     def settled(self, label: str, step: Callable[[], Any]) -> Any:
         """What a step makes of public rows and released answers; in a resumed run, what it made the first time.
 
-        Floating point differs from machine to machine. So what is computed between questions is written down, as they
-        are, and later runs go on from that: `step`, which makes a public value (`data.codec`), is called once a label.
+        Floating point differs from machine to machine. So what is computed between questions is written down, with the
+        next charge, and later runs go on from that: `step`, which makes a public value (`data.codec`), is called once a
+        label.
         """
         known = self._run.noted(label)
         if known is None:
-            known = self._run.note(label, to_json(step()))
+            known = to_json(step())
+            self._run.note(label, known)
         return public_value_of(known)
 
     def statement(self) -> Statement:
@@ -376,11 +375,13 @@ class Curator(Confined):
     def close(self, reason: str = "finished") -> None:
         """End the run: what was held and not charged returns to the dataset; answers can still be replayed."""
         self._source = self._unit.source(remembered=False)
+        stop_drawing(self._noise)
         self._run.close(reason)
 
     def leave(self) -> None:
         """Let go of the ledger without closing the run; for tasks that entered by a handle."""
         self._source = self._unit.source(remembered=False)
+        stop_drawing(self._noise)
         self._run.leave()
 
     def __enter__(self) -> Self:

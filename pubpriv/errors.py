@@ -17,6 +17,8 @@ errors raised before a charge know public configuration only, `NoAnswer` knows r
 fails after a charge becomes `PrivateStepFailed`, whose text is always the same.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -94,3 +96,10 @@ class PrivateStepFailed(PubPrivError):
 
     def __init__(self) -> None:
         super().__init__(self.TEXT)
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of some public names that a misspelt one may stand for; None: none is near."""
+    known = {each.lower(): each for each in names}
+    near = get_close_matches(name.lower(), known, n=1)
+    return known[near[0]] if near else None

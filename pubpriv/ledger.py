@@ -7,6 +7,7 @@ it is charged, and by `verify` and `restore`, which find what was planted.
 """
 
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from pubpriv.data import questions  # noqa: F401 - registers what `from_json` ma
 from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
+from pubpriv.data.questions.in_period import period_of, whole
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
@@ -33,15 +35,23 @@ _PLANTED = (
 
 def event_of(question: Question) -> Event:
     """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
-    if isinstance(question, Selection):
-        return PureEvent(question.epsilon)
-    noise = tuple((part.noise_scale, part.size) for part in question.parts.values())
-    if isinstance(question, Radial):
-        return RadialEvent(question.squared_distance, noise, question.blocks)
-    event = GaussianEvent(question.squared_distance, noise)
-    if isinstance(question, StableCells):
-        return ThresholdEvent(event, question.margin, question.alone)
-    return event
+    return _EVENTS.get(type(question), _gaussian)(question)
+
+
+def _noise_of(question: Question) -> tuple[tuple[int, int], ...]:
+    return tuple((part.noise_scale, part.size) for part in question.parts.values())
+
+
+def _gaussian(question: Question) -> GaussianEvent:
+    return GaussianEvent(question.squared_distance, _noise_of(question))
+
+
+_EVENTS: dict[type, Callable[[Any], Event]] = {
+    Radial: lambda question: RadialEvent(question.squared_distance, _noise_of(question), question.blocks),
+    Selection: lambda question: PureEvent(question.epsilon),
+    StableCells: lambda question: ThresholdEvent(_gaussian(question), question.margin, question.alone),
+}
+"""What makes the events of questions that are no Gaussian mechanism alone."""
 
 
 def name_of(question: Question) -> str:
@@ -109,7 +119,15 @@ def new_release_id() -> str:
 
 
 class Ledger(EventLedger):
-    """Append-only records of datasets' budgets; open one with `Ledger.open`."""
+    """Append-only records of datasets' budgets; open one with `Ledger.open`.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> with pp.Ledger.open("sqlite:///books.db") as ledger:
+        ...     ledger.register("clinic", budget="zcdp:1", unit="one patient")
+        ...     ledger.balance("clinic").budget.describe()
+        '1-zCDP'
+    """
 
     @staticmethod
     def asked(question: Any) -> Asked | None:
@@ -126,7 +144,7 @@ class Ledger(EventLedger):
         except _UNREADABLE:
             return None
         try:
-            return Asked(event_of(built), _sizes_of(built), in_person_unit(built))
+            return Asked(event_of(built), _sizes_of(built), in_person_unit(whole(built)), period_of(built))
         except _UNREADABLE as error:
             why = str(error) or type(error).__name__
         raise ValueError(f"the question has no price: {why}")

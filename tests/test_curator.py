@@ -15,7 +15,8 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Bisection, ClippedSums, Counts, LiftedGram
 from pubpriv.data.questions.base import SUM_FACTOR
 from pubpriv.data.regions import Everything, NearestPoint
-from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, PrivateStepFailed, RunClosed, SpecMismatch, Unavailable
+from pubpriv.privacy.noise import OperatingSystemNoise
 
 CANARY = 73921.46508
 HALF, ONE, TWO = (pp.ZeroConcentratedDP(rho) for rho in (0.5, 1.0, 2.0))
@@ -419,14 +420,68 @@ def test_leaving_the_with_block(table, ledger):
 def test_what_another_version_wrote_is_refused_in_words(value, table, ledger):
     """A stored step or question that cannot be read: bad input that says what to do, and nothing is charged."""
     curator = run(table, ledger)
-    ledger.run("visits", "r1").note("mixture/seed-1", value)
+    ledger.run("visits", "r1").keep({"mixture/seed-1": value})
     with pytest.raises(InvalidInput, match="another release id"):
         curator.settled("mixture/seed-1", _must_not_run)
     assert spent(ledger) == 0
 
 
 def test_a_step_is_made_once(table, ledger):
-    """What a step made is what every later entry into the run gets, without making it again."""
-    assert run(table, ledger).settled("mixture/seed-1", lambda: (1.5, ("a", None))) == (1.5, ("a", None))
+    """What a step made before a question is what every later entry into the run gets, without making it again."""
+    curator = run(table, ledger)
+    assert curator.settled("mixture/seed-1", lambda: (1.5, ("a", None))) == (1.5, ("a", None))
+    assert curator.settled("mixture/seed-1", _must_not_run) == (1.5, ("a", None))
+    curator.release(COUNTS, "mixture/a")
     assert run(table, ledger).settled("mixture/seed-1", _must_not_run) == (1.5, ("a", None))
     assert simulate().settled("mixture/seed-1", lambda: (2.5,)) == (2.5,)
+
+
+def test_what_steps_made_is_written_with_the_charge_that_follows_from_it(table, ledger):
+    """Nothing before, all of it with the charge, and at the end what no charge followed."""
+    curator = run(table, ledger)
+    for number in (1, 2):
+        curator.settled(f"mixture/seed-{number}", lambda: (1.5,))
+    assert [record.kind for record in ledger.records("visits")][-1] == "opened"
+    curator.release(COUNTS, "mixture/a")
+    curator.settled("mixture/weights-1", lambda: (2.5,))
+    curator.close()
+    kinds = [record.kind for record in ledger.records("visits")]
+    assert kinds[-6:] == ["noted", "noted", "charged", "published", "noted", "closed"]
+    ledger.verify("visits")
+
+
+def test_of_two_that_make_a_step_otherwise_the_second_charges_nothing(table, ledger):
+    """It would go on from what no question was made of; run again, it goes on from what stands."""
+    first, second = run(table, ledger), run(table, ledger)
+    first.settled("mixture/seed-1", lambda: (1.5,))
+    second.settled("mixture/seed-1", lambda: (1.5000000000000002,))
+    first.release(COUNTS, "mixture/a")
+    paid = spent(ledger)
+    with pytest.raises(Unavailable, match="goes on from what stands"):
+        second.release(COUNTS, "mixture/b")
+    assert spent(ledger) == paid
+    assert run(table, ledger).settled("mixture/seed-1", _must_not_run) == (1.5,)
+
+
+def test_noise_is_drawn_ahead_in_a_new_run_and_used_once(table, ledger, monkeypatch):
+    """What is expected is drawn before the charge; it is no part of a run that is resumed, or asked elsewhere."""
+    drawn = []
+    draw = OperatingSystemNoise.draw
+
+    def watched(self, label, *about):
+        drawn.append(label)
+        return draw(self, label, *about)
+
+    monkeypatch.setattr(OperatingSystemNoise, "draw", watched)
+    curator = run(table, ledger)
+    curator.begin("mixture", {}, "ab")
+    curator.expect([COUNTS])
+    answers = [curator.release(COUNTS, label).values["count"].tolist() for label in ("a", "b")]
+    assert drawn in (["", "b"], ["", "a", "b"])  # the second where it was not begun yet, and cancelled
+    assert answers[0] != answers[1]
+    drawn.clear()
+    for other in (run(table, ledger), run(table, ledger, release_id="r2")):
+        assert other.handle
+        other.expect([COUNTS])
+    run(table, ledger).expect([COUNTS])
+    assert drawn == []

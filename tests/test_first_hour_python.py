@@ -76,6 +76,12 @@ SLIPS = {
     "a ledger's URL for a ledger": lambda run, private: pp.Curator(private, "sqlite:///l.db", "d", "zcdp:1"),
     "a path for a table": lambda run, private: pp.Curator("private.parquet", None, "d", "zcdp:1"),
     "columns in one text": lambda run, private: pp.PublicTable.open(PUBLIC, "ab"),
+    "columns of a table in one text": lambda run, private: pp.PublicTable.open(pd.DataFrame({"a": [1.0]}), "a"),
+    "a number for a person": lambda run, private: pp.PrivateTable.open(private.uri, ["a"], person=5),
+    "a number for a table": lambda run, private: pp.PrivateTable.open(5, ["a"]),
+    "private rows without a name": lambda run, private: pp.PrivateTable.open(pd.DataFrame({"a": [1.0]}), ["a"]),
+    "a private series": lambda run, private: pp.PrivateTable.open(pd.Series([1.0]), ["a"], name="s"),
+    "a private array": lambda run, private: pp.PrivateTable.open(ROWS, ["a", "b"], name="s"),
     "a number for a budget": lambda run, private: pp.parse_budget(0.5),
     "scales without columns": lambda run, private: pp.estimate_gaussian(PUBLIC, run(), scale=[1, 2]),
 }

@@ -12,6 +12,7 @@ import pubpriv as pp
 from pubpriv import curator as door
 from pubpriv.audit.catalogue import PRICE
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import from_json
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.component_shells import ComponentShells
@@ -122,7 +123,8 @@ def test_well_formed_questions_are_answered(curator):
     curator.release(Counts(CELLS, SD), "good/cells")
     # zCDP has no price for the one, and tables of rows have no persons: `test_stable_cells.py`, `test_persons.py`
     assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes}
-    assert partitions | {Everything, Cells} == {*PARTITIONS, type(None)}
+    # groups are asked of tables that have some: tests/data/test_categories.py
+    assert partitions | {Everything, Cells, ByCategory} == {*PARTITIONS, type(None)}
 
 
 BAD = {

@@ -1,11 +1,9 @@
 """The reports of the gallery: its page's commands are run, and what they wrote is shown."""
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 
-from helpers.pages import run_page
+from helpers.pages import ran
 
 
 def reports(page: Path) -> dict[str, str]:
@@ -14,10 +12,8 @@ def reports(page: Path) -> dict[str, str]:
     Raises:
         RuntimeError: a command prints something else than the page shows.
     """
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        faults = run_page(
-            page, {"LOGNAME": "analyst", "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1")}
-        )
+    threads = os.environ.get("OPENBLAS_NUM_THREADS", "1")
+    with ran(page, {"LOGNAME": "analyst", "OPENBLAS_NUM_THREADS": threads}) as faults:
         if faults:
             raise RuntimeError("\n\n".join(faults))
         made = sorted([*Path().rglob("*.html"), *Path().rglob("*.svg")])

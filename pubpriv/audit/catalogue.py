@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.neighbours import Integers, Record, cell_name
+from pubpriv.audit.neighbours import GROUPS, Integers, Record, cell_name
 from pubpriv.audit.reference import Vector, half_planes, mapped, region_of, scores_of
 from pubpriv.data.balls import Balls, Cylinder
 from pubpriv.data.component_shells import ComponentShells
@@ -69,6 +69,7 @@ PARTITIONS: dict[str, Partition] = {
     "cells": _cells(WEST, EAST),
     "refined": Refined(NearestPoint(_PLANE, (WEST, EAST), (0, 1)), (_cells(WEST), _cells(EAST, NORTH))),
     "shells": Shells(Frame(WEST), (3.0, 12.0)),
+    "category": GROUPS,
 }
 _BALLS = Balls(
     (Cylinder(Frame(WEST), 2.0), Cylinder(Frame.of(np.array(EAST), np.array([[1.0, 0.0]])), 3.0)),
@@ -80,6 +81,7 @@ CENTERS = {
     "cells": [WEST, EAST],
     "refined": [WEST, EAST, NORTH],
     "shells": [WEST, EAST, (40.0, 1.0)],
+    "category": [WEST, EAST, NORTH],
 }
 _UNCOVERED = Uncovered(_PLANE, (WEST, (-4.0, 3.0)), (2.0, 6.0))
 _BALL = Uncovered(_PLANE, (WEST,), (3.0,), Cylinder(Frame(EAST), 3.0))
@@ -174,6 +176,7 @@ def _at_the_edge() -> dict[str, Question]:
         "joint-same-cells": JointCounts.priced(_about_and_along(), PRICE),
         "counts-grid": Counts.priced(_GRID, PRICE),
         "counts-nested": Counts.priced(Refined(_NESTED, (_cells(WEST), _cells(EAST), _cells(NORTH, EAST))), PRICE),
+        "counts-category-cells": Counts.priced(Refined(GROUPS, (_cells(WEST, NORTH), *[_cells(EAST)] * 2)), PRICE),
         "sums-grid": ClippedSums.priced(_GRID, east * 4, (0.5,) * 4, PRICE),
         "counts-pairs": Counts.priced(PairBins(_PLANE, (WEST, EAST, NORTH)), PRICE),
         "counts-uncovered": Counts.priced(_UNCOVERED, PRICE),

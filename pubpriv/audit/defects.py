@@ -11,6 +11,7 @@ import numpy as np
 
 from pubpriv.audit.attacks import HALVES
 from pubpriv.data.balls import Balls, Cylinder
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
@@ -117,6 +118,10 @@ def _balls(make: Make, frame: Frame, ball: int = 0) -> Any:
 
 def _refined(make: Make, *inner: Any, groups: Any = HALVES) -> Any:
     return make(Refined, groups=groups, inner=inner)
+
+
+def _groups(make: Make, *values: Any, column: Any = "group") -> Any:
+    return make(ByCategory, column=column, values=values)
 
 
 def _grid(make: Make, frames: Any = (_PLANE, _PLANE), cells: Any = (((0, 0),), ((1, 1),))) -> Any:
@@ -241,6 +246,18 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "rounded out of their order": lambda m: _bisection(m, 1e300, 1e300 * (1 + 1e-14), 8, logarithmic=True),
         "no steps": lambda m: _bisection(m, 0.1, 9.0, 0),
         "a rank that is no number": lambda m: _bisection(m, 0.1, 9.0, rank=np.nan),
+    },
+    "groups that the table does not tell apart": {
+        "of a table without groups": lambda m: _counts(m, _groups(m, "west", "east")),
+        "inside a refined partition": lambda m: _counts(
+            m, _refined(m, _cells(m, _PLANE), _cells(m, _PLANE), groups=_groups(m, "west", "east"))
+        ),
+        "no groups": lambda m: _counts(m, _groups(m)),
+        "a group twice": lambda m: _counts(m, _groups(m, "west", "west")),
+        "a group that is no text": lambda m: _counts(m, _groups(m, 1.0, 2.0)),
+        "more groups than a scan takes": lambda m: _counts(m, _groups(m, *map(str, range(1001)))),
+        "groups by no column": lambda m: _counts(m, _groups(m, "west", column="")),
+        "months that are none": lambda m: _counts(m, _groups(m, "2026-13", column="month(day)")),
     },
     "noise that is none": {
         "zero": lambda m: _counts(m, HALVES, 0),

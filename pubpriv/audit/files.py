@@ -19,8 +19,19 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, NORTH, WEST, Example, adds, at, examples
 from pubpriv.audit.finding import Finding, judged
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, are_cells, difference, distance, integers
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.neighbours import (
+    COLUMNS,
+    GROUPS,
+    NOBODY,
+    Integers,
+    Record,
+    are_cells,
+    categories_of,
+    difference,
+    distance,
+    integers,
+    with_groups,
+)
 from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import remembering
 from pubpriv.data.parquet import block_length
@@ -126,7 +137,7 @@ def _tried(layout: _Layout, asked: Sequence[Example], seed: int, share: int = 1)
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         table, before = _written(Path(folder), layout, cells[rows]), {}
         for how, source, step in (
-            ("in memory", in_memory(cells[rows], COLUMNS), 1),
+            ("in memory", with_groups(cells[rows]), 1),
             ("read anew for each question", table, share),
             ("read once and kept", remembering(table), 1),
         ):
@@ -194,6 +205,7 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
     other = np.arange(len(cells), dtype=np.float64)
     # a missing cell is a null in one column and NaN in the other
     columns = {"b": pa.array(b), "log1p(b)": pa.array(other), "a": pa.array(a, from_pandas=True), "x": pa.array(-other)}
+    columns |= {"group": pa.array(categories_of(cells)).dictionary_encode()}
     table, start = pa.table(columns), 0
     if path_of_csv := next((folder / name for name in layout.files if name.endswith(".csv")), None):
         return _as_text(path_of_csv, table)
@@ -204,13 +216,18 @@ def _written(folder: Path, layout: _Layout, cells: np.ndarray) -> PrivateTable:
             for rows in groups:
                 writer.write_table(table.slice(start, rows))
                 start += rows
-    return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS)
+    return PrivateTable.open(path if len(layout.files) == 1 else folder, COLUMNS, by=GROUPS)
 
 
 def _as_text(path: Path, table: Any) -> PrivateTable:
     """The same as a CSV file, with a comma and quotes in a cell of each line."""
     cells = zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True)
     header = ",".join([*table.column_names, "words"])
-    lines = (",".join(["" if cell is None else repr(cell) for cell in row] + ['"a, ""b"""']) for row in cells)
+    lines = (
+        ",".join(
+            ["" if cell is None else cell if isinstance(cell, str) else repr(cell) for cell in row] + ['"a, ""b"""']
+        )
+        for row in cells
+    )
     path.write_text("\n".join([header, *lines]) + "\n")
-    return PrivateTable.open(path, COLUMNS)
+    return PrivateTable.open(path, COLUMNS, by=GROUPS)

@@ -5,6 +5,7 @@ The distance is worked out from `question.parts` alone; no formula of the produc
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
@@ -13,8 +14,10 @@ from math import isqrt
 import numpy as np
 
 from pubpriv.audit.worlds import in_memory
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.questions import Bisection, Question, Radial, Selection, StableCells
 from pubpriv.data.scan import scan
+from pubpriv.data.tables import ArrayTable
 
 COLUMNS = ("a", "log1p(b)")
 """As they are named to `parse_columns`; a region's points are given after the map."""
@@ -27,6 +30,33 @@ Record = tuple[float, float]
 NOBODY: Record = (float("nan"), 0.0)
 """A record that belongs to no region."""
 
+GROUPS = ByCategory("group", ("west", "east", "north"))
+"""Of audited tables, by a column that follows from the cells, so that a record knows its own."""
+
+_HIGH, _FAR = 10.0, 500.0
+_WORDS = *GROUPS.values, "elsewhere", None
+
+
+def _places_of(cells: np.ndarray) -> np.ndarray:
+    """Place of each record's category (a, b) in `_WORDS`."""
+    a, b = cells.T
+    near = np.where(b >= _HIGH, 2, np.where(a < 0, 0, 1))
+    return np.where(np.isnan(a), 4, np.where(np.abs(a) > _FAR, 3, near))
+
+
+def categories_of(cells: np.ndarray) -> np.ndarray:
+    """Give the category of each record (a, b): one of `GROUPS`, another one far out, and none where a is missing."""
+    words: np.ndarray = np.array(_WORDS, dtype=object)
+    return np.asarray(words[_places_of(cells)])
+
+
+def with_groups(rows: Sequence[Record] | np.ndarray) -> ArrayTable:
+    """Make a table in memory with columns `COLUMNS` and `GROUPS`."""
+    cells = np.asarray(rows, dtype=np.float64)
+    places = _places_of(cells)
+    codes = np.where(places < GROUPS.n_regions, places, np.nan)
+    return replace(in_memory(cells, COLUMNS), by=GROUPS, codes=codes)
+
 
 @cache
 def _one_thread() -> ThreadPoolExecutor:
@@ -36,7 +66,7 @@ def _one_thread() -> ThreadPoolExecutor:
 
 def totals_of(question: Question, rows: Sequence[Record]) -> Integers:
     """Total a table in memory exactly, with columns `COLUMNS`, by the product's own scan."""
-    return integers(scan(in_memory(rows, COLUMNS), question, _one_thread()))
+    return integers(scan(with_groups(rows), question, _one_thread()))
 
 
 def integers(totals: dict[str, np.ndarray]) -> Integers:

@@ -24,6 +24,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    InPeriod,
     JointCounts,
     LiftedGram,
     Moments,
@@ -108,6 +109,7 @@ def _questions() -> dict[str, Question]:
         "StableCells": StableCells(Frame((0.0,) * _REGIONS), 1, 0, _COUNT, 1),
         "PerPerson": PerPerson(ClippedSums(partition, (flat,) * _REGIONS, radii, _SUM), 1, 64),
         "PersonSizes": PersonSizes(_COUNT),
+        "InPeriod": InPeriod(Counts(partition, _COUNT), "2026-11"),
     }
 
 

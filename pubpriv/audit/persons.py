@@ -16,9 +16,8 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
-from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.audit.tape import Driver, record
-from pubpriv.audit.worlds import in_memory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
@@ -35,7 +34,7 @@ _GRAIN = 64
 _MOST = (1, 3)
 """Rows of a person that count in full."""
 
-_ASKED = (
+ASKED = (
     *("counts-cells", "counts-everything", "sums-everything", "fourth-everything", "moments-cells", "gram-cells"),
     *("gram-everything", "bisection-linear", "score"),
 )
@@ -57,7 +56,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     """Try weights, sensitivity, files, what registers them, and whole drivers."""
     yield _weights(80 if fast else 700, seed)
     for example in examples():
-        if example.name in _ASKED:
+        if example.name in ASKED:
             for asked in _per_person(example.name, example.question):
                 reached = 1.0 if getattr(asked, "by_region", False) else example.attainable
                 yield _moved(example.mechanism, asked, reached, 6 if fast else 60, seed)
@@ -66,7 +65,7 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
     yield promised("persons", "weights of real files", _files(seed), ", against weights worked out by hand")
     yield promised("persons", "files that change between two looks", _replaced())
     yield promised("persons", "the unit of a dataset", _registered())
-    for driver in _drivers(seed):
+    for driver in drivers(seed):
         yield _replayed(driver, seed)
 
 
@@ -80,7 +79,7 @@ def _per_person(name: str, question: Any) -> Iterator[Any]:
             yield Radial(PerPerson(question, _MOST[-1], _GRAIN), by_region=True)
 
 
-def _by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
+def by_hand(persons: list[Any], most: int, grain: int = _GRAIN) -> list[int]:
     """Weight of each row: of B grains, row j takes those from j B / n to (j + 1) B / n, in whole grains."""
     sizes = {person: persons.count(person) for person in dict.fromkeys(persons)}
     seen = dict.fromkeys(sizes, 0)
@@ -118,7 +117,7 @@ def _weights(largest: int, seed: int) -> Finding:
 
 def _table_of(rows: _Rows, persons: list[int]) -> PersonTable:
     keys = keys_in_memory(np.array(persons, dtype=np.int64), len(rows))
-    return PersonTable(replace(in_memory(np.reshape(rows, (-1, 2)), COLUMNS), persons=keys))
+    return PersonTable(replace(with_groups(np.reshape(rows, (-1, 2))), persons=keys))
 
 
 def _totals(question: Question, table: PersonTable) -> Integers:
@@ -196,7 +195,7 @@ def _placed(seed: int) -> Claims:
     records = [rows[i] for i in random.integers(len(rows), size=5000)]
     persons = [0] * 51 + random.integers(1, 2000, size=len(records) - 51).tolist()
     for name in ("sums-everything", "gram-cells", "counts-cells"):
-        asked = PerPerson(_example(name), 3, _GRAIN)
+        asked = PerPerson(example_of(name), 3, _GRAIN)
         whole, rest = _totals(asked, _table_of(records, persons)), _totals(asked, _table_of(records[51:], persons[51:]))
         own = _totals(asked, _table_of(records[:51], persons[:51]))
         yield f"{name}: rows of others add what they added", difference(rest, whole) == own
@@ -211,7 +210,7 @@ def _files(seed: int) -> Claims:
     records = [rows[i] for i in random.integers(2, size=400)]
     whose = random.integers(-3, 40, size=400).tolist()
     nobody = [None if i % 37 == 0 else person for i, person in enumerate(whose)]
-    question = _example("moments-cells")
+    question = example_of("moments-cells")
     spellings: dict[str, tuple[Any, Any]] = {
         "integers of 32 and 64 bits": (pa.int32(), pa.int64()),
         "short and unsigned integers": (pa.int8(), pa.int16()),
@@ -224,19 +223,21 @@ def _files(seed: int) -> Claims:
             for most in _MOST:
                 asked = PerPerson(question, most, _GRAIN)
                 table = PersonTable(PrivateTable.open(folder, COLUMNS, person="who"), most_bytes=0)
-                wanted = _sum_by_hand(question, records, _by_hand(nobody, most))
+                wanted = sum_by_hand(question, records, by_hand(nobody, most))
                 yield f"{name}: persons have one key each (L = {most})", _totals(asked, table) == wanted
             with_parts = PersonTable(PrivateTable.open(folder, COLUMNS, person=("who", "where")))
             pairs = [None if person is None else (person, i % 2) for i, person in enumerate(nobody)]
-            asked, wanted = PerPerson(question, 1, _GRAIN), _sum_by_hand(question, records, _by_hand(pairs, 1))
+            asked, wanted = PerPerson(question, 1, _GRAIN), sum_by_hand(question, records, by_hand(pairs, 1))
             yield f"{name}: two columns name a person together", _totals(asked, with_parts) == wanted
 
 
-def _example(name: str) -> Any:
+def example_of(name: str) -> Any:
+    """The question of this name in the catalogue."""
     return next(example.question for example in examples() if example.name == name)
 
 
-def _sum_by_hand(question: Question, records: _Rows, weights: list[int]) -> Integers:
+def sum_by_hand(question: Question, records: _Rows, weights: list[int]) -> Integers:
+    """Add up what records add, each as often as it weighs."""
     total: Integers = {}
     known = {row: adds(question, row) for row in {*records}}
     for row, weight in zip(records, weights, strict=True):
@@ -270,7 +271,7 @@ def _replaced() -> Claims:
     """Whatever ids a file has by the time that its rows are read: not one total of them."""
     import pyarrow as pa
 
-    question = _example("counts-everything")
+    question = example_of("counts-everything")
     asked, many, few = PerPerson(question, 1, _GRAIN), [7] * 60, list(range(60))
     for how, first in (("persons were counted", PersonSizes.priced(Fraction(1))), ("rows were counted", asked)):
         with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
@@ -306,7 +307,7 @@ def _registered() -> Claims:
 # -- whole drivers --------------------------------------------------------------------------------------------------
 
 
-def _drivers(seed: int) -> list[Driver]:
+def drivers(seed: int) -> list[Driver]:
     """The first trial of each estimator, on persons of whom one has many rows."""
     return [_driver(estimator, seed) for estimator in ESTIMATORS]
 

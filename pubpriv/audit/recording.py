@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 
@@ -113,18 +114,29 @@ def _squared_charge(event: Event) -> Fraction:
     return event.epsilon**2 if isinstance(event, PureEvent) else Fraction(0)
 
 
+def _price(kind: str, event: Event, squared: float) -> float:
+    """What a run of this kind pays for a squared distance: epsilon, or mu^2, to which a pure event is converted."""
+    if kind == "pure":
+        return math.sqrt(squared)
+    if not isinstance(event, PureEvent):
+        return squared
+    epsilon = math.sqrt(squared)
+    if kind == "zcdp":
+        return 2 * epsilon * math.tanh(epsilon / 2)
+    return float((2 * NormalDist().inv_cdf(1 / (1 + math.exp(-epsilon)))) ** 2)
+
+
 def _measured(driver: Driver, tape: Tape, near: list[np.ndarray]) -> Finding:
     """Exact totals on D and on each neighbour: every question's distance, and their sum, is within its charge."""
     questions = [from_json(json.loads(entry.question)) for entry in tape.entries]
     exact = [integers(scan(in_memory(driver.rows), question)) for question in questions]
     paid = Fraction(tape.spent, UNIT) * (2 if driver.budget.kind == "zcdp" else 1)
-    adds_up = math.sqrt if driver.budget.kind == "pure" else float  # epsilon, or mu^2
     broken, furthest = [], 0.0
     for rows in near:
         total = 0.0
         for entry, question, first in zip(tape.entries, questions, exact, strict=True):
             found = distance(question, difference(first, integers(scan(in_memory(rows), question))))
-            total += adds_up(found)
+            total += _price(driver.budget.kind, entry.event, float(found))
             if found > _squared_charge(entry.event):
                 broken.append(f"neighbours are further apart than was charged: {entry.label}")
         furthest = max(furthest, total)

@@ -13,6 +13,7 @@ from functools import cache
 from itertools import permutations, product
 
 from pubpriv.data.balls import Balls
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
 from pubpriv.data.grid_cells import GridCells
@@ -132,6 +133,18 @@ def _component_shell(partition: ComponentShells, x: Vector) -> int:
     return owner * each + shell if shell < each else len(partition.cells.frames) * each + shell - each
 
 
+def _category(partition: ByCategory, x: Vector) -> int:
+    """Of a table whose groups follow from its cells: the place of the word for where the record lies."""
+    a, log1p_b = x
+    if not abs(a) <= _LISTED:
+        return -1
+    word = "north" if log1p_b >= math.log1p(_HIGH) else "west" if a < 0 else "east"
+    return partition.values.index(word) if word in partition.values else -1
+
+
+_HIGH, _LISTED = 10.0, 500.0
+"""Where audited records begin to be in the north, and where words for them end (`neighbours.categories_of`)."""
+
 _REGIONS: dict[type, Callable[..., int]] = {
     Everything: _everything,
     NearestPoint: _nearest,
@@ -143,6 +156,7 @@ _REGIONS: dict[type, Callable[..., int]] = {
     Uncovered: _far_from_all,
     ComponentShells: _component_shell,
     GridCells: _grid_cell,
+    ByCategory: _category,
 }
 
 

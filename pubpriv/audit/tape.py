@@ -14,12 +14,13 @@ import numpy as np
 
 from pubpriv.audit.worlds import in_memory
 from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import canonical
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.tables import ArrayTable, PublicTable
 from pubpriv.estimators.estimator import Estimator, Trial
 from pubpriv.estimators.steps import plain
-from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, parse_budget
+from pubpriv.privacy.budgets import Budget, Purse, parse_budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.ledger.views import ChargeView
@@ -122,7 +123,7 @@ class _TapedRun(SimulatedRun):
         self.asked: list[tuple[str, str, Event]] = []
         self.answers: dict[str, _Answer] = {}
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """As a simulation does."""
         purse = super().begin(method, configuration, public_sha256, budget)
         self.begun.append((method, configuration, public_sha256, str(purse.units)))
@@ -167,6 +168,16 @@ class _WatchedTable:
         """Names of the columns."""
         return self._table.column_names
 
+    @property
+    def by(self) -> ByCategory | None:
+        """Groups that its rows are told apart by."""
+        return self._table.by
+
+    @property
+    def period(self) -> str:
+        """Whose rows are asked."""
+        return self._table.period
+
     def chunks(self) -> list["_WatchedChunk"]:
         """Where the rows are; none is opened."""
         return [_WatchedChunk(self, chunk) for chunk in self._table.chunks()]
@@ -180,6 +191,7 @@ class _WatchedTable:
 class _WatchedChunk:
     def __init__(self, table: _WatchedTable, chunk: ArrayTable) -> None:
         self._table, self._chunk = table, chunk
+        self.by = chunk.by
 
     def blocks(self) -> Iterator[np.ndarray]:
         self._table.looks += 1
@@ -208,12 +220,26 @@ def record(
     seed: int,
     frozen: Tape | None = None,
     persons: np.ndarray | None = None,
+    period: tuple[str, np.ndarray] | None = None,
 ) -> Tape:
-    """Run `driver` on `rows`, which are those of `persons`, with new answers or with those of `frozen`."""
+    """Run `driver` on `rows`, with new answers or with those of `frozen`.
+
+    Args:
+        driver: what to run.
+        rows: of the table.
+        seed: of the noise.
+        frozen: whose answers are given.
+        persons: whose rows they are; None: the unit is a row.
+        period: its name, and which rows are in it; None: all are asked.
+    """
     kept = {entry.label: entry for entry in frozen.entries} if frozen else {}
     terms = None if persons is None else PersonTerms(("who",))
     curator = Curator.simulation(driver.rows, driver.budget, seed)
-    held = replace(in_memory(rows), persons=None if persons is None else keys_in_memory(persons, len(rows)))
+    keys = None if persons is None else keys_in_memory(persons, len(rows))
+    held = replace(in_memory(rows), persons=keys)
+    if period is not None:
+        own = np.arange(1, len(rows) + 1, dtype=np.uint64) if keys is None else keys
+        held = replace(held, persons=np.where(period[1], own, np.uint64(0)), period=period[0])
     table, books, noise = _WatchedTable(held), _TapedRun(driver.budget, kept), _CountedNoise(seed)
     curator._assemble(table, books, noise, None, terms, 1)
     result, failure = None, None

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import buys, honest, pure
+from pubpriv.cli import buys, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
-from pubpriv.cli.figures import cell, named, tell, tell_rows
+from pubpriv.cli.figures import cell, tell
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
@@ -70,6 +70,8 @@ app = typer.Typer(no_args_is_help=True, help="Benchmarks: the figures that the d
 app.command("honest")(honest.honest)
 app.command("shift")(honest.shift)
 app.command("pure")(pure.pure)
+app.command("persons")(persons.persons)
+app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
 
 
@@ -204,22 +206,6 @@ def _demo(
             ["split", "public only", "released", "non-private", "gap closed"],
             rows,
         )
-    tell(found, as_json)
-
-
-@app.command("persons")
-def _persons(
-    splits: Annotated[int, typer.Option(min=1, help="Splits of people into public and private ones.")] = 6,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first split; the next ones follow.")] = 0,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
-    from benchmarks.persons import bench
-
-    found = bench(splits, first_seed)
-    if not as_json:
-        names = ("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
-        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
     tell(found, as_json)
 
 

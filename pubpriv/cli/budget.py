@@ -2,13 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pubpriv.cli.console import note, out, table
 from pubpriv.cli.options import ColumnsOption, JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.period_terms import PeriodTerms
+
+_MOST_PERIODS = 24
+"""So many periods are shown, the newest; --json has all."""
 
 app = typer.Typer(no_args_is_help=True, help="Set, show and explain budgets of datasets; end runs that were left open.")
 
@@ -43,6 +49,32 @@ def _set(
             show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN", help="A column by which estimates may tell groups of rows apart; may be repeated."
+        ),
+    ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            metavar="UNIT:COLUMN",
+            help="Where the table grows: each day, week, month, quarter or year, told by this date column, has a cap. "
+            "Holds for ever.",
+            show_default=False,
+        ),
+    ] = None,
+    per_period: Annotated[
+        str | None, typer.Option(metavar="BUDGET", help="Cap of each period, as zcdp:0.1.", show_default=False)
+    ] = None,
+    lifetime: Annotated[
+        str | None,
+        typer.Option(
+            metavar="none",
+            help="`none`: no cap for all periods together, where the unit is a row; give a --reason.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Register a dataset with a cap that all its releases share, for ever.
 
@@ -53,20 +85,47 @@ def _set(
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.ledger.terms import person_columns_of
+    from pubpriv.privacy.ledger.views import NamedTable
+    from pubpriv.privacy.wording import period_lines
 
     cap = parse_budget(budget)
     url = ledger_url(ledger)
     if (private is None) != (columns is None):
         raise InvalidInput("declare a table with both --private and --columns, or with neither")
+    if by and private is None:
+        raise InvalidInput("--by names a column of the private table: give --private and --columns too")
+    periods = _periods(period, per_period, lifetime)
     ids = () if person is None else tuple(split_columns(person))
     with Ledger.open(url) as books:
         if not ids and dataset in books.datasets():
             ids = person_columns_of(books.person(dataset))
-        declared = PrivateTable.open(private, split_columns(columns), person=ids) if private and columns else None
-        books.register(dataset, cap, declared, unit, raise_, reason, ids, persons)
+        dates = "" if periods is None else periods.column
+        declared = (
+            PrivateTable.open(private, split_columns(columns), person=ids, dates=dates) if private and columns else None
+        )
+        table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
+        books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
+        known = books.periods(dataset)
     whose = f", for all rows of {', '.join(ids)} together" if ids else ""
-    table = f" and the table {declared.uri}" if declared else ""
-    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{table}")
+    named = f" and the table {declared.uri}" if declared else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{named}")
+    if known is not None:
+        for line in period_lines(known, bool(ids)):
+            note(line)
+
+
+def _periods(period: str | None, per_period: str | None, lifetime: str | None) -> "PeriodTerms | None":
+    """The terms of a table that grows, as they were typed."""
+    from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.ledger.period_terms import PeriodTerms
+
+    if lifetime not in (None, "none"):
+        raise InvalidInput("--lifetime is none, or left out: then the dataset's cap holds for all periods together")
+    if (period is None) != (per_period is None) or (lifetime and period is None):
+        raise InvalidInput("a table that grows takes both --period UNIT:COLUMN and --per-period BUDGET")
+    if period is None or per_period is None:
+        return None
+    return PeriodTerms.parse(period, parse_budget(per_period), lifetime is None)
 
 
 @app.command("show")
@@ -88,7 +147,7 @@ def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = 
 
 def _show_balance(outlook: Any) -> None:
     """Show cap, spent, held and remaining in the ledger's unit and as an epsilon."""
-    from pubpriv.privacy.wording import declared, for_people, neighbours
+    from pubpriv.privacy.wording import declared, for_people, neighbours, period_lines
 
     balance, figures, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
     columns = ["", balance.budget.currency]
@@ -98,11 +157,36 @@ def _show_balance(outlook: Any) -> None:
         row = [title, for_people(figures["exact"][name])]
         row += [f"{figures[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
         rows.append(row)
-    table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    if balance.capped:
+        table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
+    else:
+        out(f"{balance.dataset}: spent in all periods {for_people(balance.budget.amount_text(balance.spent))}")
     out(f"unit: {declared(balance.unit)}")
     if balance.person is not None:
         out(neighbours(balance.person.columns))
-    out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
+    if balance.periods is not None:
+        _show_periods(balance)
+        for line in period_lines(balance.periods, balance.person is not None):
+            out(line)
+    if balance.capped:
+        out(f"guaranteed, whatever is asked: {outlook.guarantee['text']}, per unit, for all runs together")
+
+
+def _show_periods(balance: Any) -> None:
+    """Show what each of the newest periods spent and holds of its cap, after what counts in all of them."""
+    from pubpriv.privacy.wording import for_people
+
+    common, *each = balance.by_period
+    rows = []
+    for period in each[-_MOST_PERIODS:]:
+        left = balance.period_cap - common.spent - common.held - period.spent - period.held
+        amounts = period.spent, period.held, left
+        rows.append([period.name, *(for_people(balance.periods.budget.amount_text(amount)) for amount in amounts)])
+    every = common.spent.main + common.held.main
+    told = f"; {for_people(balance.periods.budget.amount_text(common.spent + common.held))} count in every one"
+    of_all = f", the newest {len(rows)} of {len(each)}" if len(rows) < len(each) else ""
+    title = f"each {balance.periods.unit}: {balance.periods.budget.describe()}{told if every else ''}{of_all}"
+    table(title, ["period", "spent", "held", "remaining"], rows)
 
 
 def _show_runs(outlook: Any) -> None:
@@ -253,8 +337,13 @@ def _report(
         release_id,
         statement["allotment"]["text"],
         statement.get("person", ()),
+        "periods" in statement,
     ):
         out(line)
+    for line in statement.get("promised", ()):
+        out(line)
+    if "period" in statement:
+        out(f"rows of {statement['period']} alone" if statement["period"] else "all rows: it counts in every period")
     rows = [
         [row["label"], row["question"], for_people(row["cost"]), row["at"][:19], row["user"]]
         for row in statement["charges"]

@@ -79,7 +79,6 @@ def demo(
     """
     from pubpriv.data.tables import PrivateTable
     from pubpriv.deployments.comparison import compare
-    from pubpriv.deployments.randhie import ALL_YEARS
     from pubpriv.estimators import MIXTURE
     from pubpriv.estimators.jobs import Job
     from pubpriv.privacy.budgets import parse_budget
@@ -90,11 +89,11 @@ def demo(
     if separated and (unit is not None or tables is not None):
         raise InvalidInput("--unit and --tables are of the people of the RAND experiment: leave them out here")
     if tables is not None:
-        _write_tables(tables, unit or ALL_YEARS)
+        _write_tables(tables, unit)
         return
     if not plain:
         need("prefect")
-    example = _machines() if separated else _people(unit or ALL_YEARS)
+    example = _machines() if separated else _people(unit)
     check_tree(example.dataset, _RELEASE_ID)
     folder = _OUTPUT.resolve()
     folder.mkdir(exist_ok=True)
@@ -125,17 +124,19 @@ def demo(
         balance, runs = ledger.balance(example.dataset), ledger.history(example.dataset)
     show_charges(example.dataset, runs)
     out(f"model: {model.relative_to(Path.cwd())}")
-    spent = balance.state.spent.main - before
-    currency = "rho" if balance.budget.kind == "zcdp" else "mu^2"
-    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
+    _show_spent(balance.state.spent.main - before, balance.budget.currency)
     note(f"look at its budget: pubpriv budget show {example.dataset} --ledger sqlite:///{_OUTPUT / 'ledger.db'}")
 
 
-def _write_tables(folder: Path, unit: str) -> None:
-    from pubpriv.deployments.randhie import write_tables
+def _write_tables(folder: Path, unit: str | None) -> None:
+    from pubpriv.deployments.randhie import ALL_YEARS, write_tables
 
-    private, public = write_tables(folder, unit)
+    private, public = write_tables(folder, unit or ALL_YEARS)
     note(f"{private}: to be held for private; {public}: 100 people who may be held for public")
+
+
+def _show_spent(spent: int, currency: str) -> None:
+    note(f"this run spent {spent / 1e12:g} {currency}" + (": all answers were replayed" if spent == 0 else ""))
 
 
 def _show_comparison(example: _Example, found: "Comparison") -> None:
@@ -145,9 +146,10 @@ def _show_comparison(example: _Example, found: "Comparison") -> None:
     out(f"  non-private mixture     {found.non_private:8.3f}   gap closed: {found.gap_closed:.0%}")
 
 
-def _people(unit: str) -> _Example:
+def _people(unit: str | None) -> _Example:
     from pubpriv.deployments.randhie import ALL_YEARS, BUDGET, COLUMNS, COMPONENTS, PERSON, UNITS, split
 
+    unit = unit or ALL_YEARS
     parts = split(_SEED, unit)
     tables = parts.private, parts.public, parts.held_out
     person = (PERSON,) if unit == ALL_YEARS else ()

@@ -63,6 +63,8 @@ def settings_from(estimator: Estimator, given: Mapping[str, Any]) -> Settings:
 def _read(setting: Setting, value: Any) -> Any:
     if setting.about.words:
         return _number_or_word(_option_of(setting), value, setting.about.words)
+    if get_origin(setting.type) is tuple:
+        return tuple(each.strip() for each in str(value).split(","))
     example = f"{_option_of(setting)} capital_gain=7000"
     return by_column(_option_of(setting), value, example) if _is_mapping(setting) else value
 
@@ -108,7 +110,7 @@ def _is_mapping(setting: Setting) -> bool:
 
 
 def _annotation(setting: Setting) -> Any:
-    default = "" if setting.default is None or setting.default == {} else f" [default: {setting.default}]"
+    default = "" if setting.default in (None, {}, ()) else f" [default: {setting.default}]"
     kind = next(each for each in (*get_args(setting.type), setting.type) if isinstance(each, type))
     kind = str if setting.about.words else kind
     text = f"{setting.about.help}.{default}"

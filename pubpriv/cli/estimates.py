@@ -7,18 +7,22 @@ from pubpriv.cli.console import note, out, table
 
 if TYPE_CHECKING:
     from pubpriv.released.estimate import Estimate
+    from pubpriv.released.groups import Groups
     from pubpriv.released.numbers import Number
 
 
 def show(estimate: "Estimate") -> None:
     """Print the privacy statement and the estimates with their standard errors, in the data's own units."""
     from pubpriv.privacy.wording import declared, for_people
+    from pubpriv.released.numbers import of_all
 
-    privacy, numbers = estimate.privacy, estimate.numbers()
+    privacy, numbers = estimate.privacy, of_all(estimate.numbers())
     out(f"estimated: {estimate.estimand}")
     out(f"privacy: {privacy['guarantee']['text']}")
     unit = declared(privacy["unit"]) if estimate.provenance["dataset"] else privacy["unit"]
     out(f"unit: {unit}; neighbours: {privacy['neighbouring']}")
+    for line in privacy.get("promised", ()):
+        out(line)
     if "person" in privacy:
         out(f"counted: {estimate.counted} {estimate.counted_as}")
     spent, charges = for_people(privacy["spent"]), len(privacy["charges"])
@@ -28,6 +32,8 @@ def show(estimate: "Estimate") -> None:
     else:
         _show_components(numbers, estimate.columns)
         _show_ladder(estimate.diagnostics.get("ladder", []))
+    if estimate.groups is not None:
+        _show_groups(estimate.groups, estimate.columns)
     for warning in estimate.diagnostics.get("warnings", []):
         note(f"warning: {warning}")
     for hint in estimate.diagnostics.get("hints", []):
@@ -36,9 +42,9 @@ def show(estimate: "Estimate") -> None:
 
 def show_weights(estimate: "Estimate") -> None:
     """Print the weights of a mixture with the parts of their standard errors."""
-    from pubpriv.released.numbers import of_quantity, sources_of
+    from pubpriv.released.numbers import of_all, of_quantity, sources_of
 
-    weights = of_quantity(estimate.numbers(), "weight")
+    weights = of_quantity(of_all(estimate.numbers()), "weight")
     sources = sources_of(weights)
     rows = [[str(weight.component), *_cells(weight, ".4f", sources)] for weight in weights]
     table("released weights: estimate ± standard error", ["", "weight", *_heads(sources)], rows)
@@ -70,6 +76,20 @@ def _show_components(numbers: "Sequence[Number]", columns: Sequence[str]) -> Non
         cells = [f"{mean.value:.4g} ±{mean.error:.2g}\n(sd {sd.value:.3g})" for mean, sd in pairs]
         rows.append([str(component), weight, *cells])
     table("released components: mean ± standard error (sd)", ["", "weight", *columns], rows)
+
+
+def _show_groups(groups: "Groups", columns: "Sequence[str]") -> None:
+    """Show a row for each group: about how many rows it has, its means, and what is mostly that of all groups."""
+    rows = []
+    for group in groups.each:
+        numbers = [number for number in group.numbers(columns) if number.quantity in ("mean", "weight")]
+        cells = [f"{number.value:.4g} ±{number.error:.2g}" for number in numbers]
+        count, sd = group.rows
+        rows.append([group.name, f"{count:.0f} ±{sd:.1g}", *cells, "yes" if group.borrowed else ""])
+    heads = columns if "mean" in groups.each[0].parts else [f"component {j + 1}" for j in range(len(numbers))]
+    what = "mean" if "mean" in groups.each[0].parts else "weight"
+    title = f"groups by {groups.by}: rows, and {what} ± standard error (the model file has all)"
+    table(title, ["", "rows", *heads, "mostly that of all groups"], rows)
 
 
 def _heads(sources: Sequence[str]) -> list[str]:

@@ -85,6 +85,15 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             ),
         ] = None,
         rows_per_person: RowsPerPersonOption = "1",
+        period: Annotated[
+            str | None,
+            typer.Option(
+                metavar="PERIOD",
+                help="Where the dataset has periods: ask the rows of this one alone, as 2026-11. Without it a run "
+                "counts in every period.",
+                show_default=False,
+            ),
+        ] = None,
         overwrite: Annotated[bool, _flag("--overwrite", "Replace an existing model file.")] = False,
         quiet: Annotated[bool, _flag("--quiet", "Print only the model's path, and errors.", "-q")] = False,
         verbose: Annotated[
@@ -97,7 +106,6 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
         **given: Any,
     ) -> None:
         from pubpriv.estimators.jobs import Job
-        from pubpriv.ledger import new_release_id
 
         verbosity, flown = verbosity_of(quiet, verbose, log_json), _through_prefect(plain, prefect)
         settings = settings_from(estimator, given)
@@ -112,14 +120,24 @@ def _fit(estimator: Estimator) -> Callable[..., None]:
             budget,
             str(known.dataset),
             ledger_url(known.ledger),
-            new_release_id() if release_id is None else release_id,
+            _release_id(estimator, release_id, period),
             settings,
             dask,
             rows_per_person,
+            period,
         )
         _execute(job, out_, flown, overwrite, verbosity)
 
     return fit
+
+
+def _release_id(estimator: Estimator, given: str | None, period: str | None) -> str:
+    """The name of a release: as it is given, that of a period, which is released once, or a new one."""
+    from pubpriv.ledger import new_release_id
+
+    if given is not None:
+        return given
+    return new_release_id() if period is None else f"{estimator.name}-{period}"
 
 
 def _needed(table: str | None, option: str, why: str) -> str:

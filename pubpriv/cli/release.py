@@ -164,7 +164,8 @@ def _show_drift(drift: "Drift", every: bool) -> None:
 
 def _name(difference: "Difference") -> str:
     of = " and ".join(name for name in (difference.column, difference.other_column) if name is not None)
-    where = "" if difference.component is None else f"component {difference.component}: "
+    where = "" if difference.group is None else f"group {difference.group}: "
+    where += "" if difference.component is None else f"component {difference.component}: "
     return f"{where}{difference.quantity}{f' of {of}' if of else ''}"
 
 
@@ -212,6 +213,9 @@ def sample(
         list[str] | None,
         typer.Option(metavar="COLUMN=VALUE", help="Draw rows that have this value; the others follow from it."),
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Draw rows of this group alone, in a release by group.", show_default=False)
+    ] = None,
     overwrite: _Overwrite = False,
 ) -> None:
     """Draw synthetic rows from a released Gaussian or mixture. That costs no privacy, however many are drawn.
@@ -223,6 +227,8 @@ def sample(
     from pubpriv.released.sample import KEPT_AND_LOST, names_of, write_sample
 
     estimate = _loaded(model)
+    if group is not None:
+        estimate = estimate.of_group(group)
     _check_target(out_, [model, *([] if like is None else [Path(like)])], overwrite)
     limits = limits_from(names_of(estimate, original_units), bounds or [], step or [], like)
     bent = write_sample(estimate, rows, out_, seed, original_units, limits, values_from(given or []))
@@ -237,14 +243,13 @@ def sample(
 
 
 def _newest(model: Path) -> Path:
-    """Find the newest model of a dataset, where a model is named by one; a file is itself."""
+    """Find the newest model of a dataset or of its series, where a model is named by one; a file is itself."""
     from pubpriv.released.tree import ReleaseFiles, output_root
 
     root = output_root()
     if root is None or model.exists() or model.name != str(model):
         return model
-    found = ReleaseFiles.latest_of(root, model.name)
-    return found if found.exists() else model
+    return ReleaseFiles.latest_of(root, model.name) or model
 
 
 def _loaded(model: Path) -> "Estimate":

@@ -22,6 +22,15 @@ def is_read_as_number(kind: Any) -> bool:
     return bool(is_number(kind) or types.is_boolean(kind) or times)
 
 
+def no_number(name: str, kind: Any) -> str:
+    """Say of a column that its Arrow type has no numbers, and what is done with one that has categories."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return f"is categories of {kind.value_type}, not a number; --by {name} tells groups apart by it"
+    return f"is {kind}, not a number"
+
+
 def numbers_of(array: Any) -> np.ndarray:
     """An Arrow array as float64, nulls as NaN; perhaps a view. Fails on no value.
 

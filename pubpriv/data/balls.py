@@ -72,7 +72,7 @@ class Balls:
         sound = np.isfinite(np.ones(len(view.block)) @ view.block)
         holds: dict[tuple[int, bool], np.ndarray] = {}
         for ball in sorted({ball for path in self.paths for ball, _ in path}):
-            norms = view.mapped(self.balls[ball].frame)[1]
+            norms = view.norms(self.balls[ball].frame)
             limit = self.balls[ball].radius ** 2
             holds[ball, True] = norms <= limit
             holds[ball, False] = (norms > limit) & np.isfinite(norms)

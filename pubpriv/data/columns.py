@@ -5,14 +5,13 @@ sends to NaN or infinity makes its record odd, and odd records are not counted.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from pubpriv.data.codec import public_value
-from pubpriv.errors import InvalidInput
+from pubpriv.errors import InvalidInput, nearest
 
 _MAPS = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt}
 _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
@@ -98,7 +97,7 @@ def sources_of(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(source for column in columns for source in column.sources))
 
 
-def parse_columns(names: list[str] | tuple[str, ...]) -> tuple[Column, ...]:
+def parse_columns(names: Sequence[str]) -> tuple[Column, ...]:
     """Columns for `names`, in order.
 
     Raises:
@@ -122,11 +121,10 @@ def meant(name: str, names: Iterable[str]) -> str:
     Returns:
         The end of a sentence, with its comma or semicolon in front.
     """
-    known = {each.lower(): each for each in names}
-    near = get_close_matches(name.lower(), known, n=1)
-    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near[0])):
+    near = nearest(name, names)
+    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near)):
         return f"; an expression is one of {EXPRESSIONS}"
-    return f", did you mean {known[near[0]]!r}?" if near else ""
+    return f", did you mean {near!r}?" if near else ""
 
 
 def split_columns(text: str) -> list[str]:

@@ -79,7 +79,7 @@ class ComponentShells:
     def assign(self, view: View) -> np.ndarray:
         """Shell of each record in its cell; none where the record has no cell, or its squared length is not finite."""
         owner = self.cells.assign(view)
-        norms = np.stack([view.mapped(frame)[1] for frame in self.frames or self.cells.frames])
+        norms = np.stack([view.norms(frame) for frame in self.frames or self.cells.frames])
         own = norms[np.maximum(owner, 0), np.arange(len(owner))]
         sound = (owner >= 0) & np.isfinite(own)
         shell = np.searchsorted(self._squares, own, side="left")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.confined import Confined
 from pubpriv.data.parquet import Chunk
 from pubpriv.data.tables import PrivateTable
@@ -32,6 +33,12 @@ class Kept(Confined):
         """Of its rows; None: each counts once."""
         weights: np.ndarray | None = self.chunk.weights
         return weights
+
+    @property
+    def by(self) -> ByCategory | None:
+        """The groups of its rows."""
+        by: ByCategory | None = self.chunk.by
+        return by
 
     @property
     def n_blocks(self) -> int:

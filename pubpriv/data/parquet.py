@@ -12,8 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pubpriv.data.arrow import is_read_as_number, numbers_of
+from pubpriv.data.arrow import is_read_as_number, no_number, numbers_of
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import check_kind, codes_of
 from pubpriv.data.columns import Column, map_columns, meant, sources_of
+from pubpriv.data.dates import check_dates
 from pubpriv.data.formats import Look, Piece, format_of
 from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
@@ -56,12 +59,14 @@ class Chunk:
 
     Attributes:
         person: id columns that say whose row it is; none where the unit is a row.
+        by: the groups of its rows, whose codes are the last row of each block; None: there is no such row.
     """
 
     path: str
     piece: Piece
     columns: tuple[Column, ...]
     person: tuple[str, ...] = ()
+    by: ByCategory | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -70,29 +75,40 @@ class Chunk:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length) of float64, columns mapped; the last is padded with NaN, each overwrites the last."""
-        return _reblocked(self._batches(self._sources), self.columns, block_length(len(self.columns), self.piece.rows))
+        length = block_length(len(self.columns), self.piece.rows)
+        return _reblocked(self._batches(self._sources), self.columns, length, self.by)
 
     def keys(self) -> Iterator[np.ndarray]:
-        """Keys of the persons of its rows, batch by batch; only the id columns are read."""
-        for batch in self._batches(list(self.person)):
-            yield self._keys(batch)
+        """Keys of the persons of its rows, batch by batch; only columns that tell these are read."""
+        start = 0
+        for batch in self._batches(self.key_columns):
+            yield self.keys_in(batch, start)
+            start += batch.num_rows
 
     def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
 
         def batches() -> Iterator[Any]:
-            for batch in self._batches(sorted({*self._sources, *self.person})):
-                seen(self._keys(batch).tobytes())
+            start = 0
+            for batch in self._batches(sorted({*self._sources, *self.key_columns})):
+                seen(self.keys_in(batch, start).tobytes())
+                start += batch.num_rows
                 yield batch
 
-        return _reblocked(batches(), self.columns, length)
+        return _reblocked(batches(), self.columns, length, self.by)
 
     @property
     def _sources(self) -> list[str]:
-        return sorted(sources_of(self.columns))
+        return sorted({*sources_of(self.columns), *(() if self.by is None else (self.by.source,))})
 
-    def _keys(self, batch: Any) -> np.ndarray:
-        return keys_of([batch.column(batch.schema.get_field_index(name)) for name in self.person])
+    @property
+    def key_columns(self) -> list[str]:
+        """Columns that tell whose row it is."""
+        return list(self.person)
+
+    def keys_in(self, batch: Any, start: int) -> np.ndarray:  # noqa: ARG002 - where the place of a row matters
+        """Keys of the persons of the rows of a batch, of which the first is row `start` of the chunk."""
+        return keys_of([_cells(batch, name) for name in self.person])
 
     def _batches(self, sources: list[str]) -> Iterator[Any]:
         """Record batches of the columns `sources`, in order."""
@@ -114,7 +130,13 @@ class _Footer:
         return sum(piece.rows for piece in self.pieces)
 
 
-def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = ()) -> list[_Footer]:
+def footers(
+    where: str,
+    columns: tuple[Column, ...],
+    person: tuple[str, ...] = (),
+    by: ByCategory | None = None,
+    dates: str = "",
+) -> list[_Footer]:
     """Look at the footers of all files of a private table, and check that each has the columns, as numbers.
 
     Those of a distant store are fetched side by side, for each takes some round trips.
@@ -123,20 +145,23 @@ def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (
         where: the table.
         columns: of numbers.
         person: id columns.
+        by: groups of rows.
+        dates: date column; empty: none is read.
 
     Raises:
         InvalidInput: no such table, not Parquet, or a column that is missing, duplicated or not numeric; id columns
-            that are neither integers nor text, or not the same in all files.
+            that are neither integers nor text, or not the same in all files; a column that has no such groups; a date
+            column that is no date.
         Unavailable: the storage does not answer.
     """
     if is_in_memory(where):
-        return [_footer(where, where, columns, person)]
+        return [_footer(where, where, columns, person, by, dates)]
     paths = _attempt(lambda: list_files(where), where, f"{where} cannot be listed as a table")
     if not is_url(where) or len(paths) == 1:
-        found = [_footer(path, where, columns, person) for path in paths]
+        found = [_footer(path, where, columns, person, by, dates) for path in paths]
     else:
         with ThreadPoolExecutor(max_workers=min(_CONNECTIONS, len(paths))) as threads:
-            found = list(threads.map(lambda path: _footer(path, where, columns, person), paths))
+            found = list(threads.map(lambda path: _footer(path, where, columns, person, by, dates), paths))
     if len({footer.id_kinds for footer in found}) > 1:
         raise InvalidInput(
             f"the id columns {', '.join(person)} are integers in some files of the private table {where} and text in "
@@ -146,18 +171,26 @@ def footers(where: str, columns: tuple[Column, ...], person: tuple[str, ...] = (
 
 
 _DAMAGED = {
-    "Parquet": "{where} is not a Parquet table, or its footer is damaged",
+    "Parquet": "{where} is not a Parquet table, or its footer is damaged; names of other tables "
+    "end with .csv, .feather, .arrow or .ipc",
     "Feather": "{where} is not a Feather table, in the second version of that format, or its footer is damaged",
     "CSV": "{where} is not a CSV table: its first line is no header of names with commas between them, in UTF-8",
 }
 
 
-def _footer(path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...]) -> _Footer:
-    names = [*sources_of(columns), *person]
+def _footer(
+    path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...], by: ByCategory | None, dates: str
+) -> _Footer:
+    names = [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
     damaged = _DAMAGED[kind_of(path)].format(where=where)
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
+    if by is not None:
+        check_kind(by, look.schema.field(_place(look, by.source, where)).type, f"the private table {where}")
     kinds = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
+    kind = look.schema.field(_place(look, dates, where)).type if dates else None
+    if kind is not None and look.typed:
+        check_dates(dates, kind, where)
     return _Footer(path, tuple(look.schema.names), look.pieces, kinds)
 
 
@@ -194,7 +227,7 @@ def _check_schema(look: Look, columns: tuple[Column, ...], where: str) -> None:
     for name in sources_of(columns):
         kind = look.schema.field(_place(look, name, where)).type
         if look.typed and not is_read_as_number(kind):
-            raise InvalidInput(f"column {name!r} of the private table {where} is {kind}, not a number")
+            raise InvalidInput(f"column {name!r} of the private table {where} {no_number(name, kind)}")
 
 
 def _place(look: Look, name: str, where: str) -> int:
@@ -214,16 +247,23 @@ def _numbers_of(batch: Any, name: str) -> np.ndarray:
     """Cells of a column as float64, those of a file without types by what each reads as."""
     from pyarrow import types
 
-    array = batch.column(batch.schema.get_field_index(name))
+    array = _cells(batch, name)
     return numbers_in(array) if types.is_binary(array.type) else numbers_of(array)
 
 
-def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterator[np.ndarray]:
+def _cells(batch: Any, name: str) -> Any:
+    """The column of that name."""
+    return batch.column(batch.schema.get_field_index(name))
+
+
+def _reblocked(batches: Any, columns: tuple[Column, ...], length: int, by: ByCategory | None) -> Iterator[np.ndarray]:
     """Blocks of the one public length, whatever the batches' lengths are; each overwrites the one before."""
-    block, filled = np.empty((len(columns), length)), 0
+    d = len(columns)
+    block, filled = np.empty((d + (by is not None), length)), 0
     for batch in batches:
         numbers = cache(partial(_numbers_of, batch))
         cells = [column.of(numbers) for column in columns]
+        cells += [] if by is None else [codes_of(_cells(batch, by.source), by)]
         taken = 0
         while taken < batch.num_rows:
             step = min(length - filled, batch.num_rows - taken)
@@ -231,8 +271,10 @@ def _reblocked(batches: Any, columns: tuple[Column, ...], length: int) -> Iterat
                 row[filled : filled + step] = values[taken : taken + step]
             filled, taken = filled + step, taken + step
             if filled == length:
-                yield map_columns(block, columns)
+                map_columns(block[:d], columns)
+                yield block
                 filled = 0
     if filled:
         block[:, filled:] = np.nan
-        yield map_columns(block, columns)
+        map_columns(block[:d], columns)
+        yield block

@@ -15,13 +15,15 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import MOST_BYTES, Kept
 from pubpriv.data.parquet import longest_block
 from pubpriv.data.persons import sizes_of, weights_of
 from pubpriv.data.questions.base import Question
-from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.in_period import weighing, whole
+from pubpriv.data.questions.per_person import PersonSizes
 from pubpriv.data.questions.radial import without_law
 from pubpriv.data.tables import ArrayTable
 
@@ -46,6 +48,12 @@ class _Weighted:
     length: int
     weights: np.ndarray
     digest: bytes
+
+    @property
+    def by(self) -> ByCategory | None:
+        """The groups of its rows."""
+        by: ByCategory | None = self.chunk.by
+        return by
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Blocks (d, length); each overwrites the one before.
@@ -135,10 +143,10 @@ class PersonTable(Confined):
             _Replaced: the ids are not what they were at the first question.
             TypeError: a defect; it is asked neither of persons nor of weighted rows.
         """
-        asked = without_law(question)
-        if isinstance(asked, PerPerson):
-            return _Chunks(self._chunks(asked.most, asked.grain))
-        if not isinstance(asked, PersonSizes):
+        weights = weighing(question)
+        if weights is not None:
+            return _Chunks(self._chunks(*weights))
+        if not isinstance(without_law(whole(question)), PersonSizes):
             raise TypeError("a question that counts rows by themselves")
         found = self._read()
         sizes = sizes_of(found.all_keys).astype(np.float64)

@@ -13,8 +13,11 @@ import numpy as np
 from pubpriv.data.arrow import validity_of
 from pubpriv.errors import InvalidInput
 
-_NOBODY = np.uint64(0)
+NOBODY = np.uint64(0)
 """Key of a row without an id."""
+
+_LONG = 256
+"""Bytes of a text from which on it is hashed by itself."""
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -45,7 +48,7 @@ def id_kind(name: str, kind: Any, where: str) -> str:
 
 
 def keys_of(columns: list[Any]) -> np.ndarray:
-    """Key of the person of each row, uint64 (rows,); `_NOBODY` where an id is null. Fails on no value.
+    """Key of the person of each row, uint64 (rows,); `NOBODY` where an id is null. Fails on no value.
 
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
@@ -54,8 +57,8 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     for column in columns[1:]:
         more, valid = _keys_of(column)
         keys, known = _mixed(_mixed(keys) + more), known & valid
-    keys = np.where(keys == _NOBODY, np.uint64(1), keys)
-    return np.where(known, keys, _NOBODY)
+    keys = np.where(keys == NOBODY, np.uint64(1), keys)
+    return np.where(known, keys, NOBODY)
 
 
 def _keys_of(array: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -72,15 +75,28 @@ def _keys_of(array: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _keys_of_text(array: Any) -> np.ndarray:
-    """Keys of texts by their exact bytes; each distinct one of a batch is hashed once."""
+    """Keys of texts by their exact bytes, eight at a time; of long ones by BLAKE2b."""
     import pyarrow as pa
 
-    large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    found = array.cast(pa.large_binary() if large else pa.binary()).dictionary_encode()
-    hashes = [hashlib.blake2b(value, digest_size=8).digest() for value in found.dictionary.to_pylist()]
-    of_distinct = np.frombuffer(b"".join(hashes) + bytes(8), np.uint64)  # the last one is for rows without an id
-    places = np.where(validity_of(found.indices), _own(found.indices, np.int32), len(hashes))
-    return _mixed(of_distinct[places])
+    found = array.cast(pa.large_binary())
+    _, offsets, data = found.buffers()
+    ends = np.frombuffer(offsets, np.int64)[found.offset : found.offset + len(found) + 1]
+    cells = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
+    cells = np.concatenate([cells, np.zeros(8, np.uint8)])
+    words = np.ndarray(len(cells) - 7, "<u8", cells, strides=(1,))  # those that begin at each byte
+    starts, lengths = ends[:-1] - ends[0], np.diff(ends)
+    keys = _mixed(lengths.astype(np.uint64))
+    more, done = np.flatnonzero((lengths > 0) & (lengths <= _LONG)), 0
+    while len(more):
+        left = lengths[more] - done
+        beyond = np.uint64(8) * np.maximum(8 - left, 0).astype(np.uint64)  # bits that are of the next text
+        word = words[starts[more] + done] << beyond
+        keys[more] = _mixed(keys[more] ^ word)
+        more, done = more[left > 8], done + 8
+    for row in np.flatnonzero(lengths > _LONG):
+        text = cells[starts[row] : starts[row] + lengths[row]].tobytes()
+        keys[row] = np.frombuffer(hashlib.blake2b(text, digest_size=8).digest(), np.uint64)[0]
+    return _mixed(keys)
 
 
 def _own(array: Any, kind: type) -> np.ndarray:
@@ -109,7 +125,7 @@ def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
     if found.shape != (rows,) or not np.issubdtype(found.dtype, np.integer):
         raise InvalidInput("simulated persons are an array of integers, one for each row")
     keys = _mixed(found.astype(np.int64).view(np.uint64))
-    return np.where(keys == _NOBODY, np.uint64(1), keys)
+    return np.where(keys == NOBODY, np.uint64(1), keys)
 
 
 def sizes_of(keys: np.ndarray) -> np.ndarray:
@@ -141,7 +157,7 @@ def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
 
 def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(rows of persons, person by person and in order within each; number of rows of each person)."""
-    rows = np.flatnonzero(keys != _NOBODY)
+    rows = np.flatnonzero(keys != NOBODY)
     rows = rows[np.argsort(keys[rows], kind="stable")]
     own = keys[rows]
     starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]][: len(own)])

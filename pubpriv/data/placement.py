@@ -18,8 +18,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.parquet import longest_block
 from pubpriv.data.questions.base import Question
-from pubpriv.data.questions.per_person import PerPerson
-from pubpriv.data.questions.radial import without_law
+from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -29,16 +28,15 @@ _ORDERS = 3
 
 
 def check_places(question: Question, columns: int) -> None:
-    """Refuse a question of persons where this machine maps a record in two ways in two places.
+    """Refuse a question of persons, or of a period, where this machine maps a record in two ways in two places.
 
     Raises:
         InvalidInput: it does; nothing was spent.
     """
-    asked = without_law(question)
-    if not isinstance(asked, PerPerson):
+    if weighing(question) is None:
         return
     length = longest_block(columns)
-    for rows, inner in sorted({(1, columns), *_products(asked.inner)}):
+    for rows, inner in sorted({(1, columns), *_products(question)}):
         if not _same_everywhere(rows, inner, length):
             raise InvalidInput(
                 "this machine's matrix products depend on where a record stands, so the rows of one person could move "

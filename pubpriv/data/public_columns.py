@@ -15,6 +15,7 @@ import numpy as np
 from pubpriv.data.arrow import is_number, is_read_as_number, numbers_of
 from pubpriv.data.columns import Column, meant, parse_columns, sources_of
 from pubpriv.data.formats.cells import number_in
+from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.places import is_in_memory, is_url, kind_of
@@ -75,6 +76,8 @@ def _columns_of(source: Any, columns: list[str] | tuple[str, ...] | None) -> lis
         if is_in_memory(source):
             raise InvalidInput(f"{source} is the name of a private table: give the public rows themselves")
         return _read_public(source)
+    if is_private(source):
+        raise InvalidInput("this table in memory was opened as a private one: give public rows")
     pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _of_frame(source)
@@ -114,7 +117,7 @@ def _chosen_rows(
         if not numeric:
             raise InvalidInput("the public table has no numeric column")
         columns = list(dict.fromkeys(numeric))  # a name that appears twice is refused below
-    chosen = parse_columns(tuple(columns))
+    chosen = parse_columns(columns if isinstance(columns, str) else tuple(columns))
     rows = np.column_stack([_cells_of(found, column) for column in chosen])
     whole = np.isfinite(rows).all(axis=1)
     if not whole.any():

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.checks import integer, kind, kinds, numbers, size
 from pubpriv.data.codec import public_value
 from pubpriv.data.confined import Confined
@@ -40,24 +41,35 @@ class View(Confined):
     Attributes:
         block: (d, length).
         weights: (length,) how often each record counts, integers as floats; None: each counts once.
+        codes: (length,) places of their categories in the table's list, NaN for none; None: it has no groups.
     """
 
     def __init__(
-        self, block: np.ndarray, workspace: _Workspace | None = None, weights: np.ndarray | None = None
+        self,
+        block: np.ndarray,
+        workspace: _Workspace | None = None,
+        weights: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
     ) -> None:
         self.block = block
         self.weights = weights
+        self.codes = codes
         self._workspace = workspace or _Workspace()
         self._mapped: dict[int, tuple[Frame, np.ndarray, np.ndarray]] = {}
+        self._lengths: dict[int, tuple[Frame, np.ndarray]] = {}
         self._used = 0
+        self._counts = False
 
     @classmethod
-    def of_each(cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None) -> Iterator["View"]:
+    def of_each(
+        cls, blocks: Iterable[np.ndarray], weights: np.ndarray | None = None, coded: bool = False
+    ) -> Iterator["View"]:
         """View one block after another; they share their arrays, so a view is done with when the next one comes.
 
         Args:
             blocks: of one length, the last one padded.
             weights: of their records in order, without the padding, which weighs nothing.
+            coded: the last row of each block is the codes of its records.
         """
         workspace, start = _Workspace(), 0
         for block in blocks:
@@ -67,21 +79,43 @@ class View(Confined):
                 of_rows = weights[start : start + len(own)]
                 own[: len(of_rows)] = of_rows
                 start += len(own)
-            yield cls(block, workspace, own)
+            yield cls(block[:-1], workspace, own, block[-1]) if coded else cls(block, workspace, own)
 
     def weights_of(self, wanted: np.ndarray) -> np.ndarray | None:
         """Weights of the `wanted` records."""
         return None if self.weights is None else self.weights[wanted]
 
+    def counting(self) -> "View":
+        """The same records for a question that sorts them only: z of one frame is kept at a time, in one array.
+
+        A processor's cache holds one, and not those of ten components.
+        """
+        view = View(self.block, self._workspace, self.weights)
+        view._counts = True
+        return view
+
+    def norms(self, frame: Frame) -> np.ndarray:
+        """Squared norms of the block under `frame`, computed once."""
+        found = self._lengths.get(id(frame))
+        if found is None:
+            found = self._lengths[id(frame)] = (frame, self.mapped(frame)[1])
+        return found[1]
+
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
-        """(z, squared norms) of the block under `frame`, computed once."""
+        """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""
         found = self._mapped.get(id(frame))
         if found is None:
+            if self._counts:
+                self._mapped, self._used = {}, 0
             out = self._workspace.array(self._used, (frame.dimension, self.block.shape[1]))
             z = frame.map(self.block, out)
             self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))
         return found[1], found[2]
+
+    def products(self, points: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """points @ z, in an array that the next call overwrites: a large fresh one would cost more than the product."""
+        return np.matmul(points, z, out=self._workspace.array("products", (len(points), z.shape[1])))
 
     def picked(self, frame: Frame, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the `wanted` records; z is the caller's to overwrite.
@@ -95,8 +129,8 @@ class View(Confined):
             z = frame.map_cells(cells, room.reshape(cells.shape))
             return z, squared_norms(z)
         z, norms = self.mapped(frame)
-        del self._mapped[id(frame)]
         if wanted.all():
+            del self._mapped[id(frame)]
             return z, norms
         return np.compress(wanted, z, axis=1), norms[wanted]
 
@@ -178,7 +212,9 @@ class NearestPoint:
         """Group of the nearest point."""
         points, half_norms, groups = self._arrays
         z, norms = view.mapped(self.frame)
-        nearest = np.argmax(points @ z - half_norms, axis=0)
+        scores = view.products(points, z)
+        scores -= half_norms
+        nearest = np.argmax(scores, axis=0)
         return np.where(np.isfinite(norms), groups[nearest], -1)
 
 
@@ -211,7 +247,7 @@ class Cells:
     def scores(self, view: View) -> np.ndarray:
         """offset_j - |z_j|^2 / 2, shape (n_regions, length)."""
         return np.stack(
-            [offset - view.mapped(frame)[1] / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
+            [offset - view.norms(frame) / 2 for frame, offset in zip(self.frames, self.offsets, strict=True)]
         )
 
     def assign(self, view: View) -> np.ndarray:
@@ -235,12 +271,14 @@ class Refined:
     where the groups are refined themselves.
     """
 
-    groups: "NearestPoint | Everything | Cells | Refined"
+    groups: "NearestPoint | Everything | Cells | Refined | ByCategory"
     inner: tuple[Cells, ...]
 
     def __post_init__(self) -> None:
-        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined)
+        kind("the groups of Refined", self.groups, NearestPoint, Everything, Cells, Refined, ByCategory)
         kinds("the inner partitions of Refined", self.inner, Cells)
+        known: dict[Cells, Cells] = {}  # groups with the same cells map a block once
+        object.__setattr__(self, "inner", tuple(known.setdefault(cells, cells) for cells in self.inner))
         if self.groups.n_regions != len(self.inner):
             raise InvalidInput(
                 f"Refined has {self.groups.n_regions} groups, but inner partitions for {len(self.inner)}"
@@ -260,9 +298,9 @@ class Refined:
         """Inner region of the record's group, shifted by the regions of the groups before."""
         group = self.groups.assign(view)
         labels = np.full(group.shape, -1)
-        first = 0
+        first, assigned = 0, {id(cells): cells.assign(view) for cells in {id(c): c for c in self.inner}.values()}
         for number, cells in enumerate(self.inner):
-            inner = cells.assign(view)
+            inner = assigned[id(cells)]
             labels = np.where((group == number) & (inner >= 0), first + inner, labels)
             first += cells.n_regions
         return labels
@@ -304,7 +342,7 @@ class Shells:
 
     def assign(self, view: View) -> np.ndarray:
         """Shell of each record; none where its squared length is not finite."""
-        _, norms = view.mapped(self.frame)
+        norms = view.norms(self.frame)
         return np.where(np.isfinite(norms), np.searchsorted(self._squares, norms, side="left"), -1)
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import rebuilt
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.questions import QUESTIONS, PerPerson
+from pubpriv.data.questions import QUESTIONS
 from pubpriv.data.questions.base import Question, Scale, check_totals
-from pubpriv.data.questions.radial import GAUSSIAN, under_law, without_law
+from pubpriv.data.questions.in_period import weighing
+from pubpriv.data.questions.radial import GAUSSIAN, under_law
 from pubpriv.data.regions import NearestPoint, View
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
@@ -72,10 +74,11 @@ def rehearse(question: Question, columns: int) -> None:
 
 def _rehearse(question: Question, columns: int) -> None:
     block = np.ascontiguousarray(np.array(list(_records(question, columns))).T)
-    asked = without_law(question)
-    weights = np.full(block.shape[1], float(asked.grain)) if isinstance(asked, PerPerson) else None
+    weighed = weighing(question)
+    weights = None if weighed is None else np.full(block.shape[1], float(weighed[1]))
+    codes = np.resize((np.nan, 0.0, -1.0, 1.0, 1e308), block.shape[1])
     with np.errstate(all="ignore"):  # as in a scan
-        totals = question.totals(View(block, weights=weights))
+        totals = question.totals(View(block, weights=weights, codes=codes))
     check_totals(question, totals, block.shape[1])
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         noisy = question.answer(totals, _silent)
@@ -87,6 +90,34 @@ def _rehearse(question: Question, columns: int) -> None:
         for name, sd in question.noise().items():
             if np.broadcast_shapes(sd.shape, values[name].shape) != values[name].shape:
                 raise ValueError(f"noise of another shape than the values of {name}")
+
+
+def check_groups_asked(question: Any, by: ByCategory | None) -> None:
+    """Refuse a question about other groups than those that the table tells apart: its codes would be of another list.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    for asked in _groups_in(question):
+        if asked != by:
+            table = "has none" if by is None else f"has {by.n_regions} by {by.column}"
+            raise InvalidInput(
+                f"the question is about {asked.n_regions} groups by {asked.column}, and the table was opened with "
+                f"others, or with none: it {table}. Open it with by={asked.column!r} and the same values"
+            )
+
+
+def _groups_in(value: Any) -> Iterator[ByCategory]:
+    """Groups that a public value speaks of."""
+    if isinstance(value, ByCategory):
+        yield value
+    elif isinstance(value, tuple):
+        if not isinstance(value[0] if value else 0, tuple | float | int | str):
+            for item in value:
+                yield from _groups_in(item)
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _groups_in(getattr(value, field.name))
 
 
 def _silent(part: str, sd: Scale, size: int) -> np.ndarray:  # noqa: ARG001 - a draw's arguments

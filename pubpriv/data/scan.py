@@ -18,8 +18,8 @@ from pubpriv.data.arithmetic import single_threaded_blas
 from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
-from pubpriv.data.questions.per_person import PerPerson
-from pubpriv.data.questions.radial import in_person_unit, without_law
+from pubpriv.data.questions.in_period import weighing, whole
+from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 from pubpriv.data.wide import Sums, nothing_of
 
@@ -36,8 +36,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         executor: any `concurrent.futures.Executor`; default: threads, one per processor.
     """
     chunks = table.chunks()
-    # the number of blocks is private where the unit is a person
-    private = in_person_unit(question)
+    # the number of blocks is private where the unit is a person, or rows of one period are asked
+    private = in_person_unit(whole(question)) or weighing(question) is not None
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
     with single_threaded_blas(), watched as count:
@@ -62,8 +62,8 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
     with single_threaded_blas(), np.errstate(all="ignore"):
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
-        weights = chunk.weights if isinstance(without_law(question), PerPerson) else None
-        for number_of_block, view in enumerate(View.of_each(blocks, weights)):
+        weights = None if weighing(question) is None else chunk.weights
+        for number_of_block, view in enumerate(View.of_each(blocks, weights, coded=chunk.by is not None)):
             if number_of_block == 0:
                 check_places(question, len(view.block))  # the door tried its own machine only
             total.add(question.totals(view))

@@ -9,17 +9,22 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
+from pubpriv.data.dated import DatedChunk
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
+from pubpriv.spans import Span
 
 
 @dataclass(frozen=True)
@@ -32,18 +37,31 @@ class PrivateTable:
         uri: where it is configured to be: a file, a folder or a glob, local or in an object store; or the name of a
             table in the memory of this process.
         columns: declared columns, in order.
-        n_rows: the number of records, which is public; None where the unit is a person, as it is private then.
+        n_rows: the number of records, which is public; None where the unit is a person, or rows of one period are
+            asked, as it is private then.
         person: id columns that say whose row it is; none where the unit is a row.
+        by: groups of rows, by a column beside those of the estimate; None: there are none.
+        dates: column that says in which period a row lies, where the dataset has periods.
+        period: whose rows are asked; empty: all.
 
     Raises:
-        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns
-            among those of the estimate.
+        InvalidInput: no name of a table, no columns or one of them twice, or no positive number of rows; id columns,
+            or that of groups, among those of the estimate.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> table = pp.PrivateTable.open("patients.csv", ["visits", "log1p(diseases)"])
+        >>> table.n_rows
+        3871
     """
 
     uri: str
     columns: tuple[Column, ...]
     n_rows: int | None
     person: tuple[str, ...] = ()
+    by: ByCategory | None = None
+    dates: str = ""
+    period: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uri", canonical(self.uri))
@@ -52,9 +70,14 @@ class PrivateTable:
         if parse_columns(self.column_names) != self.columns:
             raise InvalidInput("a private table has columns that no text names: open it with PrivateTable.open")
         object.__setattr__(self, "person", id_columns(self.person, self.source_columns))
-        if self.person:
+        check_groups(self.by, (*self.source_columns, *self.person))
+        if not (isinstance(self.dates, str) and isinstance(self.period, str)) or (self.period and not self.dates):
+            raise InvalidInput("rows of a period are told by a date column: open it with PrivateTable.open")
+        if self.person or self.period:
             if self.n_rows is not None:
-                raise InvalidInput("the number of rows is private where the unit is a person")
+                raise InvalidInput("the number of rows is private where the unit is a person, or in a period")
+            if self.period:
+                Span.of(self.period)
         elif type(self.n_rows) is not int or self.n_rows < 1:
             raise InvalidInput("a private table has a positive number of rows: open it with PrivateTable.open")
 
@@ -65,7 +88,10 @@ class PrivateTable:
         columns: list[str] | tuple[str, ...],
         exact: bool = False,
         person: str | Sequence[str] = (),
+        by: ByCategory | None = None,
         name: str | None = None,
+        dates: str = "",
+        period: str = "",
     ) -> "PrivateTable":
         """Look at the schema and the row counts, and at nothing else.
 
@@ -75,11 +101,14 @@ class PrivateTable:
             columns: names or expressions. Integers, floats and decimals are numbers; truths are 1 and 0; dates and
                 times are days since the beginning of 1970, durations are days. In a CSV file each cell is what it reads
                 as, and missing where that is none of these.
-            exact: the table may have no other columns, but for ids.
+            exact: the table may have no other columns, but for ids and dates.
             person: id column or columns, if the unit is a person: integers or text. A row without an id is not
                 counted.
+            by: groups of rows, which estimates tell apart.
             name: of a table in memory, by which the ledger knows it; it stays in this process. That one table has one
                 name, and that it is not the copy of a file, nobody can check.
+            dates: date column, if the dataset has periods: dates, times, or seconds since 1970.
+            period: its rows are asked alone (`2026-11`), and their number is private.
 
         Raises:
             InvalidInput: no such table, no rows, or a column that is missing, duplicated or not numeric (nulls are
@@ -89,26 +118,33 @@ class PrivateTable:
         """
         declared = parse_columns(columns)
         ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
+        check_groups(by, (*sources_of(declared), *ids))
+        beside = (*ids, *(() if by is None else (by.source,)))
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
             where = canonical(os.fspath(source))
         else:
-            where = memory_table.keep(source, name, [*sources_of(declared), *ids])
-        rows = 0
-        for footer in footers(where, declared, ids):
-            if exact and set(footer.names) - {*ids} != {*sources_of(declared)}:
+            where = memory_table.keep(source, name, [*sources_of(declared), *beside, *([dates] if dates else [])])
+        rows, sources = 0, {*sources_of(declared)}
+        for footer in footers(where, declared, ids, by, dates):
+            if exact and set(footer.names) - ({*beside, dates} - sources) != sources:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
                     f"Say which columns to use: --columns {names}"
                 )
             rows += footer.rows
-        if ids:
-            return cls(where, declared, None, ids)
+        if ids or period:
+            return cls(where, declared, None, ids, by, dates, period)
         if rows == 0:
             raise InvalidInput(f"the private table {where} has no rows")
-        return cls(where, declared, rows)
+        return cls(where, declared, rows, (), by, dates)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Column of the file that tells groups apart, if there is one."""
+        return () if self.by is None else (self.by.source,)
 
     @property
     def source_columns(self) -> tuple[str, ...]:
@@ -126,13 +162,22 @@ class PrivateTable:
         Raises:
             InvalidInput: the row count changed since the handle was opened, or a column is gone or no number.
         """
-        found = footers(self.uri, self.columns, self.person)
-        if not self.person and sum(footer.rows for footer in found) != self.n_rows:
+        found = footers(self.uri, self.columns, self.person, self.by, self.dates)
+        if self.n_rows is not None and sum(footer.rows for footer in found) != self.n_rows:
             raise InvalidInput(
                 f"the private table {self.uri} changed its number of rows: open it again for another release id, or "
                 "put back what it was to finish this one"
             )
-        return [Chunk(footer.path, piece, self.columns, self.person) for footer in found for piece in footer.pieces]
+        chunks = [
+            Chunk(footer.path, piece, self.columns, self.person, self.by) for footer in found for piece in footer.pieces
+        ]
+        if not self.period:
+            return chunks
+        firsts = accumulate((chunk.piece.rows for chunk in chunks), initial=0)
+        return [
+            DatedChunk.of(chunk, self.dates, Span.of(self.period), first)
+            for chunk, first in zip(chunks, firsts, strict=False)
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,16 +189,24 @@ class ArrayTable:
     start: int = 0
     stop: int | None = None
     persons: np.ndarray | None = None
-    """(n,) keys of whose row it is, where the unit is a person."""
+    """(n,) keys of whose row it is, where the unit is a person or rows of one period are asked."""
+    by: ByCategory | None = None
+    codes: np.ndarray | None = None
+    """(n,) places of the rows' categories in the list of `by`, NaN for none, where there are groups."""
+    period: str = ""
+    """Whose rows are asked; those of others are nobody's."""
 
     @classmethod
-    def of(cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None) -> "ArrayTable":
+    def of(
+        cls, rows: Any, columns: Sequence[str] | None = None, persons: Any = None, groups: Any = None
+    ) -> "ArrayTable":
         """Check what a simulation is given, and make a table of it.
 
         Args:
             rows: (n, d) array of numbers.
             columns: names or expressions; default x0, x1, ...
             persons: (n,) integers, whose row it is; None: the unit is a row.
+            groups: (groups, the category of each row); None: there are none.
 
         Raises:
             InvalidInput: no such array, or no rows; more or fewer names than columns; see `keys_in_memory`.
@@ -173,7 +226,9 @@ class ArrayTable:
                 f"simulated rows have one array column for {quotients[0]}: divide before, and name it so"
             )
         keys = None if persons is None else keys_in_memory(persons, len(found))
-        return cls(found, mapped, persons=keys)
+        by, categories = (None, None) if groups is None else groups
+        codes = None if by is None else codes_in_memory(by, categories, len(found))
+        return cls(found, mapped, persons=keys, by=by, codes=codes)
 
     @property
     def n_rows(self) -> int:
@@ -222,13 +277,16 @@ class ArrayTable:
         return self._blocks(length)
 
     def _blocks(self, length: int) -> Iterator[np.ndarray]:
-        own = self._own
+        own, d = self._own, self._own.shape[1]
+        if self.codes is not None:
+            own = np.column_stack([own, self.codes[self.start : self.stop]])
         block = np.empty((own.shape[1], length))
         for start in range(0, len(own), length):
             rows = own[start : start + length]
             block[:, : len(rows)] = rows.T
             block[:, len(rows) :] = np.nan
-            yield map_columns(block, self.columns)
+            map_columns(block[:d], self.columns)
+            yield block
 
 
 class PublicTable:
@@ -240,6 +298,12 @@ class PublicTable:
         sha256: hash of the columns and the bits of the rows.
         dropped: rows left out because a cell was null or not finite after its map.
         source: canonical name of the file, folder or glob that they were read from; None: they were made otherwise.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> table = pp.PublicTable.open("volunteers.csv", ["visits", "diseases"])
+        >>> table.rows.shape
+        (100, 2)
     """
 
     def __init__(self, columns: tuple[str, ...], rows: np.ndarray, dropped: int = 0, source: str | None = None) -> None:
@@ -293,7 +357,7 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
     Raises:
         InvalidInput: they are no names, or one twice, or among those of the estimate.
     """
-    names = tuple(person)
+    names = tuple(person) if isinstance(person, list | tuple) else (None,)
     if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
         raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
     both = sorted({*names} & {*columns})
@@ -303,6 +367,23 @@ def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
             "--columns"
         )
     return names
+
+
+def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
+    """Refuse groups by a column that is read for something else.
+
+    Raises:
+        InvalidInput: it is, or they are no groups.
+    """
+    if by is None:
+        return
+    if type(by) is not ByCategory:
+        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+    if by.source in {*columns}:
+        raise InvalidInput(
+            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
+            "--columns"
+        )
 
 
 def source_of(public: Any) -> str | None:

@@ -72,9 +72,11 @@ class Uncovered:
         points, half_norms = self._arrays
         z, norms = view.mapped(self.frame)
         # |z - p|^2 = |z|^2 + 2 (|p|^2 / 2 - p.z)
-        gaps = norms + 2 * (half_norms - points @ z).min(axis=0)
+        halves = view.products(points, z)
+        np.subtract(half_norms, halves, out=halves)
+        gaps = norms + 2 * halves.min(axis=0)
         # how many distances it is beyond, less one: -1 near a point
         shell = np.searchsorted(np.array(self.distances) ** 2, np.where(np.isfinite(gaps), gaps, 0.0)) - 1
         if self.ball is None:
             return shell
-        return np.where(view.mapped(self.ball.frame)[1] <= self.ball.radius**2, shell, -1)
+        return np.where(view.norms(self.ball.frame) <= self.ball.radius**2, shell, -1)

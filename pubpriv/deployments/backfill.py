@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput
 from pubpriv.flows.parameters import ledger_at
-from pubpriv.flows.periods import Period, release_id_for
+from pubpriv.flows.periods import Period, release_id_for, rows_for
 from pubpriv.privacy.budgets import Amount, Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -109,8 +109,15 @@ def plan(deployment: Any, begin: str, end: str) -> _Plan:
         raise InvalidInput(f"there are {_MOST} periods or more from {begin} to {end}: backfill a part at a time")
     wanted: dict[str, datetime] = {}
     for at in due:
-        wanted.setdefault(release_id_for(at, Period.parse(form["period"]), form.get("series")), at)
+        wanted.setdefault(_release_id(form, at), at)
     return _priced(deployment, form, wanted)
+
+
+def _release_id(form: dict[str, Any], at: datetime) -> str:
+    """The release id of a run that was due at a time, by its form, as the run itself makes it."""
+    period, series = Period.parse(form["period"]), form.get("series")
+    rows = form.get("rows_of")
+    return release_id_for(at, period, series) if rows is None else f"{series}-{rows_for(at, rows, period.zone)}"
 
 
 def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> _Plan:
@@ -142,6 +149,8 @@ def trigger(client: Any, deployment: Any, missing: Sequence[_Missing]) -> list[s
     names = []
     for each in missing:
         form = {**deployment.parameters["parameters"], "release_id": each.release_id}
+        if form.get("rows_of"):
+            form["rows_of"] = rows_for(each.due, form["rows_of"], Period.parse(form["period"]).zone)
         run = client.create_flow_run_from_deployment(
             deployment.id, parameters={"parameters": form}, name=f"backfill-{each.release_id}"
         )

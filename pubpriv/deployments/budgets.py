@@ -5,9 +5,10 @@ A run on a worker binds no table, so that the first who starts one does not deci
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from pubpriv.data.categories import source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
 from pubpriv.data.tables import PublicTable
 from pubpriv.deployments.model import Audit, Dataset, Series
@@ -17,6 +18,7 @@ from pubpriv.estimators.jobs import check_public_file
 from pubpriv.places import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import without_password
 from pubpriv.privacy.ledger.views import NamedTable
@@ -67,11 +69,19 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     if balance is None and set_budget:
         with Ledger.open(url) as ledger:
             whose = dataset.person
-            ledger.register(dataset.dataset, cap, unit=dataset.unit, person=whose, persons=dataset.persons)
+            ledger.register(
+                dataset.dataset,
+                cap,
+                unit=dataset.unit,
+                person=whose,
+                persons=dataset.persons,
+                periods=dataset.period_terms,
+            )
         balance = _balance(dataset, url)
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --unit {dataset.unit!r} --ledger {shown}"
     line += f" --person {','.join(dataset.person)}" if dataset.person else ""
     line += f" --persons {dataset.persons}" if dataset.persons else ""
+    line += f" --period {dataset.periods} --per-period {dataset.per_period}" if dataset.periods else ""
     if balance is None:
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
@@ -83,9 +93,22 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
         protected = balance.person.described() if balance.person else "one row"
         finding = f"the ledger protects {protected}, the file says {', '.join(dataset.person) or 'one row'}: correct it"
         return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
+    periods = _other_periods(dataset.period_terms, balance.periods)
+    if periods:
+        finding = f"{periods}: correct the file, or give the dataset these with `{line}`"
+        return _BudgetCheck(dataset.dataset, True, False, finding, _forecasts(dataset, balance))
     undeclared = _undeclared(dataset, balance, url, set_budget)
     finding = f"registered with {cap.describe()}" + (f", but {undeclared}" if undeclared else "")
     return _BudgetCheck(dataset.dataset, True, not undeclared, finding, _forecasts(dataset, balance))
+
+
+def _other_periods(said: PeriodTerms | None, known: PeriodTerms | None) -> str:
+    """Say that file and ledger name other periods; nothing where they agree. A waived cap is the ledger's business."""
+    here = None if known is None else replace(known, lifetime=True)
+    if said == here:
+        return ""
+    told, known_as = ("no periods" if terms is None else terms.described() for terms in (said, known))
+    return f"the file says {told}, the ledger {known_as}"
 
 
 def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
@@ -95,18 +118,26 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
         check_public_file(dataset.public, url, dataset.private)
     columns, why = _columns(dataset)
     known = next((table for table in balance.tables if table["uri"] == private), None)
-    if known is not None and set(columns) <= set(known["columns"]):
+    groups = _group_columns(dataset)
+    if known is not None and set(columns) <= set(known["columns"]) and set(groups) <= set(known.get("groups", ())):
         return ""
     if declare and columns:
         with Ledger.open(url, create=False) as ledger:
-            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns))
+            ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns, groups))
         return ""
     names = ",".join(columns) or "NAMES"
     line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --private {dataset.private} --columns {names}"
+    line += "".join(f" --by {name}" for name in groups)
     return (
         f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
         f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
     )
+
+
+def _group_columns(dataset: Dataset) -> tuple[str, ...]:
+    """List the columns by which releases of the file tell groups of rows apart."""
+    named = [release.settings.get("by") for release in dataset.releases]
+    return tuple(sorted({source_of_groups(str(by)) for by in named if by}))
 
 
 def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
@@ -115,8 +146,9 @@ def _columns(dataset: Dataset) -> tuple[tuple[str, ...], str]:
     if names is None and dataset.public is None:
         return (), " (the file names no columns, and no public table that has them)"
     if names is None:
+        others = {*dataset.person, *_group_columns(dataset)}
         try:
-            names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in dataset.person)
+            names = tuple(name for name in PublicTable.open(dataset.public).columns if name not in others)
         except PubPrivError:
             return (), f" (the file names no columns, and the public table {dataset.public} cannot be read here)"
     return tuple(sorted(sources_of(parse_columns(names)))), ""
@@ -138,6 +170,8 @@ def _forecasts(dataset: Dataset, balance: Any) -> dict[str, str]:
 
 def _until(release: Series, balance: Any) -> str:
     """Say for how many releases the budget pays, and until when that is."""
+    if not balance.capped:
+        return f"each {balance.periods.unit} has a budget of its own, without an end"
     fits = parse_budget(release.allotment).how_many(balance.budget, balance.cap, balance.remaining)
     text = f"the budget pays for {fits} more release{'' if fits == 1 else 's'}"
     if not fits or release.schedule is None or not release.schedule.active or fits > _MOST_TIMES:

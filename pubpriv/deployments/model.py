@@ -15,6 +15,7 @@ from pubpriv.flows.audit_ledger import AuditParameters
 from pubpriv.flows.parameters import NAME, Parameters, form_of
 from pubpriv.flows.periods import Period
 from pubpriv.privacy.budgets import Budget, parse_budget
+from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
@@ -154,6 +155,8 @@ class Series(_Part):
             told, and charges nothing; default: those until its schedule fires again.
         catchup: true: a scheduled run is made up for however late it is, from the table as it is then.
         rows_per_person: where the unit is a person: rows of each that count in full, or `auto`.
+        all_rows: where the dataset has periods: ask all rows, which counts in every period; else those of the last
+            period that ended before the run was due.
         description: for the UI.
     """
 
@@ -166,6 +169,7 @@ class Series(_Part):
     skip_if_later_than: int | None = Field(default=None, ge=60, le=366 * 86_400)
     catchup: bool = False
     rows_per_person: str = "1"
+    all_rows: bool = False
     description: str | None = None
 
     @field_validator("allotment")
@@ -205,6 +209,8 @@ class Dataset(_Part):
         person: id columns, where all rows of a person are protected together; holds for ever.
         persons: how many persons there are, if that may be known.
         cap: budget of the dataset, for all releases together and for ever.
+        periods: where the table grows: `month:visit_date`, the unit of its periods and the column that tells them.
+        per_period: cap of each period; holds for ever.
         ledger: environment variable that holds the ledger's URL where runs are at work.
         private, public: tables; without the second all releases have methods that work without public rows.
         columns: of both; default: the numeric columns of the public table.
@@ -222,6 +228,8 @@ class Dataset(_Part):
     person: tuple[str, ...] = ()
     persons: int | None = Field(default=None, ge=1)
     cap: str
+    periods: str | None = None
+    per_period: str | None = None
     ledger: _Variable = "PUBPRIV_LEDGER"
     private: str
     public: str | None = None
@@ -247,6 +255,22 @@ class Dataset(_Part):
     def _is_place(cls, place: str | None) -> str | None:
         return None if place is None else _refuse_relative(place)
 
+    @property
+    def period_terms(self) -> PeriodTerms | None:
+        """The periods of a table that grows."""
+        if self.periods is None or self.per_period is None:
+            return None
+        return PeriodTerms.parse(self.periods, parse_budget(self.per_period))
+
+    @model_validator(mode="after")
+    def _periods_fit(self) -> Self:
+        if (self.periods is None) != (self.per_period is None):
+            raise ValueError("a table that grows takes both periods (month:COLUMN) and per_period, the cap of each")
+        agreed(self.dataset, None, self.period_terms, parse_budget(self.cap), bool(self.person), None)
+        if self.periods is None and any(release.all_rows for release in self.releases):
+            raise ValueError("all_rows is for datasets with periods: leave it out")
+        return self
+
     @model_validator(mode="after")
     def _releases_fit(self) -> Self:
         names = [release.name for release in self.releases]
@@ -266,9 +290,14 @@ class Dataset(_Part):
         return self
 
     def _check_allotment(self, number: int, release: Series, cap: Budget) -> None:
+        terms = self.period_terms
         try:
             fits = parse_budget(release.allotment).hold_on(cap).fits(cap.cap)
             text = f"the allotment {release.allotment} exceeds the cap {self.cap}"
+            if fits and terms is not None:
+                of_each = terms.cap(bool(self.person))
+                fits = terms.hold(parse_budget(release.allotment), bool(self.person)).fits(of_each)
+                text = f"the allotment {release.allotment} exceeds the cap of a period, {self.per_period}"
         except InvalidInput as error:  # of a kind that the cap does not take
             fits, text = False, str(error)
         if not fits:
@@ -276,7 +305,7 @@ class Dataset(_Part):
 
     def _form(self, release: Series) -> Parameters:
         try:
-            estimator = _estimator_named(release.estimator)
+            estimator, terms = _estimator_named(release.estimator), self.period_terms
             without = release.settings.get("method") in estimator.without_public
             return form_of(estimator)(
                 private=self.private,
@@ -289,6 +318,7 @@ class Dataset(_Part):
                 period=release.period,
                 series=release.name,
                 rows_per_person=release.rows_per_person,
+                rows_of=None if release.all_rows or terms is None else terms.unit,
                 **release.settings,
             )
         except ValidationError as error:

@@ -110,7 +110,7 @@ def _release(dataset: Dataset, release: Series) -> Rendered:
     schedule = release.schedule
     period = release.period or (str(period_of(schedule.prefect())) if schedule else None)
     form = dataset.form(release.name).model_dump(mode="json", exclude_unset=True)  # defaults stay the flow's own
-    parameters = form | {"period": period, "skip_if_later_than": _latest(release)}
+    parameters = form | {"period": period, "skip_if_later_than": None if form.get("rows_of") else _latest(release)}
     what = release.description or f"{release.estimator} of {dataset.dataset}"
     each = f"{release.allotment} a release, of {dataset.cap} in all"
     return Rendered(

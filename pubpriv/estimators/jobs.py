@@ -3,24 +3,30 @@
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pubpriv.curator import Curator
 from pubpriv.data import cluster, stores
+from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.columns import parse_columns, sources_of
+from pubpriv.data.public_categories import groups_of
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.estimator import Estimator
+from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
 from pubpriv.places import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
+from pubpriv.spans import Span
 from pubpriv.unit import check_unit
 
 
@@ -53,6 +59,7 @@ class Job:
         settings: of the estimator.
         dask: address of a Dask scheduler whose workers read the blocks; None: `PUBPRIV_DASK`, or threads.
         rows_per_person: see `Curator`.
+        rows_of: name of the period whose rows are asked, where the dataset has periods; None: all rows.
     """
 
     estimator: Estimator
@@ -66,6 +73,7 @@ class Job:
     settings: Settings
     dask: str | None = None
     rows_per_person: str = "1"
+    rows_of: str | None = None
 
     @classmethod
     def of(
@@ -81,12 +89,13 @@ class Job:
         *,
         dask: str | None = None,
         rows_per_person: str = "1",
+        rows_of: str | None = None,
         **settings: Any,
     ) -> "Job":
         """With settings by name; those that are not given are at their defaults."""
         made = estimator.settings(**settings)
         table = private, public, columns
-        return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person)
+        return cls(estimator, *table, budget, dataset, ledger, release_id, made, dask, rows_per_person, rows_of)
 
     def public_files(self) -> tuple[str, ...]:
         """Name what is read as public, with the files that settings name: none of it may be private."""
@@ -108,7 +117,20 @@ class Job:
 
     def check_size(self, public: PublicTable, n_private: int, budget: Budget) -> None:
         """Refuse a run that is known beforehand to be too small; see `Checks`."""
-        self.estimator.checks.size(self.settings, public, n_private, budget)
+        whole = budget if self.by is None else parts_of(budget)[0]
+        self.estimator.checks.size(self.settings, public, n_private, whole)
+
+    @property
+    def by(self) -> str | None:
+        """The column that tells groups apart, or its month; None: there are no groups.
+
+        Raises:
+            InvalidInput: groups are named, but no column.
+        """
+        by, values = getattr(self.settings, "by", None), getattr(self.settings, "by_values", ())
+        if by is None and values:
+            raise InvalidInput("--by-values names groups: say by which column, with --by COLUMN")
+        return by
 
     def estimate(self, public: PublicTable, curator: Curator, runner: Runner) -> Estimate:
         """What the job is for, in a run that is open."""
@@ -137,9 +159,9 @@ class Job:
         with Ledger.open(self.ledger, create=False) as ledger:
             _admitted(self, ledger)
             public, _ = _ingested(self, validation, plain, budget, ledger)
-            if not ledger.fitting(self.dataset, budget):
+            if not ledger.fitting_in(self.dataset, budget, self.rows_of):
                 # a new run is refused with what would fit; one that has its hold already goes on
-                ledger.run(self.dataset, self.release_id).open(budget)
+                ledger.run(self.dataset, self.release_id).open(budget, self.rows_of)
         return self.advice(public)
 
 
@@ -148,11 +170,30 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     private = canonical(job.private)
     ledger.refuse_private(*job.public_files())
     _refuse_shared(private, *job.public_files())
+    terms = ledger.periods(job.dataset)
+    _check_period(job, terms)
     columns = () if job.columns is None else tuple(sorted(sources_of(parse_columns(job.columns))))
-    if ledger.check_declared(job.dataset, NamedTable(private, columns), first=True):
-        return ()
+    told = () if terms is None or job.rows_of else (f"this run asks all rows: it counts in every {terms.unit}",)
+    groups = () if job.by is None else (source_of_groups(job.by),)
+    if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
+        return told
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
-    return (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
+    return *told, (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
+
+
+def _check_period(job: Job, terms: PeriodTerms | None) -> None:
+    """Refuse a period that is none of the dataset's, or whose rows may still come: its release is made once."""
+    if job.rows_of is None:
+        return
+    if terms is None:
+        raise InvalidInput(
+            f"dataset {job.dataset!r} has no periods: leave out --period {job.rows_of}, or give it some with "
+            f"`pubpriv budget set {job.dataset} BUDGET --period UNIT:COLUMN --per-period BUDGET`"
+        )
+    terms.check_named(job.rows_of)
+    span = Span.of(job.rows_of)
+    if datetime.now(UTC).date() < span.end:
+        raise InvalidInput(f"{span.name} has not ended (UTC), so its rows may still come: run again from {span.end} on")
 
 
 def run_job(
@@ -202,11 +243,14 @@ def _cluster_address(job: Job) -> str | None:
 def _ingested(
     job: Job, validation: Validation | None, runner: Runner, budget: Budget, ledger: Ledger
 ) -> tuple[PublicTable, PrivateTable]:
-    terms = ledger.person(job.dataset)
-    check_unit(terms, job.rows_per_person)
+    terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
+    check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
-    public = job.checked(_public(job, validation, runner, ids))
-    private: PrivateTable = runner(_ingest_private, Place(), job.private, public.columns, job.columns is None, ids)
+    by = _groups(job, runner)
+    public = job.checked(_public(job, validation, runner, ids if by is None else (*ids, by.source)))
+    dated = "" if periods is None else periods.column, job.rows_of or ""
+    named = public.columns, job.columns is None, ids, by, *dated
+    private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)
     if validation is not None:
         private = runner(validation.private, Place(), private, public.columns)
     begun = ledger.run(job.dataset, job.release_id).begun()
@@ -218,8 +262,25 @@ def _ingested(
     return public, private
 
 
+def _groups(job: Job, runner: Runner) -> ByCategory | None:
+    """Groups as they are declared, or as public rows have them; never as the private table has them.
+
+    Raises:
+        InvalidInput: there are none of either.
+    """
+    if job.by is None:
+        return None
+    values = tuple(getattr(job.settings, "by_values", ()))
+    if values:
+        return ByCategory(job.by, values)
+    if job.public is None:
+        raise InvalidInput("without public rows somebody has to say which groups there are: --by-values A,B")
+    found: ByCategory = runner(_ingest_groups, Place(), job.public, stores.content_hash(job.public), job.by)
+    return found
+
+
 def _public(job: Job, validation: Validation | None, runner: Runner, ids: tuple[str, ...]) -> PublicTable:
-    """The public rows of a job, validated and without the columns of ids, or a table of none.
+    """The public rows of a job, validated and without the columns of ids and groups, or a table of none.
 
     Raises:
         InvalidInput: there are none, and the method needs some, or nobody says which columns.
@@ -294,7 +355,22 @@ def _ingest_public(path: str, content: str, columns: tuple[str, ...] | None) -> 
     return PublicTable.open(path, columns)
 
 
+@step(title="ingest public groups")
+def _ingest_groups(path: str, content: str, column: str) -> ByCategory:
+    """Groups by a column of the public rows in `path`; see `_ingest_public`."""
+    del content
+    return groups_of(path, column)
+
+
 @opening_step(title="ingest private table")
-def _ingest_private(uri: str, columns: tuple[str, ...], exact: bool, person: tuple[str, ...]) -> PrivateTable:
+def _ingest_private(
+    uri: str,
+    columns: tuple[str, ...],
+    exact: bool,
+    person: tuple[str, ...],
+    by: ByCategory | None,
+    dates: str,
+    period: str,
+) -> PrivateTable:
     """A handle on the private table: schema and row count are looked at, rows are not."""
-    return PrivateTable.open(uri, columns, exact, person)
+    return PrivateTable.open(uri, columns, exact, person, by=by, dates=dates, period=period)

@@ -51,6 +51,11 @@ class PersonCase:
             most = auto_rows(sizes.bins, float(_told(purse, asked).noise()["persons"][0]), self.d, purse)
         return int(most), max(2, round(sizes.counted(int(most))))
 
+    @property
+    def most_rows(self) -> int:
+        """Persons are no more than their rows."""
+        return self.case.most_rows
+
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.
 

@@ -21,7 +21,8 @@ from pubpriv.ledger import event_of, name_of
 from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
 
-_MOST_ROWS = 1e12
+MOST_ROWS = 10**12
+"""Of a table that planners reckon with, for methods that take any."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,10 @@ class Case(Protocol):
     @property
     def m(self) -> int:
         """Public rows."""
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest table that the method takes."""
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """A run on n private rows with this purse."""
@@ -266,8 +271,8 @@ def _enough(case: Case, does: Callable[[int, Purse], bool], n: int, budget: Budg
 
 
 def _enough_rows(case: Case, does: Callable[[int, Purse], bool], budget: Budget) -> int | None:
-    purse, most = Purse.of(budget), getattr(case, "most_rows", _MOST_ROWS)  # some methods take no larger table
-    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, most)
+    purse = Purse.of(budget)
+    rows = _least(lambda value: _holds(does, math.ceil(value), purse), 2.0, case.most_rows)
     return None if rows is None else math.ceil(_up(rows, 3))
 
 

@@ -93,3 +93,27 @@ def settings_of(cls: type[Settings]) -> tuple[Setting, ...]:
 def chosen(settings: Settings) -> dict[str, Any]:
     """Values by field; unlike `dataclasses.asdict` as they are."""
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouped:
+    """Settings of an estimator that tells groups of rows apart; see `pubpriv.data.categories`."""
+
+    by: str | None = setting(
+        None,
+        planned=True,
+        help="Estimate groups of rows too, by this column of both tables, which is none of the estimate's; of dates "
+        "month(COLUMN)",
+    )
+    by_values: tuple[str, ...] = setting(
+        (), planned=True, help="The groups by that column: A,B,C. Default: those that the public rows are in"
+    )
+
+
+OF_GROUPS = ("by", "by_values")
+"""Fields of `Grouped`."""
+
+
+def ungrouped(settings: Grouped) -> dict[str, Any]:
+    """Values by field, without those of groups: what an estimate is told where its table knows the groups."""
+    return {name: value for name, value in chosen(settings).items() if name not in OF_GROUPS}

@@ -2,15 +2,17 @@
 
 A run that is given a release id takes that. A deployed run that is given none takes that of the period its
 *scheduled* time lies in (`periods`), so a run that is late, retried or triggered twice is the same release and costs
-nothing more; a run started by hand belongs to the current period. Without a period the id is made of the day and of
-a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day. A run that goes
-on after one that crashed knows when that one was due, and its identity.
+nothing more; a run started by hand belongs to the current period. One that asks the rows of a period takes the name
+of that: the last one that had ended when it was due, however late it is. Without a period the id is made of the day and
+of a hash of the flow run's own identity, which a retry keeps: the identity itself holds the time of day. A run that
+goes on after one that crashed knows when that one was due, and its identity.
 """
 
 import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from prefect.runtime import deployment, flow_run
@@ -20,7 +22,7 @@ from pubpriv.estimators.jobs import Job
 from pubpriv.flows.again import Held
 from pubpriv.flows.allowed import check_allowed
 from pubpriv.flows.parameters import Parameters
-from pubpriv.flows.periods import Period, release_id_for
+from pubpriv.flows.periods import Period, release_id_for, rows_for
 from pubpriv.tasks.outages import not_needed
 
 _LEASE_SECONDS = 60
@@ -36,12 +38,28 @@ def _release_id_of(parameters: Parameters) -> str:
     """Give the release id of the flow run at work; the same whenever it is asked for, also in a retry."""
     if parameters.release_id is not None:
         return parameters.release_id
-    before = parameters.resumes
-    scheduled, run = (before.due, before.run) if before else (flow_run.scheduled_start_time, flow_run.id)
+    rows = _rows_of(parameters)
+    if rows is not None:
+        return f"{parameters.series}-{rows}" if parameters.series else f"{parameters.estimator.name}-{rows}"
+    scheduled, run = _due(parameters)
     if parameters.period is not None:
         return release_id_for(scheduled, Period.parse(parameters.period), parameters.series)
     fresh = f"{scheduled:%Y%m%d}-{hashlib.sha256(str(run).encode()).hexdigest()[:16]}"
     return f"{parameters.series}-{fresh}" if parameters.series else fresh
+
+
+def _due(parameters: Parameters) -> tuple[datetime, Any]:
+    """Give when the flow run at work was due, and its identity; of one that goes on after a crash, of the first."""
+    before = parameters.resumes
+    return (before.due, before.run) if before else (flow_run.scheduled_start_time, flow_run.id)
+
+
+def _rows_of(parameters: Parameters) -> str | None:
+    """Give the period whose rows the flow run at work asks; None: all rows."""
+    if parameters.rows_of is None:
+        return None
+    zone = "UTC" if parameters.period is None else Period.parse(parameters.period).zone
+    return rows_for(_due(parameters)[0], parameters.rows_of, zone)
 
 
 def run_name() -> str:
@@ -58,7 +76,7 @@ def job_of(parameters: Parameters) -> Job:
     Raises:
         InvalidInput: a run on a worker names what the operator does not allow; see `pubpriv.flows.allowed`.
     """
-    job = parameters.job(_release_id_of(parameters))
+    job = parameters.job(_release_id_of(parameters), _rows_of(parameters))
     check_allowed(job, parameters.ledger)
     return job
 

@@ -17,6 +17,7 @@ from pubpriv.estimators.settings import Setting, chosen, settings_of
 from pubpriv.flows.periods import Period
 from pubpriv.places import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
+from pubpriv.spans import UNITS, Span
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""
@@ -109,6 +110,17 @@ class Parameters(BaseModel):
         "1: each person counts once",
     )
 
+    rows_of: str | None = Field(
+        default=None,
+        description="Where the dataset has periods: whose rows are asked, as 2026-11; or month, week, ...: those of "
+        "the last one that had ended when the run was due. None: all rows, which counts in every period",
+    )
+
+    @field_validator("rows_of")
+    @classmethod
+    def _is_span(cls, text: str | None) -> str | None:
+        return text if text is None or text in UNITS else Span.of(text).name
+
     @field_validator("ledger")
     @classmethod
     def _no_password(cls, url: str) -> str:
@@ -127,17 +139,19 @@ class Parameters(BaseModel):
     def _is_period(cls, text: str | None) -> str | None:
         return None if text is None else str(Period.parse(text))
 
-    def job(self, release_id: str | None = None) -> Job:
+    def job(self, release_id: str | None = None, rows_of: str | None = None) -> Job:
         """Say what to run, where these parameters are looked at.
 
         Args:
             release_id: of the run, if the form has none; see `pubpriv.flows.deployed`.
+            rows_of: the period whose rows it asks, where the form names a unit.
 
         Raises:
             InvalidInput: the ledger is named by an environment variable that is not set here.
         """
         values = {name: getattr(self, name) for name in _COMMON}
         values |= {"release_id": self.release_id or release_id, "ledger": ledger_at(self.ledger)}
+        values |= {} if rows_of is None else {"rows_of": rows_of}
         own = {each.field: getattr(self, each.name) for each in settings_of(self.estimator.settings)}
         return Job.of(self.estimator, **values, **own)
 

@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from pubpriv.errors import InvalidInput
+from pubpriv.spans import UNITS, Span
 
 CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
 """From the coarsest to the finest."""
@@ -79,13 +80,7 @@ class Period:
             return self._slot(at)
         if self.unit in ("hour", "minute"):
             return f"{at:{'%Y-%m-%dT%HZ' if self.unit == 'hour' else '%Y-%m-%dT%H%MZ'}}"
-        local = at.astimezone(ZoneInfo(self.zone))
-        if self.unit == "week":
-            year, week, _ = local.isocalendar()
-            return f"{year:04d}-W{week:02d}"
-        if self.unit == "quarter":
-            return f"{local:%Y}-Q{(local.month + 2) // 3}"
-        return f"{local:{ {'year': '%Y', 'month': '%Y-%m', 'day': '%Y-%m-%d'}[self.unit] }}"
+        return Span.holding(self.unit, at.astimezone(ZoneInfo(self.zone)).date()).name
 
     def _slot(self, at: datetime) -> str:
         """Slots of a day and more follow the wall clock, as Prefect's schedules do; shorter ones follow UTC.
@@ -102,6 +97,20 @@ class Period:
         whole_minutes = self.seconds % 60 == 0 and first.second == 0
         name = f"{start:%Y-%m-%dT%H%M}" if whole_minutes else f"{start:%Y-%m-%dT%H%M%S}"
         return name if whole_days else f"{name}Z"
+
+
+def rows_for(scheduled: datetime, rows_of: str, zone: str = "UTC") -> str:
+    """Give the period whose rows a run asks: the one that is named, or the last of a unit that has ended.
+
+    Args:
+        scheduled: when the run was meant to start (aware), not when it did.
+        rows_of: a period, as 2026-11, or a unit, as month.
+        zone: in whose days the period has ended.
+    """
+    if rows_of not in UNITS:
+        return rows_of
+    at = datetime.fromtimestamp(scheduled.timestamp(), ZoneInfo(zone))
+    return Span.holding(rows_of, at.date()).before().name
 
 
 def release_id_for(scheduled: datetime, period: Period, series: str | None = None) -> str:

@@ -128,14 +128,15 @@ def _discrete_gaussian(sd: int, size: int) -> np.ndarray:
     """
     if not 1 <= sd <= MAX_SD:
         raise ValueError("sd must be a positive integer that a float holds exactly")
-    if size < _SPLIT:
+    if size < SPLIT:
         return _drawn(sd, size)
     # OpenDP draws some fifty thousand a second and leaves Python to others meanwhile: two halves at once
     with ThreadPoolExecutor(2) as threads:
         return np.concatenate(list(threads.map(_drawn, (sd, sd), (size // 2, size - size // 2))))
 
 
-_SPLIT = 1000
+SPLIT = 1000
+"""So many coordinates are drawn in two threads."""
 
 
 def _drawn(sd: int, size: int) -> np.ndarray:

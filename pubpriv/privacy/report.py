@@ -26,6 +26,7 @@ from pubpriv.privacy.budgets import REPORT_DELTA
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent, RadialEvent, ThresholdEvent, gaussian_part
 from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import Number, exact
+from pubpriv.privacy.wording import statement_of_periods
 
 _INTERVAL = 1e-4
 """Width of a cell of the discretised privacy loss; losses are rounded up to it."""
@@ -147,13 +148,17 @@ def run_statement(balance: Balance, run: RunView, delta: Any = None) -> dict[str
         run: finished or not; of one that is not closed: so far.
         delta: of the PLD figure; default: the allotment's own, or 1e-6.
     """
+    own, terms = run.state.period, balance.periods
+    persons = balance.person is not None
+    periods = {} if own is None or terms is None else statement_of_periods(terms, own.name, persons)
     figure = _pld_report(run, (run.allotment.report_delta or REPORT_DELTA) if delta is None else delta)
     return {
         "dataset": balance.dataset,
         "release_id": run.release_id,
         "unit": balance.unit,
         **(balance.person.to_json() if balance.person else {}),
-        "cap": balance.budget.guarantee(),
+        "cap": balance.promised.guarantee(),
+        **periods,
         "allotment": run.allotment.guarantee([charge.event for charge in run.charges]),
         "closed": run.state.closed,
         "spent": run.allotment.amount_text(run.state.spent),

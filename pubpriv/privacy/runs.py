@@ -1,68 +1,22 @@
 """A run as the door sees it: recorded in a ledger, or simulated, which enforces its budget and records nothing."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
-from pubpriv.privacy.events import Event, PureEvent, RadialEvent, ThresholdEvent
+from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
-from pubpriv.privacy.ledger.views import Charge, ChargeView, SizedTable, kind_of
+from pubpriv.privacy.ledger.views import ChargeView, SizedTable, kind_of
+from pubpriv.privacy.statement import Statement, line_of
 
 if TYPE_CHECKING:
     from pubpriv.privacy.ledger.run import LedgerRun
     from pubpriv.privacy.ledger.store import Ledger
-
-_NEIGHBOURING = "replace one record; the number of records is public"
-_NEIGHBOURING_PERSONS = (
-    "replace, add or remove one person with all rows of that person; the numbers of persons and of rows are private"
-)
-
-
-@dataclass(frozen=True)
-class _Line:
-    """One charge, as a statement shows it.
-
-    `sensitivity` is the l2 distance of neighbours' totals in units of the noise (mu of the release, or epsilon of
-    a pure mechanism); `noise_scale` the integer standard deviations of its parts, where the noise is Gaussian.
-    """
-
-    label: str
-    question: str
-    sensitivity: float
-    noise_scale: tuple[int, ...]
-    cost: str
-
-
-@dataclass(frozen=True)
-class Statement:
-    """The privacy statement of a run, in plain data."""
-
-    private: bool
-    dataset: str | None
-    release_id: str | None
-    unit: str
-    kind: str
-    guarantee: dict[str, Any]
-    spent: str
-    charges: tuple[_Line, ...]
-    chain_head: str | None = None
-    person: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The `privacy` part of a model file; `person` names the id columns where the unit is a person."""
-        return {
-            "unit": self.unit,
-            **({"person": list(self.person)} if self.person else {}),
-            "neighbouring": _NEIGHBOURING_PERSONS if self.person else _NEIGHBOURING,
-            "kind": self.kind,
-            "guarantee": self.guarantee,
-            "spent": self.spent,
-            "charges": [asdict(line) for line in self.charges],
-        }
 
 
 class Run(Protocol):
@@ -79,7 +33,7 @@ class Run(Protocol):
     def refuse_private(self, public: str) -> None:
         """Refuse a public file that could be a private table's."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """See `Curator.begin`."""
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
@@ -97,8 +51,11 @@ class Run(Protocol):
     def noted(self, label: str) -> Any:
         """What was noted under a label; None: nothing."""
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep a value unless one is kept, and return the one that is."""
+    def note(self, label: str, value: Any) -> None:
+        """Note a value; it is written down with the next charge, if not before."""
+
+    def keep(self) -> None:
+        """Write down what was noted and is not written yet."""
 
     def statement(self) -> Statement:
         """What was charged."""
@@ -131,7 +88,7 @@ class RecordedRun:
         table: "SizedTable | None" = None,
     ) -> None:
         self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
-        self._notes: dict[str, Any] | None = None
+        self._unwritten: dict[str, Any] = {}
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -147,7 +104,7 @@ class RecordedRun:
         """Refuse a public file that could be that of any table which the ledger knows."""
         self._ledger.refuse_private(public)
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind the run to the method's settings, and set its share aside."""
         allotment = self.allotment
         share = _share(budget, allotment)
@@ -169,7 +126,9 @@ class RecordedRun:
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume; the charge is on disk when this returns."""
-        return self._run.charge(label, question, event)
+        standing = self._run.charge(label, question, event, self._unwritten)
+        self._unwritten = {}
+        return standing
 
     def publish(self, label: str, attempt: str, answer: dict[str, list[int]]) -> dict[str, list[int]]:
         """Store the answer unless one stands, and return the one that does."""
@@ -177,16 +136,25 @@ class RecordedRun:
 
     def noted(self, label: str) -> Any:
         """Look up a note. All are read once: a run's notes are never changed."""
-        if self._notes is None:
-            self._notes = self._run.notes()
-        return self._notes.get(label)
+        return self._known_notes.get(label)
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep the value unless one is kept, and return the one that is."""
-        return self._run.note(label, value)
+    def note(self, label: str, value: Any) -> None:
+        """Note a value, to be written down with the next charge: until then nothing was asked that follows from it."""
+        self._known_notes[label] = self._unwritten[label] = value
+
+    def keep(self) -> None:
+        """Write down what was noted since the last charge."""
+        if self._unwritten:
+            self._run.keep(self._unwritten)
+            self._unwritten = {}
+
+    @cached_property
+    def _known_notes(self) -> dict[str, Any]:
+        return self._run.notes()
 
     def statement(self) -> Statement:
-        """Make the statement from what stands in the ledger."""
+        """Make the statement from what stands in the ledger, to which notes belong."""
+        self.keep()
         run = self._run.bill()
         balance = self._ledger.balance(self._run.dataset)
         return Statement(
@@ -197,13 +165,19 @@ class RecordedRun:
             kind=run.allotment.kind,
             guarantee=run.allotment.guarantee([charge.event for charge in run.charges]),
             spent=run.allotment.amount_text(run.state.spent),
-            charges=tuple(_line(charge, run.allotment) for charge in run.charges),
+            charges=tuple(
+                line_of(charge.label, charge.question, charge.event, charge.price_run, run.allotment)
+                for charge in run.charges
+            ),
             chain_head=run.head,  # of this run, so that a replay is the same file
             person=person_columns_of(balance.person),
+            period=None if run.state.period is None else run.state.period.name,
+            periods=None if run.state.period is None else balance.periods,
         )
 
     def close(self, reason: str) -> None:
         """End the run: the rest of the hold returns."""
+        self.keep()
         self._run.close(reason)
 
     def leave(self) -> None:
@@ -250,7 +224,7 @@ class SimulatedRun:
     def refuse_private(self, public: str) -> None:
         """Refuse nothing: there is no private table."""
 
-    def begin(self, method: str, configuration: str, public_sha256: str, budget: BudgetLike | None) -> Purse:
+    def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """Bind the run to the method's settings and set its share aside, as a ledger would."""
         known = self._methods.get(method)
         if known is not None:
@@ -298,9 +272,11 @@ class SimulatedRun:
         """Find nothing: a simulation makes everything again."""
         return None
 
-    def note(self, label: str, value: Any) -> Any:  # noqa: ARG002
-        """Give the value back, and keep none."""
-        return value
+    def note(self, label: str, value: Any) -> None:
+        """Note nothing."""
+
+    def keep(self) -> None:
+        """Keep nothing."""
 
     def _apply(self, kind: str, what: str, body: dict[str, Any]) -> None:
         refused: BudgetExceeded | None = None
@@ -319,7 +295,7 @@ class SimulatedRun:
     def statement(self) -> Statement:
         """Make a statement which says that nothing here is private."""
         lines = tuple(
-            _line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
+            line_of(label, kind_of(line.question), line.event, line.cost, self._budget)
             for label, line in self._lines.items()
         )
         guarantee = {"kind": self._budget.kind, "text": "none (simulation)"}
@@ -346,11 +322,10 @@ class SimulatedRun:
         return "simulation: NOT private"
 
 
-def _share(given: BudgetLike | None, allotment: Budget) -> Amount | None:
+def _share(budget: Budget | None, allotment: Budget) -> Amount | None:
     """A method's budget in the currency of its run."""
-    if given is None:
+    if budget is None:
         return None
-    budget = budget_of(given)
     if budget.kind != allotment.kind:
         raise InvalidInput(f"the run has a {allotment.kind} allotment, so its methods take {allotment.kind} budgets")
     return budget.cap
@@ -375,15 +350,3 @@ def _fits(total: Amount, budget: Budget, room: Amount) -> None:
             f"{budget.describe()} leaves too little room for the failure terms of this method: "
             "choose a larger delta or a smaller epsilon"
         )
-
-
-def _line(charge: Charge, allotment: Budget) -> _Line:
-    return _line_of(charge.label, charge.question, charge.event, charge.price_run, allotment)
-
-
-def _line_of(label: str, question: str, event: Event, cost: Amount, allotment: Budget) -> _Line:
-    if isinstance(event, PureEvent | RadialEvent):
-        return _Line(label, question, float(event.epsilon), (), allotment.amount_text(cost))
-    noisy = event.gaussian if isinstance(event, ThresholdEvent) else event
-    scales = tuple(sd for sd, _ in noisy.noise)
-    return _Line(label, question, float(noisy.squared_distance) ** 0.5, scales, allotment.amount_text(cost))

@@ -5,13 +5,16 @@ The sentences say what the budgets' proofs say (`privacy.budgets`), and no more.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil, exp
 from typing import Any
 
 from pubpriv.privacy.budgets import KINDS
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
 _DECIMAL = re.compile(r"(?<![\w.-])\d+\.\d{3,}(?![\w.])")
 _NEIGHBOURS = "neighbours differ in one record, the number of records is public"
+_NEIGHBOURS_DATED = "neighbours differ in one record, its date included; the number of records in a period is private"
 _NEIGHBOURS_OF_PERSONS = (
     "neighbours differ in all rows of one {ids}, however many; the numbers of persons and of rows are private"
 )
@@ -30,13 +33,54 @@ def declared(unit: str) -> str:
     return f"{unit}, as declared by the owner, not checked"
 
 
-def neighbours(person: Sequence[str]) -> str:
-    """What tables may differ in that cannot be told apart; `person`: id columns, if the unit is a person."""
-    return _NEIGHBOURS_OF_PERSONS.format(ids=" and ".join(person)) if person else _NEIGHBOURS
+def neighbours(person: Sequence[str], dated: bool = False) -> str:
+    """What tables may differ in that cannot be told apart.
+
+    Args:
+        person: id columns, if the unit is a person.
+        dated: the dataset has periods.
+    """
+    if person:
+        return _NEIGHBOURS_OF_PERSONS.format(ids=" and ".join(person))
+    return _NEIGHBOURS_DATED if dated else _NEIGHBOURS
+
+
+def period_lines(terms: PeriodTerms, persons: bool) -> list[str]:
+    """What is promised of a dataset with periods, beside the guarantee of its own cap."""
+    one, text = f"one {terms.unit}", terms.budget.guarantee()["text"]
+    told = f"a row is of the {terms.unit} that {terms.column} tells"
+    if persons:
+        return [
+            f"guaranteed for what one person has in {one}: {text}; {told}",
+            "what the periods tell of one person adds up, within the cap of the dataset",
+        ]
+    lines = [f"guaranteed for every record, its date included, in all periods together and for ever: {text}; {told}"]
+    return (
+        lines if terms.lifetime else [*lines, "there is no other cap: it was waived, as the ledger says, with a reason"]
+    )
+
+
+def statement_of_periods(terms: PeriodTerms, period: str | None, persons: bool) -> dict[str, Any]:
+    """The part of a run's privacy statement that is about periods.
+
+    Args:
+        terms: of the dataset.
+        period: of the run; None: all rows, which counts in every period.
+        persons: the unit of the dataset is a person.
+    """
+    # a waiver of the dataset's cap may come later: what is said of a run does not change
+    kept = {"unit": terms.unit, "column": terms.column, "budget": terms.budget.to_json()}
+    return {"period": period, "periods": kept, "promised": period_lines(replace(terms, lifetime=True), persons)}
 
 
 def guarantee_lines(
-    dataset: str, unit: str, cap: str | None, release_id: str, allotment: str, person: Sequence[str] = ()
+    dataset: str,
+    unit: str,
+    cap: str | None,
+    release_id: str,
+    allotment: str,
+    person: Sequence[str] = (),
+    dated: bool = False,
 ) -> list[str]:
     """The promise, most general first: of the dataset, of all its runs together, of one run.
 
@@ -47,8 +91,9 @@ def guarantee_lines(
         release_id: of the run.
         allotment: the run's own guarantee.
         person: id columns, if the unit is a person.
+        dated: the dataset has periods.
     """
-    lines = [f"dataset {dataset}, unit: {declared(unit)}; {neighbours(person)}"]
+    lines = [f"dataset {dataset}, unit: {declared(unit)}; {neighbours(person, dated)}"]
     lines += [] if cap is None else [f"guaranteed for all runs together: {cap}"]
     return [*lines, f"guaranteed for run {release_id}: {allotment}"]
 

@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, by_component, of_quantity
+from pubpriv.released.numbers import Number, by_component, of_all, of_quantity
 
 _LEVEL = 0.05
 """Chance that two releases of one unchanged law are said to differ anywhere."""
@@ -40,6 +40,7 @@ class Difference:
         error: that by noise, sampling and clipping.
         noises, errors: the difference in these units.
         verdict: in words: noise alone explains it, or noise and sampling do, or it changed.
+        group: of which rows; None: of all.
     """
 
     quantity: str
@@ -53,6 +54,7 @@ class Difference:
     noises: float
     errors: float
     verdict: str
+    group: str | None = None
 
     @property
     def difference(self) -> float:
@@ -150,6 +152,7 @@ def compare(first: Estimate, second: Estimate) -> Drift:
     one, other = _compared(first), _compared(second)
     matched: list[tuple[int | None, int | None]] = [(pair.first, pair.second) for pair in pairs] or [(None, None)]
     found = [(i, a, b) for i, j in matched for a, b in zip(one[i], other[j], strict=True)]
+    found += [(a.component, a, b) for a, b in _of_groups(first, second)]
     threshold = _threshold(len(found))
     differences = tuple(_difference(component, a, b, threshold) for component, a, b in found)
     notes = _notes(first, second, pairs)
@@ -207,12 +210,26 @@ def _check(first: Estimate, second: Estimate) -> None:
 
 def _compared(estimate: Estimate) -> dict[int | None, list[Number]]:
     """What is compared of each component: deviations in place of variances, before covariances of pairs."""
-    return {component: _without_variances(part) for component, part in by_component(estimate.numbers()).items()}
+    return {component: _without_variances(part) for component, part in by_component(of_all(estimate.numbers())).items()}
 
 
 def _without_variances(numbers: list[Number]) -> list[Number]:
     pairs = [number for number in of_quantity(numbers, "covariance") if not number.is_variance]
     return [number for quantity in ("weight", "mean", "sd") for number in of_quantity(numbers, quantity)] + pairs
+
+
+def _of_groups(first: Estimate, second: Estimate) -> list[tuple[Number, Number]]:
+    """Numbers of the groups that both releases have, but for weights, whose components need not be the same ones."""
+    if first.groups is None or second.groups is None or first.groups.by != second.groups.by:
+        return []
+    found = []
+    others = {group.name: group for group in second.groups.each}
+    for group in first.groups.each:
+        if group.name in others:
+            one, other = (_without_variances(list(g.numbers(first.columns))) for g in (group, others[group.name]))
+            pairs = [(a, b) for a, b in zip(one, other, strict=True) if a.quantity != "weight"]
+            found += pairs
+    return found
 
 
 def _difference(component: int | None, a: Number, b: Number, threshold: float) -> Difference:
@@ -222,7 +239,7 @@ def _difference(component: int | None, a: Number, b: Number, threshold: float) -
     noises, errors = _units(apart, noise), _units(apart, error)
     verdict = _NOISE if abs(noises) <= threshold else _SAMPLING if abs(errors) <= threshold else _CHANGED
     name = (a.quantity, a.column, a.other_column)
-    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict)
+    return Difference(*name, component, a.value, b.value, noise, error, noises, errors, verdict, a.group)
 
 
 def _units(apart: float, sd: float) -> float:
@@ -236,6 +253,13 @@ def _threshold(comparisons: int) -> float:
     from scipy.special import ndtri
 
     return float(-ndtri(_LEVEL / (2 * max(1, comparisons))))
+
+
+def _groups_alone(*releases: Estimate) -> list[str]:
+    """Groups of which only one release knows."""
+    names = [{group.name for group in release.groups.each} if release.groups else set() for release in releases]
+    alone = ", ".join(sorted(names[0] ^ names[1]))
+    return [f"groups that only one of the releases has are not compared: {alone}"] if alone else []
 
 
 def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple[str, ...]:
@@ -265,14 +289,18 @@ def _notes(first: Estimate, second: Estimate, pairs: tuple[_Pair, ...]) -> tuple
             f"the first has {first.n_components} components and the second {second.n_components}: some stay alone, and "
             "numbers of the others move because rows are divided differently"
         )
+    notes += _groups_alone(first, second)
     notes += [
         f"components {pair.first} and {pair.second} are {pair.distance:.1f} standard deviations apart: they may be "
         "different ones"
         for pair in pairs
         if pair.distance > _FAR
     ]
-    notes.append(
-        "sampling errors are those of two tables with no record in common; where records stay from one to the other, "
-        "less differs by chance than is said here"
-    )
+    facts = [tuple(each.provenance.get(name) for name in ("dataset", "period", "persons")) for each in (first, second)]
+    (whose, earlier, persons), (other, later, _) = facts
+    if whose != other or persons or not earlier or not later or earlier == later:  # else no row is in both
+        notes.append(
+            "sampling errors are those of two tables with no record in common; where records stay from one to the "
+            "other, less differs by chance than is said here"
+        )
     return tuple(notes)

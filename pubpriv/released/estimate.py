@@ -5,7 +5,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from pubpriv.errors import InvalidInput
+from pubpriv.released.groups import Group, Groups
 from pubpriv.released.histograms import histograms_in
-from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
+from pubpriv.released.numbers import OPTIONAL, QUANTITIES, SOURCES, Number, counted
 from pubpriv.released.showing import Shown
 
 if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
-    from pubpriv.privacy.runs import Statement
+    from pubpriv.privacy.statement import Statement
     from pubpriv.released.law import Mixture
     from pubpriv.unit import Size
 
@@ -41,11 +42,13 @@ class Estimate(Shown):
             "clipping", in the data's own units.
         privacy: the statement: unit, neighbouring, kind, guarantee, spent, charges.
         provenance: dataset, release_id, n_private, n_public, public_sha256, chain_head, version, created. Where the
-            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private.
+            unit is a person, persons, counted_rows, rows_per_person and target stand in the place of n_private;
+            counted_rows and period, where it is of rows of one period.
         diagnostics: public facts of the run.
         public: of the public rows that helped, what the page draws; see `pubpriv.released.histograms`.
         target: which of the numbers that could be meant was estimated, one of `targets`; None where there is only one,
             or where an older version wrote the file.
+        groups: what is told of groups of rows besides; None: nothing.
     """
 
     format: ClassVar[int] = 1
@@ -66,11 +69,17 @@ class Estimate(Shown):
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     public: Mapping[str, Any] = field(default_factory=dict)
     target: str | None = None
+    groups: Groups | None = None
 
     @property
     def law(self) -> "Mixture | None":
         """The released law of a row as a mixture, which a Gaussian is too; None where no law was released."""
         return None
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words: `the mean of 3 columns`."""
+        return f"the {self.kind} of {counted(len(self.columns), 'column')}"
 
     @property
     def is_simulation(self) -> bool:
@@ -86,15 +95,16 @@ class Estimate(Shown):
     @property
     def counted(self) -> str:
         """How many records or persons it is of: `12,000`, or `about 5,290` where the number is private."""
-        persons = self.provenance.get("persons")
-        return f"{self.provenance['n_private']:,}" if persons is None else f"about {persons['estimate']:,}"
+        released = self.provenance.get("persons", self.provenance.get("counted_rows"))
+        return f"{self.provenance['n_private']:,}" if released is None else f"about {released['estimate']:,}"
 
     @property
     def counted_as(self) -> str:
         """What was counted: `records`, or `persons`, with how their rows count."""
         most = self.provenance.get("rows_per_person")
+        period = self.provenance.get("period")
         if most is None:
-            return "records"
+            return "records" if period is None else f"records of {period}"
         return "persons, each counted once" if most == 1 else f"persons, {most} rows of each counted in full"
 
     def check_public(self, public: "PublicTable | None") -> None:
@@ -131,17 +141,20 @@ class Estimate(Shown):
             shape, errors = self.shape_of(name), self.standard_errors.get(name)
             told = errors if isinstance(errors, Mapping) else {}
             for source in SOURCES:
-                if (source in told or source != "clipping") and not _finite(told.get(source), shape):
+                if (source in told or source not in OPTIONAL) and not _finite(told.get(source), shape):
                     yield f"the standard errors of {name} ({source}) are not there for every number"
             if not _finite(values, shape):
                 yield f"{name} should be finite numbers, {' x '.join(map(str, shape))}"
             elif self.quantities[name] == "covariance" and _variances(values).min() < 0:
                 yield f"{name} should have no variance below zero"
+        if self.groups is not None:
+            yield from self.groups.lacking(self.columns)
         if self.target is not None and self.target not in list(self.targets):
             yield f"its target should be {' or '.join(self.targets) or 'none'}"
         if histograms_in(self.public, len(self.columns)) is None:
             yield "its histograms of the public rows are not those of its columns"
-        of_whom = ("persons", "counted_rows", "rows_per_person") if "persons" in self.provenance else ("n_private",)
+        of_rows = ("counted_rows",) if "period" in self.provenance else ("n_private",)
+        of_whom = ("persons", "counted_rows", "rows_per_person") if "persons" in self.provenance else of_rows
         yield from (f"its provenance has no {name}" for name in (*_FACTS, *of_whom) if name not in self.provenance)
         stated = self.privacy
         if not _STATED.issubset(stated) or "text" not in stated["guarantee"]:
@@ -155,9 +168,9 @@ class Estimate(Shown):
     def numbers(self) -> tuple[Number, ...]:
         """Every released number once, with its errors: a covariance stands in the order of its columns.
 
-        Components follow each other; in each come weight, means and covariances.
+        Components follow each other; in each come weight, means and covariances. What groups have comes last.
         """
-        return tuple(self._rows())
+        return *self._rows(), *(() if self.groups is None else self.groups.numbers(self.columns))
 
     def _rows(self) -> Iterator[Number]:
         several = self.n_components is not None
@@ -168,13 +181,30 @@ class Estimate(Shown):
                 for where in combinations_with_replacement(range(len(self.columns)), QUANTITIES[quantity]):
                     column, other = (*(self.columns[i] for i in where), None, None)[:2]
                     value, *errors = (float(array[(j, *where)]) for array in arrays)
-                    yield Number(quantity, j + 1 if several else None, column, other, value, *errors)
+                    yield Number.at((quantity, j + 1 if several else None, column, other), value, errors)
 
     def _stacked(self, name: str, values: np.ndarray) -> list[np.ndarray]:
         """A part and its errors by all sources, with an axis of components in front; what is not told is zero."""
-        errors = {"clipping": np.zeros(values.shape), **self.standard_errors[name]}
+        errors = {source: np.zeros(values.shape) for source in OPTIONAL} | dict(self.standard_errors[name])
         arrays = [values, *(np.asarray(errors[source], dtype=float) for source in SOURCES)]
         return arrays if self.n_components is not None else [array[None] for array in arrays]
+
+    def of_group(self, name: str) -> Self:
+        """Give the release as one of its groups tells it, to show, to convert or to draw rows from; it costs nothing.
+
+        Raises:
+            InvalidInput: the release has no such group.
+        """
+        if self.groups is None:
+            raise InvalidInput("the release tells no groups apart: fit it with --by COLUMN")
+        group = self.groups[name]
+        told = {part: group.errors[what] for part, what in self.quantities.items() if what in group.errors}
+        errors = {**self.standard_errors, **told}
+        return replace(self, groups=None, standard_errors=errors, **self.parts_of_group(group))
+
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """Fields of the class from the numbers of a group."""
+        raise NotImplementedError
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,6 +227,7 @@ class Estimate(Shown):
             "provenance": _plain(self.provenance),
             "diagnostics": _plain(self.diagnostics),
             **({"public": _plain(self.public)} if self.public else {}),
+            **({} if self.groups is None else {"groups": self.groups.to_json()}),
         }
 
     @classmethod
@@ -214,6 +245,7 @@ class Estimate(Shown):
             public=data.get("public", {}),
             # older files have it among the diagnostics
             target=data.get("target", data["diagnostics"].get("target")),
+            groups=Groups.from_json(data["groups"]) if "groups" in data else None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

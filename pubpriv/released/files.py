@@ -126,11 +126,12 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
     |---|---|
     | `dataset`, `release_id`, `created` | of which release |
     | `target` | what was estimated, `gaussian` or `moments`; null where nothing else could be meant |
-    | `quantity` | `weight`, `mean` or `covariance` |
+    | `quantity` | `weight`, `mean` or `covariance`; of a group `rows`, how many it has |
     | `component` | 1 to k; null where there are no components |
     | `column`, `other_column` | of the data; a covariance has both, a mean the first, a weight none |
     | `value` | the estimate, in the data's own units |
-    | `error_sampling`, `error_privacy`, `error_clipping` | its standard errors, by source; of clipping 0 if untold |
+    | `error_sampling`, `error_privacy`, `error_clipping`, `error_shrinkage` | standard errors, by source; 0 if untold |
+    | `group` | of which rows; null where of all |
     """
     import pyarrow as pa
 
@@ -147,6 +148,8 @@ def _numbers_table(estimate: Estimate) -> "pa.Table":
         "error_sampling": pa.float64(),
         "error_privacy": pa.float64(),
         "error_clipping": pa.float64(),
+        "error_shrinkage": pa.float64(),
+        "group": pa.string(),
     }
     where = *(estimate.provenance.get(name) for name in ("dataset", "release_id", "created")), estimate.target
     rows = [(*where, *astuple(number)) for number in estimate.numbers()]

@@ -11,7 +11,9 @@ import numpy as np
 
 from pubpriv.errors import InvalidInput
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.groups import Group
 from pubpriv.released.law import Mixture
+from pubpriv.released.numbers import counted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,6 +26,13 @@ class MeanEstimate(Estimate):
 
     Attributes:
         center: d numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> sorted(found.standard_errors["mean"])
+        ['privacy', 'sampling']
     """
 
     kind: ClassVar[str] = "mean"
@@ -44,6 +53,10 @@ class MeanEstimate(Estimate):
     def mean(self) -> np.ndarray:
         """(d,)."""
         return np.array(self.center)
+
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """The mean of a group."""
+        return {"center": tuple(group.parts["mean"].tolist())}
 
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,6 +104,13 @@ class MixtureEstimate(_LawEstimate):
 
     Attributes:
         mixture: the numbers, in the data's own units.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> found = pp.estimate_mixture(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2), n_components=2)
+        >>> found.to_sklearn().means_.shape
+        (2, 2)
     """
 
     kind: ClassVar[str] = "gaussian-mixture"
@@ -102,6 +122,12 @@ class MixtureEstimate(_LawEstimate):
     def estimand(self) -> str:
         """Say in words what was estimated."""
         return "weights, means and covariances of a Gaussian mixture that describes the rows"
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        columns = counted(len(self.columns), "column")
+        return f"a mixture of {counted(self.n_components, 'Gaussian component')} over {columns}"
 
     @property
     def n_components(self) -> int:
@@ -128,6 +154,10 @@ class MixtureEstimate(_LawEstimate):
         """(k, d, d)."""
         return self.mixture.arrays[2]
 
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """The same components, in the shares that a group has them in."""
+        return {"mixture": Mixture.of(group.parts["weight"], self.means, self.covariances)}
+
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Weights, means and covariances."""
@@ -140,6 +170,13 @@ class GaussianEstimate(_LawEstimate):
 
     Attributes:
         gaussian: the numbers, in the data's own units: a mixture of one component.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> found = pp.estimate_gaussian(rows[:20], pp.Curator.simulation(rows, "zcdp:0.5", seed=2))
+        >>> len(found.sample(1000, seed=3))
+        1000
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -155,6 +192,11 @@ class GaussianEstimate(_LawEstimate):
     def estimand(self) -> str:
         """Say in words what was estimated; older files do not tell which of the two."""
         return self.targets.get(str(self.target), "mean and covariance")
+
+    @property
+    def subject(self) -> str:
+        """What was released, in a few words."""
+        return f"the mean and covariance of {counted(len(self.columns), 'column')}"
 
     @property
     def law(self) -> Mixture:
@@ -178,6 +220,10 @@ class GaussianEstimate(_LawEstimate):
         root = np.linalg.cholesky(self.covariance)
         return multivariate_normal(self.mean, Covariance.from_cholesky(root))
 
+    def parts_of_group(self, group: Group) -> dict[str, Any]:
+        """Mean and covariance of a group."""
+        return {"gaussian": Mixture.of([1.0], [group.parts["mean"]], [group.parts["covariance"]])}
+
     @classmethod
     def read_parts(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """Mean and covariance."""
@@ -194,6 +240,13 @@ def load(path: str | os.PathLike[str]) -> Estimate:
 
     Raises:
         InvalidInput: no such file, not a model, or one that a newer version wrote.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> pp.estimate_mean(rows[:5], pp.Curator.simulation(rows, "zcdp:0.5", seed=2)).save("model.json")
+        >>> pp.load("model.json").columns
+        ('x0', 'x1')
     """
     file = Path(path)
     if not file.exists():

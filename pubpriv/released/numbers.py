@@ -4,15 +4,21 @@
 none of them looks into an estimate by itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
 
-QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2}
-"""What a released number may be, and of how many columns it is."""
+QUANTITIES = {"weight": 0, "mean": 1, "covariance": 2, "rows": 0}
+"""What a released number may be, and of how many columns it is; how many rows there are is told of groups alone."""
 
-SOURCES = ("sampling", "privacy", "clipping")
-"""What a standard error may be made of; a release that does not tell the last one has the first two."""
+SOURCES = ("sampling", "privacy", "clipping", "shrinkage")
+"""What a standard error may be made of; a release that does not tell the last ones has the first two."""
+
+OPTIONAL = SOURCES[2:]
+
+
+Place = tuple[str, int | None, str | None, str | None]
+"""Of a number: quantity, component, column and other column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,8 @@ class Number:
         sampling: its standard error by sampling.
         privacy: its standard error by privacy noise.
         clipping: what clipping may have moved it by, as a standard error; 0 where that is not told.
+        shrinkage: what drawing a group to all groups may have moved it by, as a standard error; 0 elsewhere.
+        group: of which rows; None: of all.
     """
 
     quantity: str
@@ -38,11 +46,19 @@ class Number:
     sampling: float
     privacy: float
     clipping: float = 0.0
+    shrinkage: float = 0.0
+    group: str | None = None
+
+    @classmethod
+    def at(cls, place: Place, value: float, errors: Sequence[float], group: str | None = None) -> "Number":
+        """Make one of its errors by all `SOURCES`, in their order."""
+        sampling, privacy, clipping, shrinkage = errors
+        return cls(*place, value, sampling, privacy, clipping, shrinkage, group)
 
     @property
     def error(self) -> float:
         """The standard error of all sources together: they are independent."""
-        return hypot(self.sampling, self.privacy, self.clipping)
+        return hypot(self.sampling, self.privacy, self.clipping, self.shrinkage)
 
     @property
     def is_variance(self) -> bool:
@@ -52,16 +68,22 @@ class Number:
     def deviation(self) -> "Number":
         """The standard deviation of a variance, with its errors to first order; of a variance of zero, their roots."""
         sd = sqrt(self.value)
-        parts = self.sampling, self.privacy, self.clipping
-        sampling, privacy, clipping = (error / (2 * sd) if sd else sqrt(error) for error in parts)
+        errors = self.sampling, self.privacy, self.clipping, self.shrinkage
+        sampling, privacy, clipping, shrinkage = (error / (2 * sd) if sd else sqrt(error) for error in errors)
         told = replace(self, quantity="sd", other_column=None, value=sd)
-        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping)
+        return replace(told, sampling=sampling, privacy=privacy, clipping=clipping, shrinkage=shrinkage)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 column`, `2 columns`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def sources_of(numbers: Iterable[Number]) -> tuple[str, ...]:
-    """Name the sources of error that numbers tell of: `SOURCES`, without clipping where none is told."""
-    clipped = any(number.clipping for number in numbers)
-    return SOURCES if clipped else SOURCES[:2]
+    """Name the sources of error that numbers tell of: `SOURCES`, without those of `OPTIONAL` that none tells."""
+    known = tuple(numbers)
+    untold = {source for source in OPTIONAL if not any(getattr(number, source) for number in known)}
+    return tuple(source for source in SOURCES if source not in untold)
 
 
 def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:
@@ -69,6 +91,11 @@ def of_quantity(numbers: Iterable[Number], quantity: str) -> list[Number]:
     if quantity == "sd":
         return [number.deviation() for number in numbers if number.is_variance]
     return [number for number in numbers if number.quantity == quantity]
+
+
+def of_all(numbers: Iterable[Number]) -> list[Number]:
+    """Those of all rows together, without those of groups."""
+    return [number for number in numbers if number.group is None]
 
 
 def by_component(numbers: Iterable[Number]) -> dict[int | None, list[Number]]:

@@ -112,4 +112,6 @@ class Shown:
 def _named(number: Number) -> str:
     """`component 2: mean of age`."""
     of = f" of {number.column}" if number.column is not None else ""
-    return f"{'' if number.component is None else f'component {number.component}: '}{number.quantity}{of}"
+    where = "" if number.group is None else f"group {number.group}: "
+    where += "" if number.component is None else f"component {number.component}: "
+    return f"{where}{number.quantity}{of}"

@@ -16,7 +16,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pubpriv.errors import InvalidInput
 
@@ -67,14 +67,27 @@ class ReleaseFiles:
         return self.model.with_name(f"{_safe_name(release_id)}.json")
 
     @staticmethod
-    def latest_of(folder: str | os.PathLike[str], dataset: str) -> Path:
-        """Tell where the copy of a dataset's newest model is kept.
+    def latest_of(folder: str | os.PathLike[str], name: str) -> Path | None:
+        """Find the copy of the newest model of a dataset, or of one of its series; None: there is none.
 
         Args:
             folder: root of the tree.
-            dataset: its name.
+            name: of the dataset, or `DATASET.SERIES`.
+
+        Raises:
+            InvalidInput: it has several series, and nobody says which.
         """
-        return Path(folder) / "models" / _safe_name(dataset) / f"{_LATEST}.json"
+        models = Path(folder) / "models"
+        dataset, _, series = name.rpartition(".")
+        found = models / _safe_name(name) / f"{_LATEST}.json"
+        of_series = models / _safe_name(dataset or name) / f"{_LATEST}-{_safe_name(series)}.json"
+        if found.exists() or (dataset and of_series.exists()):
+            return found if found.exists() else of_series
+        each = sorted(found.parent.glob(f"{_LATEST}-*.json"))
+        if len(each) > 1:
+            names = ", ".join(f"{name}.{unquote(path.stem.removeprefix(f'{_LATEST}-'))}" for path in each)
+            raise InvalidInput(f"dataset {name!r} has several series: name one of {names}")
+        return each[0] if each else None
 
     @staticmethod
     def models(folder: str | os.PathLike[str], dataset: str) -> list[Path]:

@@ -23,6 +23,7 @@ from pubpriv.privacy.wording import declared, for_people
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.files import public_rows_of, store_run
 from pubpriv.released.kinds import KINDS
+from pubpriv.released.numbers import of_all
 from pubpriv.released.report import History
 from pubpriv.released.tree import check_tree, output_root
 from pubpriv.schemas.released import estimates_table, released_table
@@ -152,6 +153,7 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
     guarantee = statement["guarantee"].get("text", parts)
     unit = declared(statement["unit"])
     one = "person" if statement.get("person") else "record"
+    periods = "".join(f"{line}.\n\n" for line in statement.get("promised", ()))
     page = create_markdown_artifact(
         key=subject.key("privacy"),
         description=f"Privacy statement of {name}, release {release_id}",
@@ -159,6 +161,7 @@ def _publish_statement(statement: Mapping[str, Any], subject: Subject, release_i
             f"## Privacy of {name}\n\n"
             f"One {one} is {unit}; neighbouring tables: {statement['neighbouring']}.\n\n"
             f"### Guaranteed\n\n{guarantee}\n\n"
+            f"{periods}"
             f"Spent by release {release_id}: {statement['spent']}\n\n{_WHAT_IS_PUBLIC}\n"
         ),
     )
@@ -177,7 +180,7 @@ def _publish_numbers(estimate: Estimate, subject: Subject) -> UUID:
         InvalidInput: weights that do not sum to one, a number that is not finite, a variance that is not positive.
     """
     several = estimate.n_components is not None
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     frame = released_table(numbers) if several else estimates_table(numbers, estimate.target)
     table = create_table_artifact(
         key=subject.key("components" if several else estimate.kind),

@@ -1,9 +1,10 @@
 """Whose privacy a run protects, and what follows for its questions and for what it may know of the table."""
 
-from pubpriv.unit.admission import as_begun, check_most, check_unit, made_again
+from pubpriv.unit.admission import as_begun, check_most, check_room, check_unit, hash_of, made_again
+from pubpriv.unit.choice import unit_of
 from pubpriv.unit.declared_sizes import DeclaredSizes
 from pubpriv.unit.size import Size
-from pubpriv.unit.units import Unit, auto_rows, first_questions, per_person, purse_of_rows, unit_of
+from pubpriv.unit.units import Unit, auto_rows, first_questions, per_person, purse_of_rows
 
 __all__ = [
     "DeclaredSizes",
@@ -12,8 +13,10 @@ __all__ = [
     "as_begun",
     "auto_rows",
     "check_most",
+    "check_room",
     "check_unit",
     "first_questions",
+    "hash_of",
     "made_again",
     "per_person",
     "purse_of_rows",

@@ -2,28 +2,44 @@
 
 import warnings
 from dataclasses import replace
+from string import hexdigits
 from typing import Any
 
+from pubpriv.data.questions.base import LIMIT, Question
 from pubpriv.data.questions.per_person import MOST_ROWS
-from pubpriv.data.tables import PrivateTable
+from pubpriv.data.questions.radial import reach_of
+from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
 from pubpriv.places import is_in_memory
+from pubpriv.privacy.budgets import Budget, PureDP
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.terms import PersonTerms, person_columns_of
+from pubpriv.privacy.noise import MAX_SD
+from pubpriv.unit.units import Unit
 
 
-def check_unit(terms: PersonTerms | None, most: int | str) -> int | str:
+def check_unit(
+    terms: PersonTerms | None, most: int | str, period: str | None = None, budget: Budget | None = None
+) -> int | str:
     """Refuse what a run cannot be asked in the unit of its dataset, before it holds anything.
 
     Args:
         terms: of the dataset; None: its unit is a row.
         most: rows of a person, or `auto`.
+        period: whose rows are asked; empty or None: all.
+        budget: of the run.
 
     Returns:
         Rows of a person as a number, or `auto`.
 
     Raises:
-        InvalidInput: rows of a person that are no number, or any where the unit is a row.
+        InvalidInput: rows of a person that are no number, or any where the unit is a row; of a period, a budget whose
+            noise is not Gaussian.
     """
+    if period and isinstance(budget, PureDP):
+        raise InvalidInput(
+            "a pure budget is not offered where rows of one period are asked: give zcdp:RHO or approx:EPSILON,DELTA"
+        )
     most = check_most(most)
     if terms is None and most != 1:
         raise InvalidInput(
@@ -46,12 +62,19 @@ def check_most(most: int | str) -> int | str:
     return most
 
 
-def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: Any = None) -> PrivateTable:
+def made_again(
+    table: Any,
+    terms: PersonTerms | None,
+    dataset: str,
+    executor: Any = None,
+    periods: PeriodTerms | None = None,
+) -> PrivateTable:
     """A table as its class makes it: what was unpickled or changed by hand is checked as an opened one is.
 
     Raises:
-        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor.
-        SpecMismatch: its unit is not that of the dataset.
+        InvalidInput: no private table, or one in memory whose blocks would be scanned elsewhere, by an executor; no
+            period of the dataset.
+        SpecMismatch: its unit is not that of the dataset, or its date column.
     """
     if not isinstance(table, PrivateTable):
         raise InvalidInput("a curator looks at a PrivateTable: open one with PrivateTable.open")
@@ -67,15 +90,35 @@ def made_again(table: Any, terms: PersonTerms | None, dataset: str, executor: An
             f"the privacy unit of dataset {dataset!r} is {terms.described() if terms else 'one row'}: open the table "
             f"with {whose}"
         )
-    return PrivateTable(table.uri, table.columns, table.n_rows, table.person)
+    if table.period:
+        _check_period(table, dataset, periods)
+    return PrivateTable(table.uri, table.columns, table.n_rows, table.person, table.by, table.dates, table.period)
 
 
-def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_id: str) -> PrivateTable:
+def _check_period(table: PrivateTable, dataset: str, periods: PeriodTerms | None) -> None:
+    if periods is None:
+        raise SpecMismatch(f"dataset {dataset!r} has no periods: open the table without one")
+    periods.check_named(table.period)
+    if table.dates != periods.column:
+        raise SpecMismatch(
+            f"in which period a row of dataset {dataset!r} lies is told by {periods.column}: open the table with "
+            f"dates={periods.column!r}"
+        )
+
+
+def as_begun(table: PrivateTable, run: Any, release_id: str) -> PrivateTable:
     """The table as the run began with it: nothing is reckoned anew from another number of rows.
 
+    Args:
+        table: that is at hand.
+        run: of a ledger.
+        release_id: its name.
+
     Raises:
-        SpecMismatch: the run began with another table.
+        SpecMismatch: the run began with another table, or was opened for rows of another period.
     """
+    run.check_period(table.period or None)
+    begun: tuple[str, int | None] | None = run.begun()
     if begun is None:
         return table
     uri, n_rows = begun
@@ -90,3 +133,30 @@ def as_begun(table: PrivateTable, begun: tuple[str, int | None] | None, release_
             stacklevel=3,
         )
     return replace(table, n_rows=n_rows)
+
+
+def hash_of(public: PublicTable | str) -> str:
+    """The hash of public rows, or of rows that came from no file.
+
+    Raises:
+        InvalidInput: a text that is no hash.
+    """
+    sha256 = public if isinstance(public, str) else public.sha256
+    if not sha256 or set(sha256) - set(hexdigits):
+        raise InvalidInput("a method begins with public rows, PublicTable.open(PATH), or with a hash of such rows")
+    return sha256
+
+
+def check_room(question: Question, unit: Unit) -> None:
+    """|total| + noise < LIMIT for every coordinate, where what leaves is clamped: see `questions.base.LIMIT`.
+
+    Raises:
+        InvalidInput: it may be larger, or the question is about a table with another number of rows.
+    """
+    for part in question.parts.values():
+        if part.rows not in (None, unit.exact_rows):
+            raise InvalidInput("the question is about a table with another number of rows")
+        if part.noise_scale > MAX_SD:
+            raise InvalidInput("the budget share of a step is too small: its noise would not fit in 64 bits")
+        if unit.bounds * part.bound * part.factor + reach_of(question) * part.noise_scale >= LIMIT:
+            raise InvalidInput("the budget share of a step is too small, or the table too large, for 64-bit totals")

@@ -33,6 +33,7 @@ class Size:
         effective: as many independent rows would tell as much; no more than `rows`.
         persons: as released or declared, and the sd of its noise; None where the unit is a row.
         most: L; None where the unit is a row.
+        period: whose rows they are; None: all.
     """
 
     rows: int
@@ -40,6 +41,7 @@ class Size:
     effective: float = 0.0
     persons: tuple[float, float] | None = None
     most: int | None = None
+    period: str | None = None
 
     @property
     def widening(self) -> float:
@@ -78,10 +80,14 @@ class Size:
 
     def provenance(self) -> dict[str, Any]:
         """What a model file says of it."""
-        if self.persons is None:
+        period = {} if self.period is None else {"period": self.period}
+        if self.persons is None and self.period is None:
             return {"n_private": self.rows}
+        if self.persons is None:
+            return {**period, "counted_rows": {"estimate": self.rows, "sd": self.sd}}
         estimate, sd = self.persons
         return {
+            **period,
             "persons": {"estimate": round(estimate), "sd": sd},
             "counted_rows": {"estimate": self.rows, "sd": self.sd},
             "rows_per_person": self.most,

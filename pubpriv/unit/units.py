@@ -18,7 +18,8 @@ from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.in_period import whole
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
@@ -209,7 +210,7 @@ class PersonUnit:
                 release(first[_SIZES], _SIZES)
             release(first_questions(purse, self._chosen(purse))[0][_ROWS], _ROWS)
         elif stands.answer is None:
-            release(question_of(stands, _ROWS), _ROWS)
+            release(whole(question_of(stands, _ROWS)), _ROWS)
         began = self.size.most
         if self._most not in (None, "auto", began):
             raise SpecMismatch(
@@ -241,7 +242,7 @@ class PersonUnit:
         stands = self._run.find(_SIZES)
         if stands is None or stands.answer is None:
             return (float(self._terms.persons or 0), 0.0), ()
-        question = question_of(stands, _SIZES)
+        question = whole(question_of(stands, _SIZES))
         total, *bins = (float(count) for count in _values(question, stands.answer)["persons"])
         sd, k = float(question.noise()["persons"][0]), len(bins)
         return ((k * total + sum(bins)) / (k + 1), sd * math.sqrt(k / (k + 1))), tuple(bins)
@@ -252,7 +253,7 @@ class PersonUnit:
             stands = self._run.find(_ROWS)
             if stands is None or stands.answer is None:
                 raise InvalidInput("this run has not begun: begin a method first")
-            question = question_of(stands, _ROWS)
+            question = whole(question_of(stands, _ROWS))
             if not isinstance(without_law(question), PerPerson):
                 raise InvalidInput("this run began in another way than this version does: use another release id")
             rows = max(2, round(float(_values(question, stands.answer)["count"][0])))
@@ -312,8 +313,3 @@ def auto_rows(bins: tuple[float, ...], sd: float, d: int, purse: Purse) -> int:
     """
     louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
     return rows_that_pay(bins, sd, d, purse.rho / louder)
-
-
-def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:
-    """The unit of a run, by the terms of its dataset; see `PersonUnit`."""
-    return RowUnit(table) if terms is None else PersonUnit(table, run, terms, most)

@@ -33,10 +33,12 @@ def likelihood_ratio(question, totals, noisy):
 def test_every_kind_of_question_is_attacked():
     """A kind that is added to the closed list needs an attack; the rates bounded are no more than were planned.
 
-    Radial noise and selections are attacked in `audit.radial`. Of `StableCells` only a choice leaves, made of counts
-    as others are.
+    A question of a period answers as the one within does. Radial noise and selections are attacked in `audit.radial`.
+    Of `StableCells` only a choice leaves, made of counts as others are.
     """
-    others = {getattr(questions, name) for name in ("Part", "Question", "Radial", "Selection", "StableCells")}
+    others = {
+        getattr(questions, name) for name in ("InPeriod", "Part", "Question", "Radial", "Selection", "StableCells")
+    }
     kinds = {getattr(questions, name) for name in questions.__all__} - others
     assert {type(attack.question) for attack in ATTACKS.values()} == kinds
     assert 2 * (len(ATTACKS) + 1) <= canary._BOUNDS

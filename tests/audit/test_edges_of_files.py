@@ -142,7 +142,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
     """Off by one where one batch of decoded rows ends and the next begins, and nowhere else."""
     right = parquet._reblocked
 
-    def reblocked(batches, columns, length):
+    def reblocked(batches, columns, length, by):
         def shifted():
             last = None
             for batch in batches:
@@ -152,7 +152,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
                     yield batch
                 last = batch.slice(batch.num_rows - 1)
 
-        return right(shifted(), columns, length)
+        return right(shifted(), columns, length, by)
 
     monkeypatch.setattr(parquet, "_reblocked", reblocked)
     assert "Counts" in broken(FILE)
@@ -176,8 +176,8 @@ def test_columns_in_the_order_of_the_file(monkeypatch):
     """Cells by position, as the file has them, instead of by name."""
     right = parquet._reblocked
 
-    def by_position(batches, columns, length):
-        return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length)
+    def by_position(batches, columns, length, by):
+        return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length, None)
 
     monkeypatch.setattr(parquet, "_reblocked", by_position)
     assert set(broken(FOLDER)) == {"Counts", "LiftedGram", "Bisection"}

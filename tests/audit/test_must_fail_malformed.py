@@ -20,7 +20,7 @@ from pubpriv.data.questions import Bisection, BoundedScore, ClippedSums, Counts,
 from pubpriv.data.regions import Cells, NearestPoint, Refined
 
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
-_, MAPS, POINTS, REGIONS, THRESHOLDS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
+_, MAPS, POINTS, REGIONS, THRESHOLDS, GROUPS, NOISE, SELECTIONS, RADIAL, LIST, SEARCHES, FEW, OTHER, ENDS = _PROMISES
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +206,11 @@ def test_selections_that_look_at_no_field_are_seen(unguarded, wrong):
     """Hypotheses without a rival are the one thing that fails in no other way."""
     unguarded.setattr(Selection, "__post_init__", lambda self: None)
     assert "hypotheses without a rival, forged" in wrong(SELECTIONS)
+
+
+def test_a_question_about_groups_of_another_table(wrong, monkeypatch):
+    """Asked of a table without groups it would be charged, and then fail."""
+    assert not wrong(GROUPS)
+    monkeypatch.setattr(the_door, "check_groups_asked", lambda question, by: None)
+    found = wrong(GROUPS)
+    assert found["of a table without groups, built"] == "fails (PrivateStepFailed), charged"

@@ -35,7 +35,7 @@ def test_nothing_is_found_without_a_bug():
     assert all(finding.holds for finding in found)
     assert promise("files", persons._files(0)) == promise("places", persons._placed(0)) == ""
     assert promise("replaced", persons._replaced()) == promise("terms", persons._registered()) == ""
-    assert persons._replayed(persons._drivers(0)[0], 0).holds
+    assert persons._replayed(persons.drivers(0)[0], 0).holds
 
 
 def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
@@ -134,7 +134,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
     """The exact n, as where the unit is a row."""
     monkeypatch.setattr(Curator, "n_rows", property(lambda self: max(2, self._table.n_rows)))
-    finding = persons._replayed(persons._drivers(0)[0], 0)
+    finding = persons._replayed(persons.drivers(0)[0], 0)
     assert not finding.holds
     assert "depend" in finding.detail
 

@@ -15,6 +15,7 @@ from pubpriv.audit.catalogue import examples, unsound
 from pubpriv.audit.noise_law import _DRAWS, _answered, _at_scales, _Batches
 from pubpriv.audit.sensitivity import _searched
 from pubpriv.data import images
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import GRID, grid_scale, squared_norms
 from pubpriv.data.questions import (
     Bisection,
@@ -100,6 +101,18 @@ def test_add_or_remove_sensitivity_of_sums_and_scores(monkeypatch):
     for kind, declared in real.items():
         monkeypatch.setattr(kind, "squared_distance", property(lambda q, declared=declared: declared(q) / 4))
     assert set(broken("sums-cells", "fourth-cells", "score")) == {"sums-cells", "fourth-cells", "score"}
+
+
+def test_groups_that_lean_on_their_neighbours(monkeypatch):
+    """A record that is in the group of the one before it: its own region is no function of itself."""
+    assert not broken("counts-category", "gram-category", "counts-category-cells")
+    real = ByCategory.assign
+
+    def assign(by, view):
+        return np.roll(real(by, view), 1)
+
+    monkeypatch.setattr(ByCategory, "assign", assign)
+    assert set(broken("gram-category", "sums-category")) == {"gram-category", "sums-category"}
 
 
 def test_one_step_of_a_bisection_paid(monkeypatch):

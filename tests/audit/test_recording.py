@@ -15,7 +15,9 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.estimators import MEAN, Estimator
 from pubpriv.estimators.estimator import Trial
-from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
+from pubpriv.privacy.events import PureEvent
+from pubpriv.privacy.units import UNIT
 
 ROWS = np.random.default_rng(0).normal(size=(50, 2))
 PRICE = Fraction(1, 10)
@@ -110,6 +112,15 @@ def test_kept_answers_take_the_place_of_the_noise():
 def test_an_honest_driver_holds():
     """Adaptive questions are no fault."""
     assert verdicts(asks_twice)[0] == [True, True, True]
+
+
+@pytest.mark.parametrize("budget", [PureDP(4), ZeroConcentratedDP(4), ApproximateDP(4, 1e-6)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3, 2)])
+def test_a_distance_is_measured_in_what_the_run_was_charged_for_it(budget, epsilon):
+    """A pure event that is as far apart as it was priced for comes to its price, in every kind of run."""
+    event = PureEvent(epsilon)
+    paid = budget.price(event).main / UNIT * (2 if budget.kind == "zcdp" else 1)
+    assert recording._price(budget.kind, event, float(epsilon**2)) == pytest.approx(paid, rel=1e-9)
 
 
 def test_looks_at_rows_are_counted():

@@ -16,6 +16,7 @@ from pubpriv.data.frames import GRID
 from pubpriv.data.questions import (
     Bisection,
     ClippedSums,
+    InPeriod,
     LiftedGram,
     Moments,
     PerPerson,
@@ -25,7 +26,7 @@ from pubpriv.data.questions import (
     StableCells,
 )
 from pubpriv.data.questions.base import PARTITIONS, squared_weight
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 
 EXAMPLES = {example.name: example for example in examples()}
 
@@ -44,7 +45,8 @@ def found(question, reach=1.0):
 def test_the_catalogue_has_every_kind_of_question():
     """A kind of question, or of partition, that is added to a closed list is forgotten by no audit."""
     tried = {type(example.question) for example in EXAMPLES.values()}
-    assert {*closed_list.QUESTIONS} - tried == {PerPerson, PersonSizes}, "`audit.persons` tries these"
+    others = {PerPerson, PersonSizes, InPeriod}
+    assert {*closed_list.QUESTIONS} - tried == others, "`audit.persons` and `audit.periods` try these"
     assert tried - {*WEIGHED} == {Radial, Selection, StableCells}
     assert len({example.mechanism for example in EXAMPLES.values()}) == len(EXAMPLES)
     partitions = {type(getattr(example.question, "partition", None)) for example in EXAMPLES.values()}

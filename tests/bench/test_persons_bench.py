@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import persons
+from benchmarks import panels, person_speed, persons
+from benchmarks.panels import Panel
 from benchmarks.persons import _errors, _moments
 
 
@@ -16,9 +17,35 @@ def test_persons_and_rows_are_two_targets():
     assert _errors(*row, *row) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
+@pytest.mark.parametrize("sizes", ["lognormal", "power"])
+def test_the_law_of_a_panel_is_that_of_its_rows(sizes):
+    """Means and variances of many drawn rows, each person's weighed as min(n, L), are those that are told."""
+    panel = Panel(sizes, 0.5, 0.3, 0)
+    rows, who = panel.draw(np.random.default_rng(0), 100_000)
+    own = np.bincount(who)[who]
+    for most in (1, 4):
+        mean, covariance = _moments(rows, np.minimum(own, most) / own)
+        level, variance = panel.moments(most)
+        assert mean == pytest.approx([level] * 3, abs=0.02)
+        assert np.diag(covariance) == pytest.approx([variance] * 3, rel=0.02)
+
+
+def test_the_pass_over_ids_is_measured():
+    """Of a small table: figures are there, and no bound is held to them here."""
+    found = person_speed.bench(2000, 3, 1)
+    assert found["pass_microseconds"] > 0
+    assert found["text_over_integers"] > 0
+
+
+@pytest.mark.slow
+def test_panels_keep_their_bounds():
+    """Of a thousand persons, and of ten thousand: intervals hold, and auto is near the best."""
+    assert panels.bench(4, first_seed=50, workers=2)["met"]
+
+
 @pytest.mark.slow
 def test_weights_beat_group_privacy():
     """One split of the RAND experiment, by far."""
     found = persons.bench(1, workers=1)
-    assert len(found["rows"]) == 6
+    assert len(found["rows"]) == 8
     assert found["ratio"] > 2

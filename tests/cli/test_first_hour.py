@@ -135,6 +135,9 @@ def test_csv_files_are_enough(folder, program):
     model = json.loads((folder / "csv.json").read_text())
     assert model["provenance"]["n_private"] == 2000
     assert np.allclose(model["mean"], pd.read_csv(folder / "private.csv")[["a", "b"]].mean(), atol=0.5)
+    misspelt = program(*fit, "--columns", "a,names", "--overwrite")
+    assert misspelt.code == 2
+    assert "Did you mean 'name'? If not, declare it with" in misspelt.err
     refused = program(*fit, "--overwrite")
     assert refused.code == 2
     assert "column 'name' of the public table is str, not a number" in refused.err

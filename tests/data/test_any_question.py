@@ -28,7 +28,7 @@ from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory
 from pubpriv.data.questions import QUESTIONS, Bisection, PerPerson, PersonSizes
 from pubpriv.data.questions.base import PARTITIONS
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable
 from pubpriv.errors import BudgetExceeded, InvalidInput

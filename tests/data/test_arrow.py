@@ -78,3 +78,21 @@ def test_tables_are_read_without_pandas(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+OTHERS = {
+    "truths": (pa.array([True, None, False, True]), [1, np.nan, 0, 1]),
+    "dates": (pa.array([0, None, -3, 19_000], pa.date32()), [0, np.nan, -3, 19_000]),
+    "dates in ms": (pa.array([86_400_000, None, 0], pa.date64()), [1, np.nan, 0]),
+    "times in s": (pa.array([43_200, None, -86_400], pa.timestamp("s")), [0.5, np.nan, -1]),
+    "times in ns, in a zone": (pa.array([0, 21_600 * 10**9, None], pa.timestamp("ns", "CET")), [0, 0.25, np.nan]),
+    "durations": (pa.array([86_400 * 10**6, None, 0], pa.duration("us")), [1, np.nan, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_truths_and_times_are_numbers_too(kind):
+    """Ones and zeros, days; slices too."""
+    cells, wanted = OTHERS[kind]
+    assert np.array_equal(numbers_of(cells), wanted, equal_nan=True)
+    assert np.array_equal(numbers_of(cells[1:]), wanted[1:], equal_nan=True)

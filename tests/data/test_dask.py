@@ -146,6 +146,20 @@ def _fails_on(rows):
     raise error from KeyError(rows)
 
 
+def test_lines_of_a_csv_file_are_read_on_workers(two_workers, tmp_path):
+    """Each worker begins where its lines do; the same bits as here."""
+    rows = np.random.default_rng(5).normal(0, 4, (140_000, 2))
+    lines = (f"{a},{b}" for a, b in zip(rows[:, 0].tolist(), np.expm1(rows[:, 1]).tolist(), strict=True))
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *lines]))
+    table = PrivateTable.open(tmp_path / "t.csv", COLUMNS)
+    assert len(table.chunks()) == 3
+    question = QUESTIONS["gram-cells"]
+    here, there = scan(table, question), scan(table, question, Cluster(two_workers.scheduler_address))
+    assert {name: list(values) for name, values in here.items()} == {
+        name: list(values) for name, values in there.items()
+    }
+
+
 def test_what_a_worker_raises_says_nothing(caplog):
     """A block that fails with a row in its text comes back, and is logged by Dask, as one fixed text."""
     with in_this_process(**IN_MEMORY) as cluster:

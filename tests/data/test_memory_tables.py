@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import pubpriv as pp
+from pubpriv.data.categories import ByCategory
 from pubpriv.errors import InvalidInput, SpecMismatch
 
 CANARY = 73921.46508
@@ -51,7 +52,10 @@ def test_frames_of_other_libraries_hold_the_same_rows(library):
     ]
     assert np.array_equal(*keys)
     assert len({*keys[0]}) == 2
-    assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME).sha256
+    by = ByCategory("who", ("y", "x"))
+    codes = [pp.PrivateTable.open(source, ["a"], by=by, name="p").chunks()[0].blocks() for source in (frame, FRAME)]
+    assert all(next(blocks)[1, :3].tolist() == [1, 0, 1] for blocks in codes)
+    assert pp.PublicTable.open(frames()[library]).sha256 == pp.PublicTable.open(FRAME.copy()).sha256
 
 
 def test_a_release_is_made_of_a_frame(tmp_path):
@@ -91,7 +95,7 @@ REFUSED = {
     "nothing": (None, {"name": "p"}, "a private table is the path"),
     "text": (FRAME.assign(a=str(CANARY)), {"name": "p"}, "'a' of the private table frame://p is binary, not a number"),
     "objects": (FRAME.assign(a=[{CANARY}, 1] * 300), {"name": "p"}, "not a number"),
-    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "not a number"),
+    "categories": (FRAME.assign(a=FRAME["who"].astype("category")), {"name": "p"}, "--by a tells groups apart"),
     "a misspelt column": (FRAME.rename(columns={"a": "aa"}), {"name": "p"}, "did you mean 'aa'"),
     "other columns": (pa.table(FRAME), {"name": "p", "exact": True}, "--columns a"),
     "no rows": (FRAME.head(0), {"name": "p"}, "has no rows"),
@@ -115,6 +119,10 @@ def test_names_do_not_cross(tmp_path):
         pp.PrivateTable.open(tmp_path / "t.csv", ["a"], name="patients")
     with pytest.raises(InvalidInput, match="the name of a private table"):
         pp.PublicTable.open("frame://patients")
+    ours = FRAME.copy()
+    pp.PrivateTable.open(ours, ["a"], name="patients")
+    with pytest.raises(InvalidInput, match="was opened as a private one"):
+        pp.PublicTable.open(ours)
 
 
 def test_ids_of_objects_are_texts():

@@ -13,7 +13,7 @@ from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
 from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
 from pubpriv.data.questions.base import LIMIT
-from pubpriv.data.questions.per_person import WEIGHED
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
 from pubpriv.data.wide import WideTotals
@@ -52,6 +52,19 @@ def test_a_row_without_an_id_is_nobodys():
 def test_an_integer_has_one_key_however_wide_it_is(others):
     """Two spellings of one person must not be two persons."""
     assert keys_of([others]).tolist() == keys_of([pa.array([1, -1, None], pa.int64())]).tolist()
+
+
+def test_a_text_has_one_key_by_all_of_its_bytes():
+    """Whatever stands before and after it, in whatever type of text; no two of many lengths share one."""
+    texts = [letter * length for length in range(1, 40) for letter in "ab"] + ["", "a\0", "a\0\0", "x" * 300, "x" * 301]
+    keys = keys_of([pa.array([*texts, None])])
+    assert len({*keys.tolist()}) == len(texts) + 1
+    assert keys[-1] == 0
+    mixed = pa.array(["before", None, *texts[::-1]]).slice(2)
+    assert keys_of([mixed]).tolist() == keys[:-1][::-1].tolist()
+    for kind in (pa.large_string(), pa.binary(), pa.large_binary(), pa.dictionary(pa.int32(), pa.string())):
+        assert keys_of([pa.array(texts).cast(kind)]).tolist() == keys[:-1].tolist()
+    assert keys_of([pa.array(["ab", "cd"], pa.binary(2))]).tolist() == keys_of([pa.array(["ab", "cd"])]).tolist()
 
 
 def test_two_columns_name_a_person_in_their_order():

@@ -6,6 +6,7 @@ import traceback
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -104,6 +105,12 @@ def test_a_duplicated_column_is_named(tmp_path):
     pq.write_table(table, tmp_path / "t.parquet")
     assert "'a' appears more than once" in refused(tmp_path / "t.parquet")
     assert PrivateTable.open(tmp_path / "t.parquet", ["b"]).n_rows == 1
+    pa.feather.write_feather(table, str(tmp_path / "t.feather"))
+    (tmp_path / "t.csv").write_text("a,a,b\n1,2,1\n")
+    for source, name in ((tmp_path / "t.feather", None), (tmp_path / "t.csv", None), (table, "twice")):
+        with pytest.raises(InvalidInput, match="'a' appears more than once"):
+            PrivateTable.open(source, ["a"], name=name)
+        assert PrivateTable.open(source, ["b"], name=name).n_rows == 1
 
 
 NOT_NUMBERS = {

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pubpriv.deployments.backfill import _moment, plan
+from pubpriv.deployments.backfill import _moment, plan, trigger
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
@@ -45,6 +45,25 @@ def test_missing_periods_are_found_and_priced(daily):
     assert found.price_text(found.each, found.paid) == "0.3 rho"
     assert found.price_text(found.remaining) == "0.9 rho"
     assert found.missing[0].due.astimezone(UTC) == datetime(2026, 3, 1, 1, 15, tzinfo=UTC)
+
+
+def test_releases_of_a_table_that_grows_are_those_of_the_periods_that_had_ended(daily):
+    """The run of the third asks the rows of the second: its release id says so, and so does the form it gets."""
+    daily.parameters["parameters"]["rows_of"] = "day"
+    daily.id = "0"
+    found = plan(daily, "2026-03-02", "2026-03-04")
+    assert [each.release_id for each in found.missing] == ["mean-2026-03-01", "mean-2026-03-03"]
+    forms = []
+
+    def create_flow_run_from_deployment(_, parameters, name):
+        forms.append(parameters["parameters"])
+        return SimpleNamespace(name=name)
+
+    trigger(SimpleNamespace(create_flow_run_from_deployment=create_flow_run_from_deployment), daily, found.missing)
+    assert [(form["rows_of"], form["release_id"]) for form in forms] == [
+        ("2026-03-01", "mean-2026-03-01"),
+        ("2026-03-03", "mean-2026-03-03"),
+    ]
 
 
 def test_a_backfill_ends_now(daily):

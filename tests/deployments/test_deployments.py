@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pubpriv.deployments.budgets import budget_checks
 from pubpriv.deployments.examples import EXAMPLES
 from pubpriv.deployments.files import read, read_all
 from pubpriv.deployments.model import Dataset
@@ -14,6 +15,9 @@ from pubpriv.deployments.render import _FLOWS, prefect_yaml, render
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.flows.tags import NOBODY
+from pubpriv.privacy.budgets import ZeroConcentratedDP
+from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,6 +114,26 @@ def test_a_good_file_becomes_a_deployment(file):
     assert (each.dataset, each.slots) == ("visits", 2)
 
 
+GROWS = GOOD.replace("cap: zcdp:1\n", "cap: zcdp:1\nperiods: day:arrived\nper_period: zcdp:0.5\n")
+
+
+def test_a_release_of_a_table_that_grows_asks_the_period_that_ended_however_late(file, tmp_path, monkeypatch):
+    """Unless it asks all rows; the dataset is registered with its periods, and other ones are told."""
+    (each,) = render([read(file(GROWS))])
+    form = each.parameters["parameters"]
+    assert form["rows_of"] == "day"
+    assert "skip_if_later_than" not in form
+    (whole,) = render([read(file(GROWS.replace("settings:", "all_rows: true\n    settings:")))])
+    assert "rows_of" not in whole.parameters["parameters"]
+    assert whole.parameters["parameters"]["skip_if_later_than"] == 23 * 3600
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path / 'ledger.db'}")
+    budget_checks([read(file(GROWS))], set_budget=True)
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        assert ledger.periods("visits") == PeriodTerms("day", "arrived", ZeroConcentratedDP("0.5"))
+    (checked,) = budget_checks([read(file(GOOD))])
+    assert "the file says no periods, the ledger each day" in checked.finding
+
+
 BAD = {
     # what is wrong: (text to replace, by what, line, words of the message)
     "unknown field": (
@@ -123,6 +147,25 @@ BAD = {
     "bad budget": ("zcdp:1\n", "zcdp:lots\n", 3, "cap: "),
     "too large an allotment": ("zcdp:0.5", "zcdp:1.5", 9, "the allotment zcdp:1.5 exceeds the cap zcdp:1"),
     "another kind of budget": ("zcdp:1\n", "pure:1\n", 9, "cannot be charged to a pure ledger"),
+    "periods without a cap": ("releases:", "periods: day:arrived\nreleases:", None, "takes both periods"),
+    "periods of no unit": (
+        "releases:",
+        "periods: fortnight:arrived\nper_period: zcdp:0.5\nreleases:",
+        None,
+        "periods are written UNIT:COLUMN",
+    ),
+    "more than a period has": (
+        "releases:",
+        "periods: day:arrived\nper_period: zcdp:0.4\nreleases:",
+        11,
+        "the allotment zcdp:0.5 exceeds the cap of a period, zcdp:0.4",
+    ),
+    "all rows of no periods": (
+        "settings:",
+        "all_rows: true\n    settings:",
+        None,
+        "all_rows is for datasets with periods",
+    ),
     "a number for a budget": (
         "cap: zcdp:1\n",
         "cap: 1.0\n",
@@ -134,7 +177,7 @@ BAD = {
     "late by hand": (SCHEDULE, "catchup: true", 7, "a schedule"),
     "relative path": ("/data/private", "data/private", 4, "private: a path must begin with / or ~/, or be a URL"),
     "unknown estimator": ("mixture", "median", 8, "estimator: Input should be 'mean', 'gaussian' or 'mixture'"),
-    "unknown setting": ("components:", "clusters:", 7, "settings of mixture are bound, components,"),
+    "unknown setting": ("components:", "clusters:", 7, "settings of mixture are bound, by, by_values,"),
     "setting out of bounds": ("components: 3", "components: 0", None, "components: Input should be greater than"),
     "bad cron": ("15 2 * * *", "15 2 * *", 11, 'cron: Invalid cron string: "15 2 * *"; write minute, hour'),
     "bad time zone": ("Europe/Berlin", "Europe/Berlim", 11, "there is no time zone 'Europe/Berlim'"),

@@ -11,7 +11,7 @@ from helpers.tables import gaussian_tables
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
 from pubpriv.flows import again
-from pubpriv.flows.periods import CALENDAR, Period, release_id_for
+from pubpriv.flows.periods import CALENDAR, Period, release_id_for, rows_for
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
@@ -144,6 +144,22 @@ def test_slots_of_an_interval_stay_apart_however_prefect_counts_them(seconds, be
     assert all(max(times) - min(times) <= timedelta(hours=2) for times in names.values())
     starts = sorted(min(times) for times in names.values())
     assert min(after - before for before, after in pairwise(starts)) >= timedelta(seconds=seconds, hours=-2)
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "rows_of", "zone", "name"),
+    [
+        ("2026-11-01T02:15:00+00:00", "month", "UTC", "2026-10"),
+        ("2026-11-30T23:59:00+00:00", "month", "UTC", "2026-10"),
+        ("2026-11-01T00:15:00+01:00", "month", "UTC", "2026-09"),
+        ("2026-11-01T00:15:00+01:00", "month", BERLIN, "2026-10"),
+        ("2027-01-04T02:15:00+00:00", "week", "UTC", "2026-W53"),
+        ("2026-11-01T02:15:00+00:00", "2025-Q4", "UTC", "2025-Q4"),
+    ],
+)
+def test_rows_are_those_of_the_last_period_that_had_ended_when_a_run_was_due(scheduled, rows_of, zone, name):
+    """In the days of the schedule's zone; or those of the period that is named."""
+    assert rows_for(at(scheduled), rows_of, zone) == name
 
 
 def test_the_finest_period_is_the_last_that_is_tried():

@@ -32,6 +32,10 @@ class Watched:
         """What a reader sees."""
         return str(self.page.inner_text("body"))
 
+    def faint(self) -> list[str]:
+        """Texts that are hard to read: contrast below 4.5, or 3 where they are large (WCAG 2, AA)."""
+        return list(self.page.evaluate((Path(__file__).parent / "faint.js").read_text(encoding="utf-8")))
+
     def overflow(self) -> int:
         """Pixels by which the page is wider than its window."""
         root = "document.documentElement"

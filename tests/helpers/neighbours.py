@@ -3,11 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pubpriv.audit.catalogue import questions
-from pubpriv.audit.neighbours import COLUMNS, difference, distance, integers
+from pubpriv.audit.neighbours import COLUMNS, GROUPS, categories_of, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.formats import Piece
 from pubpriv.data.parquet import Chunk
@@ -28,8 +29,9 @@ class FileTable:
     def chunks(self):
         """One chunk a row group."""
         footer = pq.read_metadata(self.path)
+        by = GROUPS if "group" in footer.schema.names else None
         return [
-            Chunk(self.path, Piece(group, footer.row_group(group).num_rows), self.columns)
+            Chunk(self.path, Piece(group, footer.row_group(group).num_rows), self.columns, by=by)
             for group in range(self.row_groups)
         ]
 
@@ -41,8 +43,10 @@ def plain(*names):
 
 def write(path, rows):
     """Rows of (a, b), None for null, as a Parquet file."""
+    cells = np.array([[np.nan if cell is None else cell for cell in row] for row in rows], dtype=np.float64)
     a, b = ([row[i] for row in rows] for i in (0, 1))
-    pq.write_table(pa.table({"a": pa.array(a, pa.float64()), "b": pa.array(b, pa.float64())}), path)
+    groups = pa.array(categories_of(cells.reshape(-1, 2)), pa.string())
+    pq.write_table(pa.table({"a": pa.array(a, pa.float64()), "b": pa.array(b, pa.float64()), "group": groups}), path)
     return FileTable(path)
 
 

@@ -52,7 +52,7 @@ WRITES = {
     "method": lambda ledger, text: ledger.run("visits", "r").start(text, "{}", "hash", None),
     "label": lambda ledger, text: ledger.run("visits", "r").charge(text, QUESTION, EVENT),
     "label of an answer": lambda ledger, text: ledger.run("visits", "r").publish(text, "a", {"x": [1]}),
-    "label of a note": lambda ledger, text: ledger.run("visits", "r").note(text, 1),
+    "label of a note": lambda ledger, text: ledger.run("visits", "r").keep({text if str(text) == text else (): 1}),
     "label that is looked for": lambda ledger, text: ledger.run("visits", "r").find(text),
     "reason of an end": lambda ledger, text: ledger.run("visits", "r").close(text),
 }
@@ -75,7 +75,7 @@ def test_texts_are_one_printable_line(ledger, what):
 
 def test_the_longest_label_is_a_label(ledger):
     """The limit itself is within it."""
-    ledger.run("visits", "r").note("x" * _LONGEST_LABEL, 1)
+    ledger.run("visits", "r").keep({"x" * _LONGEST_LABEL: 1})
     assert ledger.run("visits", "r").notes() == {"x" * _LONGEST_LABEL: 1}
 
 
@@ -87,7 +87,7 @@ RUNS = {
     "start": lambda ledger, dataset, run: ledger.run(dataset, run).start("mean", "{}", "hash", None),
     "charge": lambda ledger, dataset, run: ledger.run(dataset, run).charge("b", QUESTION, EVENT),
     "publish": lambda ledger, dataset, run: ledger.run(dataset, run).publish("a", "attempt", {"x": [1]}),
-    "note": lambda ledger, dataset, run: ledger.run(dataset, run).note("step", 1),
+    "note": lambda ledger, dataset, run: ledger.run(dataset, run).keep({"step": 1}),
     "close": lambda ledger, dataset, run: ledger.run(dataset, run).close("done"),
     "books that find": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).find("a"),
     "books that state": lambda ledger, dataset, run: RecordedRun(ledger, ledger.run(dataset, run)).statement(),

@@ -27,9 +27,9 @@ def books(tmp_path):
             run = ledger.run("visits", release_id)
             run.open(ZeroConcentratedDP("0.25"))
             run.start("mean", "{}", "hash", None)
-            run.note("step", 1)
+            run.keep({"step": 1})
             standing = run.charge("mean/a", QUESTION, gaussian("0.1"))
-            run.note("step", 1) if hasattr(run, "note") else None
+            run.keep({"step": 1})
             run.publish("mean/a", standing.attempt, {"x": [1]})
             run.charge("mean/b", QUESTION, gaussian("0.05"))
             run.charge("mean/b", QUESTION, gaussian("0.05"))

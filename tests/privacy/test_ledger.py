@@ -18,7 +18,7 @@ from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.units import UNIT
 
 QUESTION = {"type": "Counts", "radius": "1"}
-COLUMNS = 'kind, release_id, key, body, state, previous_hash, hash, at, "user", host, version'
+COLUMNS = 'kind, release_id, key, body, state, previous_hash, hash, at, "user", host, version, period'
 
 
 @dataclass(frozen=True)
@@ -334,10 +334,12 @@ def test_a_name_has_no_newline(ledger):
 def test_what_a_step_made_is_kept_once(ledger):
     """The first value stands for every later run; a closed run keeps nothing more; no money moves."""
     before = state(ledger)
-    assert ledger.run("visits", "r").note("mixture/seed-1", {"x": 1.5}) == {"x": 1.5}
-    assert ledger.run("visits", "r").note("mixture/seed-1", {"x": 2.5}) == {"x": 1.5}
+    ledger.run("visits", "r").keep({"mixture/seed-1": {"x": 1.5}})
+    ledger.run("visits", "r").keep({"mixture/seed-1": {"x": 1.5}})
+    with pytest.raises(Unavailable, match="another process"):
+        ledger.run("visits", "r").keep({"mixture/seed-1": {"x": 2.5}})
     ledger.run("visits", "r").close("done")
-    assert ledger.run("visits", "r").note("mixture/seed-2", [3]) == [3]
+    ledger.run("visits", "r").keep({"mixture/seed-2": [3]})
     assert ledger.run("visits", "r").notes() == {"mixture/seed-1": {"x": 1.5}}
     assert state(ledger) == (before[0], 0)
     ledger.verify("visits")
@@ -345,8 +347,8 @@ def test_what_a_step_made_is_kept_once(ledger):
 
 def test_a_step_noted_twice_is_a_violation(ledger, ledger_url, monkeypatch):
     """A second note of one step does not follow from the first, whoever wrote it."""
-    ledger.run("visits", "r").note("mixture/seed-1", 1)
+    ledger.run("visits", "r").keep({"mixture/seed-1": 1})
     monkeypatch.setattr(Book, "noted", lambda self, release_id, label: None)
-    ledger.run("visits", "r").note("mixture/seed-1", 2)
+    ledger.run("visits", "r").keep({"mixture/seed-1": 2})
     with pytest.raises(LedgerViolation, match="noted before"):
         ledger.verify("visits")

@@ -112,7 +112,7 @@ def test_what_follows_from_the_witness_is_built_upon(url, tmp_path):
         ledger.run("visits", "s").start("mean", "{}", "hash", None)
         standing = ledger.run("visits", "s").charge("mean/a", QUESTION, EVENT)
         ledger.run("visits", "s").publish("mean/a", standing.attempt, {"x": [1]})
-        ledger.run("visits", "s").note("step", 1)
+        ledger.run("visits", "s").keep({"step": 1})
         ledger.run("visits", "r").close("done")
     with Ledger.open(url, witness=tmp_path / "witness.jsonl") as ledger:
         ledger.run("visits", "s").charge("mean/b", QUESTION, EVENT)

@@ -36,12 +36,13 @@ NUMBERS = pa.DataFrameSchema(
         "column": pa.Column(str, nullable=True),
         "other_column": pa.Column(str, nullable=True),
         "value": pa.Column(float, FINITE),
-        r"^error_(sampling|privacy|clipping)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        r"^error_(sampling|privacy|clipping|shrinkage)$": pa.Column(float, [FINITE, pa.Check.ge(0)], regex=True),
+        "group": pa.Column(str, nullable=True),
     },
     checks=SOME_ROWS,
     strict=True,
     ordered=True,
-    unique=["quantity", "component", "column", "other_column"],
+    unique=["group", "quantity", "component", "column", "other_column"],
     unique_column_names=True,
 )
 """Every released number as a row: what `<release id>.parquet` of the output tree holds for whoever reads it."""
@@ -277,3 +278,18 @@ def test_the_root_is_named_by_the_environment(monkeypatch):
     assert output_root() == Path(os.path.expanduser("~/models"))
     monkeypatch.setenv("PUBPRIV_OUTPUT", " ")
     assert output_root() is None
+
+
+def test_the_newest_of_a_series_is_found_by_name(tmp_path):
+    """A dataset with one series needs no more than its name; one with several says which there are."""
+    home = tmp_path / "models" / "patients"
+    home.mkdir(parents=True)
+    assert ReleaseFiles.latest_of(tmp_path, "patients") is None
+    (home / "latest-mean.json").touch()
+    assert ReleaseFiles.latest_of(tmp_path, "patients") == home / "latest-mean.json"
+    (home / "latest-by%20ward.json").touch()
+    with pytest.raises(InvalidInput, match=r"name one of patients\.by ward, patients\.mean"):
+        ReleaseFiles.latest_of(tmp_path, "patients")
+    assert ReleaseFiles.latest_of(tmp_path, "patients.by ward") == home / "latest-by%20ward.json"
+    (home / "latest.json").touch()
+    assert ReleaseFiles.latest_of(tmp_path, "patients") == home / "latest.json"

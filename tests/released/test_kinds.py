@@ -11,6 +11,7 @@ import pubpriv as pp
 from pubpriv.errors import InvalidInput
 from pubpriv.released.kinds import KINDS, GaussianEstimate, MeanEstimate, MixtureEstimate
 from pubpriv.released.law import Mixture
+from pubpriv.released.report.words import headline
 
 SHARED = {
     "columns": ("a", "log1p(b)"),
@@ -112,3 +113,17 @@ def test_a_mean_estimate_is_saved_with_its_statement(tmp_path):
     assert [line["label"] for line in again.privacy["charges"]] == ["mean/step-1", "mean/lengths", "mean/step-2"]
     assert again.provenance["n_private"] == 500
     assert again.standard_errors == estimate.standard_errors
+
+
+def test_a_kind_that_nobody_knew_has_a_headline_of_its_own():
+    """Pages and consoles name what was released by what its class says."""
+
+    class MedianEstimate(MeanEstimate):
+        kind = "median"
+
+    assert headline(MedianEstimate(center=(1.0, -2.5), **SHARED)) == "The median of 2 columns of a simulation"
+    assert [model.subject for model in MODELS.values()] == [
+        "the mean of 2 columns",
+        "the mean and covariance of 2 columns",
+        "a mixture of 2 Gaussian components over 2 columns",
+    ]

@@ -1,8 +1,9 @@
 """Runs of the flow in which something goes wrong, for `test_leaks.py`: a process of its own, so that its whole
 console can be searched. Every exception is printed with its traceback, which is more than the product does.
 
-Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/` and `public.parquet`. What
-is kept goes to FOLDER/out. At the end a careless task leaks, with a server whose files are in FOLDER/leaked.
+Usage: python leak_scenarios.py FOLDER, where FOLDER holds `private/`, `damaged/`, `words/`, `lines.csv`,
+`headless.csv` and `public.parquet`. What is kept goes to FOLDER/out. At the end a careless task leaks, with a server
+whose files are in FOLDER/leaked.
 """
 
 import logging
@@ -65,7 +66,8 @@ def main() -> None:
         table = PrivateTable.open(folder / "private", COLUMNS)
         ledger.register("visits", budget=parse_budget("zcdp:3"), table=table)
         ledger.register("damaged", budget=parse_budget("zcdp:3"))
-        ledger.register("words", budget=parse_budget("zcdp:3"))
+        for dataset in ("words", "lines", "headless"):
+            ledger.register(dataset, budget=parse_budget("zcdp:3"))
     with running(f"sqlite:///{folder / 'out' / 'ledger.db'}", verbose=True):
         from pubpriv.flows.estimate import estimate_mixture
         from pubpriv.flows.parameters import parameters_of
@@ -84,6 +86,9 @@ def scenarios(folder, way, run):
     attempt(f"{way}-unreadable", lambda: run(job(folder, "damaged", "damaged", f"{way}-2")))
     attempt(f"{way}-types", lambda: run(job(folder, "words", "words", f"{way}-3")))
     attempt(f"{way}-refused", lambda: run(job(folder, "private", "visits", f"{way}-4", budget="zcdp:99")))
+    if way == "plain":  # what differs is read below the flow
+        attempt("plain-lines", lambda: run(job(folder, "lines.csv", "lines", "lines")))
+        attempt("plain-headless", lambda: run(job(folder, "headless.csv", "headless", "headless")))
     scan, pubpriv.curator.scan = pubpriv.curator.scan, broken_scan
     attempt(f"{way}-broken", lambda: run(job(folder, "private", "visits", f"{way}-5")))
     pubpriv.curator.scan = scan

@@ -56,7 +56,7 @@ def wrong_prefect_command(line: str) -> str | None:
 
     try:
         words = re.sub(r"\b([A-Z]+_)?ID\b", str(UUID(int=0)), line)  # Prefect wants a real one
-        _app.parse_args(shlex.split(words, comments=True)[1:], print_error=False, exit_on_error=False)
+        _app.parse_args(shlex.split(words.removesuffix("&"), comments=True)[1:], print_error=False, exit_on_error=False)
     except cyclopts.CycloptsError as error:
         return f"{line}: {error}"
     return None

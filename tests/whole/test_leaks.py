@@ -31,6 +31,11 @@ def private_folders(folder: Path) -> None:
     words = next(plant(folder / "words", CANARIES, columns, others).rglob("*.parquet"))
     table = pq.read_table(words)
     pq.write_table(table.set_column(1, "cost", table["patient"].cast(pa.string())), words)
+    frame = table.to_pandas().astype({"cost": object})
+    frame.loc[::7, "cost"] = frame["patient"].astype(str)[::7]  # words among numbers, and a quote that is not closed
+    lines = frame.to_csv(index=False).splitlines()
+    (folder / "lines.csv").write_text("\n".join(line + '"' * (i % 11 == 10) for i, line in enumerate(lines)))
+    (folder / "headless.csv").write_text("\n".join(lines[1:]))
     public = np.concatenate([rng.normal(2500, 300, (30, 3)), rng.normal(7500, 300, (30, 3))]).round(1)
     pd.DataFrame(public, columns=columns).to_parquet(folder / "public.parquet")
     (folder / "out").mkdir()
@@ -68,6 +73,8 @@ def test_the_scenarios_end_as_they_should(finished):
         assert endings[f"{way}-types"].startswith("InvalidInput")
         assert endings[f"{way}-refused"].startswith("BudgetExceeded")
         assert endings[f"{way}-broken"] == endings[f"{way}-unreadable"]
+    assert endings["plain-lines"] == "released"
+    assert "the first line of a CSV file names its columns" in endings["plain-headless"]
 
 
 def test_nothing_leaks(finished):

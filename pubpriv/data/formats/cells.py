@@ -12,7 +12,10 @@ import numpy as np
 
 from pubpriv.data.arrow import numbers_of, validity_of
 
-_NUMBER = r"[ \t\r]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\r]*"
+_NUMBER = re.compile(rb"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"
+"""Numbers as programs write them, which every Arrow reads: it rounds correctly, as Python does."""
+
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?")
 _WORDS = {b"true": 1.0, b"false": 0.0, b"inf": np.inf, b"+inf": np.inf, b"-inf": -np.inf}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -23,31 +26,20 @@ def numbers_in(cells: Any) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    written = pc.match_substring_regex(cells, f"^{_NUMBER}$")
-    as_numbers = pc.if_else(written, cells, None)
-    texts = pa.Array.from_buffers(pa.string(), len(cells), as_numbers.buffers(), offset=as_numbers.offset)
-    try:
-        numbers = numbers_of(pc.ascii_trim_whitespace(texts).cast(pa.float64()))
-    except pa.ArrowInvalid:  # another Arrow reads less than Python; both round correctly
-        numbers = np.array([np.nan if text is None else float(text) for text in as_numbers.to_pylist()])
-    others = validity_of(cells) & ~validity_of(as_numbers)
+    usual = pc.if_else(pc.match_substring_regex(cells, _USUAL), cells, None)
+    texts = pa.Array.from_buffers(pa.string(), len(cells), usual.buffers(), offset=usual.offset)
+    numbers = np.array(numbers_of(texts.cast(pa.float64())))
+    others = validity_of(cells) & ~validity_of(usual)
     if others.any():
-        _fill(numbers, others, cells)
+        found = cells.filter(pa.array(others)).dictionary_encode()
+        of_distinct = np.array([number_in(text) for text in found.dictionary.to_pylist()])
+        numbers[others] = of_distinct[np.asarray(found.indices)]
     return numbers
-
-
-def _fill(numbers: np.ndarray, others: np.ndarray, cells: Any) -> None:
-    """Read the `others`, each distinct one once."""
-    import pyarrow as pa
-
-    found = cells.filter(pa.array(others)).dictionary_encode()
-    of_distinct = np.array([_otherwise(text) for text in found.dictionary.to_pylist()])
-    numbers[others] = of_distinct[np.asarray(found.indices)]
 
 
 def number_in(text: bytes) -> float:
     """What one text reads as."""
-    return float(text) if re.fullmatch(_NUMBER.encode(), text) else _otherwise(text)
+    return float(text) if _NUMBER.fullmatch(text) else _otherwise(text)
 
 
 def _otherwise(text: bytes) -> float:

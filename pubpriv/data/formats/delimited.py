@@ -130,15 +130,19 @@ class _Cells:
 
     def __init__(self, lines: np.ndarray, width: int) -> None:
         self._bytes = lines
-        feeds = np.flatnonzero(lines == _FEED)
+        marks = np.flatnonzero((lines == _COMMA) | (lines == _FEED))
+        is_feed = lines[marks] == _FEED
+        feeds = marks[is_feed]
         begins = np.concatenate([[0], feeds[:-1] + 1])
         ends = feeds - (lines[feeds - 1] == _RETURN) * (feeds > begins)
-        commas, quotes = np.flatnonzero(lines == _COMMA), np.flatnonzero(lines == _QUOTE)
-        before = np.searchsorted(quotes, begins)
-        own = np.searchsorted(feeds, commas)
-        outside = (np.searchsorted(quotes, commas) - before[own]) % 2 == 0
-        commas, own = commas[outside], own[outside]
-        paired = (np.searchsorted(quotes, feeds) - before) % 2 == 0
+        own, commas, paired = np.cumsum(is_feed)[~is_feed], marks[~is_feed], True
+        quotes = lines == _QUOTE
+        if quotes.any():
+            odd = np.cumsum(quotes, dtype=np.uint8) % 2 == 1  # up to each byte; none of the bytes compared is a quote
+            before = np.concatenate([[False], odd[feeds[:-1]]])
+            paired = odd[feeds] == before
+            outside = odd[commas] == before[own]
+            commas, own = commas[outside], own[outside]
         full = np.bincount(own, minlength=len(feeds)) == width - 1
         self._sound = paired & full & (feeds - begins <= _LONGEST)
         self._commas = commas[self._sound[own]].reshape(np.count_nonzero(self._sound), width - 1)

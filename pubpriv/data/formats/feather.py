@@ -41,5 +41,5 @@ def _open(handle: Any, schema: Any, columns: Sequence[str]) -> Any:
     """A reader that leaves the other columns on the disk."""
     import pyarrow as pa
 
-    places = [schema.get_field_index(name) for name in columns]
+    places = [schema.get_all_field_indices(name)[0] for name in columns]
     return pa.ipc.open_file(handle, options=pa.ipc.IpcReadOptions(included_fields=places, use_threads=False))

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -24,6 +25,8 @@ _WHAT = (
 )
 
 _tables: dict[str, Any] = {}
+_frames: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
+"""What they were made of, as long as somebody holds it."""
 
 
 def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
@@ -57,7 +60,14 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
         )
     _tables[name] = table
+    with suppress(TypeError):  # of some classes nobody can tell whether an object is still there
+        _frames[id(frame)] = frame
     return f"{IN_MEMORY}{name}"
+
+
+def is_private(frame: Any) -> bool:
+    """Whether this very object was opened as a private table; of a copy nothing is known."""
+    return id(frame) in _frames and _frames[id(frame)] is frame
 
 
 def look(path: str, columns: Sequence[str]) -> Look:  # noqa: ARG001 - the shape of a `Format`

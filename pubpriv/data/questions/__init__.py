@@ -14,6 +14,7 @@
 | `Selection` | which public hypothesis wins its contests; a choice, no sum | epsilon^2 = (2 w)^2 |
 | `PerPerson` | another of these, a person's rows counting as L records at most | L^2 times the other's |
 | `PersonSizes` | persons, and persons by number of rows | 2 w^2 |
+| `InPeriod` | any of these of rows, or of persons, in one period | twice theirs for one count or a bisection of rows |
 | `Radial` | any of these of rows, with radial noise (pure DP) | epsilon^2: theirs, or by region 4 f |
 
 w is (public integer factor of the part) / (its integer noise sd); R = `frames.GRID`; f is
@@ -24,28 +25,16 @@ from pubpriv.data.questions.base import Part, Question
 from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
+from pubpriv.data.questions.in_period import InPeriod
 from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.of_rows import OF_ROWS
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import Radial
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 
-QUESTIONS = (
-    Bisection,
-    BoundedScore,
-    ClippedSums,
-    Counts,
-    FourthMoments,
-    JointCounts,
-    LiftedGram,
-    Moments,
-    PerPerson,
-    PersonSizes,
-    Radial,
-    Selection,
-    StableCells,
-)
+QUESTIONS = (*OF_ROWS, InPeriod, PerPerson, PersonSizes, Radial)
 """The closed list itself: the door answers objects of these classes, and of no subclass."""
 
 __all__ = [
@@ -54,6 +43,7 @@ __all__ = [
     "ClippedSums",
     "Counts",
     "FourthMoments",
+    "InPeriod",
     "JointCounts",
     "LiftedGram",
     "Moments",

@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from pubpriv.data.balls import Balls
+from pubpriv.data.categories import ByCategory
 from pubpriv.data.checks import integer, kind, kinds, size
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.frames import Frame
@@ -25,7 +26,10 @@ from pubpriv.data.regions import Cells, Everything, NearestPoint, Partition, Ref
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.errors import InvalidInput
 
-PARTITIONS = (Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells)
+PARTITIONS = (
+    *(Everything, NearestPoint, Cells, Refined, Shells, PairBins, Balls, ComponentShells, Uncovered, GridCells),
+    ByCategory,
+)
 """The closed list: each sends a record to one region at most, which is what questions are priced for."""
 
 COUNT_FACTOR = 1 << 28
@@ -149,6 +153,26 @@ class Additive:
         }
 
 
+@dataclass(frozen=True)
+class OverRegions(Additive):
+    """What is summed over each region of an image of the record under the region's own frame.
+
+    Attributes:
+        partition: regions; frames and radii are theirs, in order.
+    """
+
+    partition: Partition
+    frames: tuple[Frame, ...]
+    radii: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _check_regions(type(self).__name__, self.partition, self.frames, self.radii)
+
+    def check(self, columns: int) -> None:
+        """Partition and frames fit the columns."""
+        check_columns(columns, self.partition, self.frames)
+
+
 def _noisy(totals: np.ndarray, factor: int, noise: np.ndarray) -> np.ndarray:
     """clamp(factor * total + noise), without overflow; one draw for each total, or none at all.
 
@@ -198,7 +222,7 @@ def check_noise(what: str, scale: int) -> None:
     integer(f"the noise scale of {what}", scale, 1)
 
 
-def check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...]) -> None:
+def _check_regions(what: str, partition: Partition, frames: tuple[Frame, ...], radii: tuple[float, ...]) -> None:
     """The partition is one of the closed list, with a frame and a radius for each region.
 
     Raises:

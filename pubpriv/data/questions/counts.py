@@ -71,7 +71,7 @@ class Counts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": (n_regions,)}."""
-        return {"count": counts_of(self.partition.assign(view), self.partition.n_regions, view.weights)}
+        return {"count": counts_of(self.partition.assign(view.counting()), self.partition.n_regions, view.weights)}
 
     def values(self, noisy: Totals) -> Values:
         """Counts, (n_regions,)."""
@@ -132,7 +132,8 @@ class JointCounts(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"count": concatenated counts}."""
-        counts = [counts_of(partition.assign(view), partition.n_regions, view.weights) for partition in self.partitions]
+        once = view.counting()
+        counts = [counts_of(partition.assign(once), partition.n_regions, view.weights) for partition in self.partitions]
         return {"count": np.concatenate(counts)}
 
     def values(self, noisy: Totals) -> Values:

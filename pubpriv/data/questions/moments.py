@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -21,13 +22,11 @@ from pubpriv.data.images import Images
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     SUM_FACTOR,
-    Additive,
+    OverRegions,
     Part,
     Totals,
     Values,
-    check_columns,
     check_noise,
-    check_regions,
     noise_for,
     root_up,
     squared_weight,
@@ -38,9 +37,43 @@ from pubpriv.errors import InvalidInput
 _Shares = tuple[Fraction, Fraction, Fraction]
 
 
+@dataclass(frozen=True)
+class _Joint(OverRegions):
+    """Count, sum and a second part per region, of the same checked q.
+
+    Attributes:
+        noise_scales: integer sds of the three.
+    """
+
+    least: ClassVar[int]
+    """Noise scale of a count or a sum: 0 where it may be left out."""
+
+    noise_scales: tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_scales(type(self).__name__, self.noise_scales, self.least)
+        object.__setattr__(self, "frames", _shared_frames(self.frames, self.partition))
+
+    @classmethod
+    def priced(
+        cls,
+        partition: Partition,
+        frames: tuple[Frame, ...],
+        radii: tuple[float, ...],
+        squared_distance: Fraction,
+        shares: _Shares,
+    ) -> Self:
+        """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, second part).
+
+        The shares must satisfy 4 share_N share_2 >= share_S^2, so that nothing is lost to K's lower bound.
+        """
+        return cls(partition, frames, radii, _noise_of(cls.__name__, squared_distance, shares))
+
+
 @public_value
 @dataclass(frozen=True)
-class Moments(Additive):
+class Moments(_Joint):
     """Count, sum of q and sum of |q|^2 per region, of the same checked q.
 
     Sensitivity (replace-one): phi(q) = (wN, wS q, wQ |q|^2), so K(q,q') = wN^2 + wS^2 u + wQ^2 s s' with
@@ -54,35 +87,13 @@ class Moments(Additive):
         noise_scales: integer sds of the count, sum and squared-norm parts.
     """
 
-    partition: Partition
-    frames: tuple[Frame, ...]
-    radii: tuple[float, ...]
-    noise_scales: tuple[int, int, int]
+    least = 1
 
     def __post_init__(self) -> None:
-        check_regions("Moments", self.partition, self.frames, self.radii)
-        _check_scales("Moments", self.noise_scales, least=1)
-        object.__setattr__(self, "frames", _shared_frames(self.frames, self.partition))
+        super().__post_init__()
         n, s, q = (squared_weight(part) for part in self.parts.values())
         if 4 * n * q < s * s:
             raise InvalidInput("Moments need 2 wN wQ >= wS^2: give the sum a smaller share of the price")
-
-    def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
-        check_columns(columns, self.partition, self.frames)
-
-    @classmethod
-    def priced(
-        cls,
-        partition: Partition,
-        frames: tuple[Frame, ...],
-        radii: tuple[float, ...],
-        squared_distance: Fraction,
-        shares: _Shares,
-    ) -> "Moments":
-        """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, squared norm)."""
-        scales = _noise_of("Moments", squared_distance, shares)
-        return cls(partition, frames, radii, scales)
 
     @cached_property
     def parts(self) -> Mapping[str, Part]:
@@ -150,7 +161,7 @@ class Moments(Additive):
 
 @public_value
 @dataclass(frozen=True)
-class LiftedGram(Additive):
+class LiftedGram(_Joint):
     """Count, sum of q and sum of q q' per region: the Gram matrix of the lifted records (1, q).
 
     Noise on the second moment has the shape of a Gaussian orthogonal ensemble: sd sM on the diagonal, and
@@ -170,37 +181,12 @@ class LiftedGram(Additive):
         noise_scales: integer sds of (count, sum, moment); 0 for a count or sum that is not asked.
     """
 
-    partition: Partition
-    frames: tuple[Frame, ...]
-    radii: tuple[float, ...]
-    noise_scales: tuple[int, int, int]
+    least = 0
 
     def __post_init__(self) -> None:
-        check_regions("LiftedGram", self.partition, self.frames, self.radii)
-        _check_scales("LiftedGram", self.noise_scales, least=0)
-        object.__setattr__(self, "frames", _shared_frames(self.frames, self.partition))
+        super().__post_init__()
         if len({frame.dimension for frame in self.frames}) != 1:
             raise InvalidInput("LiftedGram needs frames of one dimension")
-
-    def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
-        check_columns(columns, self.partition, self.frames)
-
-    @classmethod
-    def priced(
-        cls,
-        partition: Partition,
-        frames: tuple[Frame, ...],
-        radii: tuple[float, ...],
-        squared_distance: Fraction,
-        shares: _Shares,
-    ) -> "LiftedGram":
-        """The question whose price mu^2 is at most `squared_distance`, split over (count, sum, moment).
-
-        The shares must satisfy 4 share_N share_M >= share_S^2, so that nothing is lost to the last term.
-        """
-        scales = _noise_of("LiftedGram", squared_distance, shares)
-        return cls(partition, frames, radii, scales)
 
     @classmethod
     def second_moment(
@@ -341,7 +327,7 @@ def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
 
 
 def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
-    """`frames`, with the partition's own objects where they are equal, so that a block is mapped once for both."""
+    """`frames`, with one object for equal ones, the partition's own where it has it, so that a block is mapped once."""
     inner = partition.inner if isinstance(partition, Refined) else (partition,)
-    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
-    return tuple(next((known for known in own if known == frame), frame) for frame in frames)
+    known = {frame: frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames}
+    return tuple(known.setdefault(frame, frame) for frame in frames)

@@ -17,22 +17,16 @@ from pubpriv.data.questions.base import (
     Additive,
     Draw,
     Part,
+    Question,
     Totals,
     Values,
     check_noise,
     noise_for,
     squared_weight,
 )
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
-from pubpriv.data.questions.moments import LiftedGram, Moments
-from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.questions.of_rows import WEIGHED
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
-
-WEIGHED = (Bisection, BoundedScore, ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
-"""Questions whose totals are sums over records, as the theorem of `PerPerson` takes them."""
 
 MOST_ROWS = 1 << 10
 """So many rows of a person may count in full, at most."""
@@ -75,7 +69,7 @@ class PerPerson:
         InvalidInput: a question that is no sum over records, or L or G beyond their bounds.
     """
 
-    inner: Bisection | BoundedScore | ClippedSums | Counts | FourthMoments | JointCounts | LiftedGram | Moments
+    inner: Question
     most: int
     grain: int
 
@@ -120,7 +114,7 @@ class PerPerson:
     @property
     def squared_length(self) -> Fraction:
         """L^2 times that of the inner question: of what a person adds to a region, at most."""
-        return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[union-attr]
+        return Fraction(self.most**2 * self.inner.squared_length)  # type: ignore[attr-defined]
 
     def totals(self, view: View) -> Totals:
         """Exact totals over one block of weighted records.

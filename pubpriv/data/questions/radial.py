@@ -13,20 +13,14 @@ from pubpriv.data.checks import flag, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import Draw, Part, Question, Scale, Totals, Values, root_up
-from pubpriv.data.questions.bisection import Bisection
-from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
-from pubpriv.data.questions.fourth import FourthMoments
-from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.counts import JointCounts
+from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
 from pubpriv.data.questions.per_person import PerPerson, PersonSizes
-from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
-_BY_REGION = (ClippedSums, Counts, FourthMoments, JointCounts, LiftedGram, Moments)
-"""Questions that add what a record adds to its region alone, and tell how long that is at most."""
-
-_INNER = (*_BY_REGION, Bisection, BoundedScore, PerPerson, PersonSizes)
+_INNER = (*UNDER_RADIAL, PerPerson, PersonSizes)
 
 GAUSSIAN, RADIAL = "gaussian", "radial"
 """The laws of noise that a run may have."""
@@ -69,7 +63,7 @@ class Radial:
         flag("`by_region` of radial noise", self.by_region)
         kind("the question under radial noise", self.inner, *_INNER)
         if self.by_region:
-            kind("the question under radial noise by region", _of_record(self.inner), *_BY_REGION)
+            kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
         if self.by_region:
             kinds = {frame.dimension for frame in _frames(self.inner)}
             if len(kinds) > 1 or any(part.size % _regions(self.inner) for part in self.parts.values()):
@@ -173,10 +167,10 @@ def under_law(law: str, question: Any) -> Any:
         law: `GAUSSIAN` or `RADIAL`.
         question: any; one that is no Gaussian one stays what it is.
     """
-    if law != RADIAL or not isinstance(question, _INNER):
+    if law != RADIAL or not isinstance(question, UNDER_RADIAL):
         return question
     together, asked = Radial(question), _of_record(question)
-    if not isinstance(asked, _BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
+    if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
         return together
     # the same of a person's rows: both are L^2 times as large
     wider = 4 * asked.squared_length / asked.squared_distance

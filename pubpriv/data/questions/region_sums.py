@@ -11,13 +11,11 @@ from pubpriv.data.frames import GRID, Frame, grid_scale
 from pubpriv.data.images import Images
 from pubpriv.data.questions.base import (
     SUM_FACTOR,
-    Additive,
+    OverRegions,
     Part,
     Totals,
     Values,
-    check_columns,
     check_noise,
-    check_regions,
     noise_for,
     squared_weight,
 )
@@ -25,11 +23,10 @@ from pubpriv.data.regions import Partition, View
 
 
 @dataclass(frozen=True)
-class RegionSums(Additive):
+class RegionSums(OverRegions):
     """Sum over each region of one grid vector q per record, |q| at most R.
 
     Attributes:
-        partition: regions; frames and radii are theirs, in order.
         noise_scale: integer sd of every coordinate.
     """
 
@@ -39,18 +36,11 @@ class RegionSums(Additive):
     reach: ClassVar[int]
     """Squared distance of neighbours' sums, all regions together, in units of R^2: proven by each class."""
 
-    partition: Partition
-    frames: tuple[Frame, ...]
-    radii: tuple[float, ...]
     noise_scale: int
 
     def __post_init__(self) -> None:
-        check_regions(type(self).__name__, self.partition, self.frames, self.radii)
+        super().__post_init__()
         check_noise(type(self).__name__, self.noise_scale)
-
-    def check(self, columns: int) -> None:
-        """Partition and frames fit the columns."""
-        check_columns(columns, self.partition, self.frames)
 
     @classmethod
     def priced(

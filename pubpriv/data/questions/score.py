@@ -68,6 +68,7 @@ class BoundedScore(Additive):
 
     def totals(self, view: View) -> Totals:
         """{"score": (1,)}."""
+        view = view.counting()
         difference = self.first.log_density(view) - self.second.log_density(view)
         scaled = np.rint(np.clip(difference, -self.bound, self.bound) * (BoundedScore.grid / self.bound))
         keep = np.abs(scaled) <= BoundedScore.grid

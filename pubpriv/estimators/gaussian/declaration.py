@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.public_rows import NO_PUBLIC, check_public
-from pubpriv.estimators.settings import chosen
+from pubpriv.estimators.settings import ungrouped
 
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 def _driver(settings: GaussianSettings, public: PublicTable, curator: Curator, runner: Runner) -> GaussianEstimate:
     from pubpriv.estimators.gaussian.driver import estimate_gaussian
 
-    return estimate_gaussian(public, curator, **chosen(settings), runner=runner)
+    return estimate_gaussian(public, curator, **ungrouped(settings), runner=runner)
 
 
 def _case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.groups.forecast import case_by_group
+
+    return case_by_group(settings, public, _whole_case(settings, public), "gaussian")
+
+
+def _whole_case(settings: GaussianSettings, public: PublicTable | Size) -> Case:
+    """The case of all rows together."""
     from pubpriv.estimators.gaussian.forecast import GaussianCase, NoPublicCase
     from pubpriv.estimators.gaussian.preconditioner import precondition
     from pubpriv.estimators.gaussian.reference_forecast import ReferenceGaussianCase

@@ -38,6 +38,7 @@ from pubpriv.estimators.gaussian.reference import (
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased
 from pubpriv.estimators.gaussian.settings import chosen_target
 from pubpriv.estimators.gaussian.table_driver import estimate_table
+from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.public_rows import NO_PUBLIC, public_rows
 from pubpriv.estimators.steps import Execution, Runner, plain
 from pubpriv.privacy.budgets import BudgetLike, Purse
@@ -93,11 +94,44 @@ def estimate_gaussian(
     clearly more than noise, and leaves them out (`whole_rows` in the diagnostics); fewer shrink the covariance by
     their share, as all do under `algorithm-2`.
 
+    Where the table tells groups apart (`PrivateTable.by`), so does the estimate: six tenths of the budget are for them.
+
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) * [1, 100]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> found = pp.estimate_gaussian(rows[:20], trial)
+        >>> found.covariance.shape, found.converged
+        ((2, 2), True)
     """
     target = chosen_target(target, method, scale)
     check_arguments(public, curator)
     rows = public_rows(public, curator.columns, method)
+
+    def whole(given: BudgetLike | None) -> tuple[GaussianEstimate, np.ndarray]:
+        made = whole_gaussian(rows, curator, given, target, method, scale, force, (beta, gamma), runner)
+        return made, made.covariance
+
+    if curator.groups is None:
+        return whole(budget)[0]
+    return estimate_groups("gaussian", whole, rows, curator, budget, runner, spreads=True)
+
+
+def whole_gaussian(
+    rows: PublicTable,
+    curator: Curator,
+    budget: BudgetLike | None = None,
+    target: str = "auto",
+    method: str = "learner",
+    scale: Mapping[str, float] | None = None,
+    force: bool = False,
+    constants: tuple[float, float] = (0.1, 0.0),
+    runner: Runner = plain,
+) -> GaussianEstimate:
+    """Mean and covariance of all rows together; see `estimate_gaussian`, whose beta and gamma the constants are."""
+    target = chosen_target(target, method, scale)
     configuration: dict[str, Any] = {"target": target, "method": method, "columns": list(curator.columns)}
     if target != "gaussian":
         given = examine(rows, scale).given  # refuses what cannot be, before the run begins
@@ -118,13 +152,13 @@ def estimate_gaussian(
     precondition(rows)  # refuses what cannot be, before the run begins
     if method == "algorithm-2":
         gaussian_only(method, curator.budget.kind)
-        bound(rows, beta, gamma)
-        configuration |= {"beta": beta, "gamma": gamma}
+        bound(rows, *constants)
+        configuration |= dict(zip(("beta", "gamma"), constants, strict=True))
     purse = curator.begin("gaussian", configuration, rows, budget)
     run = Execution(curator, "gaussian", runner)
     preconditioner = run(precondition, rows)
     if method == "algorithm-2":
-        outcome = algorithm_2(run, run(bound, rows, beta, gamma), purse)
+        outcome = algorithm_2(run, run(bound, rows, *constants), purse)
     else:
         outcome = _learner(run, preconditioner, purse, force)
     outcome.warnings[:0] = preconditioner.notes

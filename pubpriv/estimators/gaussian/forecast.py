@@ -27,7 +27,7 @@ from pubpriv.estimators.gaussian.plan import (
 from pubpriv.estimators.gaussian.preconditioner import check_rows, precondition
 from pubpriv.estimators.gaussian.shells import RATIO, middle_squares
 from pubpriv.estimators.lengths import gaussian_shares
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
@@ -46,6 +46,8 @@ class GaussianCase:
     layout: Layout
     m: int
     target: str
+
+    most_rows = MOST_ROWS
 
     @classmethod
     def of(cls, public: PublicTable, target: str, scale: dict[str, float]) -> "GaussianCase":

@@ -31,6 +31,7 @@ from pubpriv.estimators.gaussian.clipping import (
 from pubpriv.estimators.gaussian.plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.shells import gaussian_end
+from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.unit import Size
 
@@ -286,12 +287,6 @@ def _moments_of(answer: Answer, size: Size, missed: float) -> ClippedMoments:
         noise["sum"] / inside,
         noise["moment"] / inside,
     )
-
-
-def floored(matrix: np.ndarray, floor: float) -> np.ndarray:
-    """The symmetric `matrix` with eigenvalues of at least `floor`."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
 def _moved(moments: ClippedMoments, median: float) -> Frame:

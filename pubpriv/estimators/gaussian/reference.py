@@ -33,9 +33,10 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import coinpress_ball, coinpress_clip, tail_bound
-from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted, floored
+from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, Fitted
 from pubpriv.estimators.gaussian.preconditioner import precondition
 from pubpriv.estimators.gaussian.results import GaussianResult, plain_errors
+from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 

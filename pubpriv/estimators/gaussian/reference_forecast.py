@@ -25,7 +25,7 @@ from pubpriv.estimators.gaussian.reference import (
     reference_plan,
     slack,
 )
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_gaussian
 from pubpriv.privacy.budgets import Budget, Purse
@@ -62,6 +62,8 @@ class ReferenceGaussianCase:
 
     d: int
     m: int
+
+    most_rows = MOST_ROWS
 
     def __post_init__(self) -> None:
         check_rows(self.m, self.d)

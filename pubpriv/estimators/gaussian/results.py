@@ -29,6 +29,7 @@ from pubpriv.estimators.gaussian.learner import Fitted, Measured
 from pubpriv.estimators.gaussian.plan import feasible
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.shells import gaussian_end
+from pubpriv.estimators.matrices import entry_variances
 from pubpriv.privacy.budgets import Purse
 from pubpriv.unit import Size
 
@@ -159,15 +160,3 @@ def plain_errors(
             "privacy": np.sqrt(entry_variances(colour @ colour.T, sd * sd, sd * sd)),
         },
     }
-
-
-def entry_variances(gram: np.ndarray, shape: float, trace: float) -> np.ndarray:
-    """Variances of a_i' E a_j, where gram = a a', for E with variances `shape` and `trace` of its two parts.
-
-    a_i' E a_j = <E, H> with H = (a_i a_j' + a_j a_i') / 2, so
-    |H|^2 = (|a_i|^2 |a_j|^2 + (a_i . a_j)^2) / 2 and tr H = a_i . a_j.
-    """
-    d = len(gram)
-    own = np.diag(gram)
-    square = (np.outer(own, own) + gram**2) / 2
-    return np.asarray(shape * (square - gram**2 / d) + trace * gram**2 / d)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.public_rows import NO_PUBLIC
-from pubpriv.estimators.settings import setting
+from pubpriv.estimators.settings import Grouped, setting
 
 _TARGETS = ("auto", "gaussian", "moments")
 _METHODS = ("learner", "algorithm-2", NO_PUBLIC)
 
 
 @dataclass(frozen=True)
-class GaussianSettings:
+class GaussianSettings(Grouped):
     """Settings of `estimate_gaussian`, in names and numbers; see there."""
 
     target: str = setting(

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pubpriv.estimators.gaussian.results import entry_variances
 from pubpriv.estimators.gaussian.shells import RATIO, Cut, Fourths, Histogram, column_scales, middle_squares
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
+from pubpriv.estimators.matrices import entry_variances
 
 _CLEAR = 1.1
 """A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest

@@ -14,13 +14,14 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, floored, pool
+from pubpriv.estimators.gaussian.learner import LEAST_VARIANCE, ClippedMoments, Fitted, Measured, debias, pool
 from pubpriv.estimators.gaussian.plan import shells_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.results import standard_errors
 from pubpriv.estimators.gaussian.shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian.table_moments import ShellMoments, error_parts, fourth_of_columns, read_outside
 from pubpriv.estimators.gaussian.tail_belief import Correction, correction
+from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
 _LOUD = 0.45

@@ -8,7 +8,7 @@ from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.gaussian.settings import GaussianSettings
 from pubpriv.estimators.mean.settings import MeanSettings
 from pubpriv.estimators.public_rows import NO_PUBLIC
-from pubpriv.estimators.settings import chosen
+from pubpriv.estimators.settings import ungrouped
 
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 def _driver(settings: MeanSettings, public: PublicTable, curator: Curator, runner: Runner) -> MeanEstimate:
     from pubpriv.estimators.mean.driver import estimate_mean
 
-    given = chosen(settings)
+    given = ungrouped(settings)
     if settings.method != NO_PUBLIC:
         given |= {"covariance": _covariance(settings, public)}
     return estimate_mean(public, curator, **given, runner=runner)
 
 
 def _case(settings: MeanSettings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.groups.forecast import case_by_group
+
+    return case_by_group(settings, public, _whole_case(settings, public), "mean")
+
+
+def _whole_case(settings: MeanSettings, public: PublicTable | Size) -> Case:
     """Plan the method that is chosen: with public rows at hand, for the covariance that a run would take."""
     from pubpriv.estimators.gaussian.declaration import GAUSSIAN
     from pubpriv.estimators.mean.driver import check_rounds, check_two_step

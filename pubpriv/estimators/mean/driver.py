@@ -16,6 +16,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import gaussian_only
+from pubpriv.estimators.groups.driver import estimate_groups
 from pubpriv.estimators.mean.against_public import check_covariance, resolved
 from pubpriv.estimators.mean.hypotheses import check_dimension, hypotheses
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
@@ -74,21 +75,54 @@ def estimate_mean(
         NoAnswer: without public rows, where the rows do not show where they lie.
         PrivateStepFailed: after a charge; run the same release id again.
 
+    Where the table tells groups apart (`PrivateTable.by`), so does the estimate: six tenths of the budget are for them.
+
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
 
     Records with a missing or infinite value are counted in n and add nothing: they pull each answer to its centre by
     their share of the rows.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2))
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> mean = pp.estimate_mean(rows[:5], trial)
+        >>> bool(abs(mean.mean).max() < 0.1)
+        True
     """
     check_arguments(public, curator)
     table = public_rows(public, curator.columns, method)
     if method == NO_PUBLIC:
         check_learnt(covariance)
-        return _with_unknown_covariance(None, curator, budget, force, runner, method)
-    covariance = resolved(covariance, table)
-    if isinstance(covariance, str) and covariance == "unknown":
+    else:
+        covariance = resolved(covariance, table)
+    learnt = isinstance(covariance, str) and covariance in ("auto", "unknown")
+    if learnt and method != NO_PUBLIC:
         check_two_step(method)
-        return _with_unknown_covariance(public, curator, budget, force, runner)
-    rows, known, options = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
+
+    def whole(given: BudgetLike | None) -> tuple[MeanEstimate, np.ndarray]:
+        if learnt:
+            learner = method if method == NO_PUBLIC else "learner"
+            return _with_unknown_covariance(table, curator, given, force, runner, learner)
+        checked = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
+        return _with_known_covariance(*checked, curator, method, given, force, runner), checked[1].covariance
+
+    if curator.groups is None:
+        return whole(budget)[0]
+    return estimate_groups("mean", whole, table, curator, budget, runner, spreads=False)
+
+
+def _with_known_covariance(
+    rows: PublicTable,
+    known: KnownCovariance,
+    options: Options,
+    curator: Curator,
+    method: str,
+    budget: BudgetLike | None,
+    force: bool,
+    runner: Runner,
+) -> MeanEstimate:
+    """The mean of all rows; see `estimate_mean`."""
     configuration = {
         "method": method,
         "covariance": known.fingerprint(),
@@ -177,13 +211,13 @@ def check_learnt(covariance: Any) -> None:
 
 
 def _with_unknown_covariance(
-    public: Any, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str = "learner"
-) -> MeanEstimate:
-    """Learn both, and tell the mean."""
-    from pubpriv.estimators.gaussian.driver import estimate_gaussian
+    rows: PublicTable, curator: Curator, budget: BudgetLike | None, force: bool, runner: Runner, method: str
+) -> tuple[MeanEstimate, np.ndarray]:
+    """Learn both, and tell the mean; the covariance (d, d) beside it."""
+    from pubpriv.estimators.gaussian.driver import whole_gaussian
 
-    both = estimate_gaussian(public, curator, budget=budget, method=method, force=force, runner=runner)
-    return MeanEstimate(
+    both = whole_gaussian(rows, curator, budget, method=method, force=force, runner=runner)
+    mean = MeanEstimate(
         center=tuple(both.mean.tolist()),
         columns=both.columns,
         method=both.method,
@@ -195,6 +229,7 @@ def _with_unknown_covariance(
         diagnostics={"covariance": "unknown"} | dict(both.diagnostics),
         target=both.target,
     )
+    return mean, both.covariance
 
 
 def _public_mean(rows: PublicTable) -> tuple[float, ...]:

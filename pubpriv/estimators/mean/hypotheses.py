@@ -21,7 +21,7 @@ from pubpriv.estimators.asks import Ask, Plan
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.plan import worth
 from pubpriv.estimators.mean.reference import MeanResult, Options
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
 from pubpriv.estimators.steps import Execution, step
@@ -176,6 +176,8 @@ class HypothesesCase:
 
     d: int
     m: int
+
+    most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """One question, and the error of a choice among hypotheses that are not held against each other."""

@@ -69,6 +69,14 @@ class KnownCovariance:
         """U moves: differences (d,) of z back in the data's units."""
         return moves if self.colouring is None else np.asarray(np.matmul(self.colouring, moves))
 
+    @property
+    def covariance(self) -> np.ndarray:
+        """Sigma, (d, d)."""
+        if self.colouring is None:
+            return np.eye(len(self.variances))
+        colouring = np.array(self.colouring)
+        return np.asarray(colouring @ colouring.T)
+
     def deviations(self) -> np.ndarray:
         """Standard deviation of each column, (d,)."""
         return np.asarray(np.sqrt(self.variances))

@@ -24,7 +24,7 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse
 from pubpriv.estimators.gaussian.clipping import curvature, mean_curves
 from pubpriv.estimators.mean.lengths import lengths_question
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
@@ -300,6 +300,8 @@ class MeanCase:
 
     d: int
     m: int
+
+    most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Two steps, combined with the public mean."""

@@ -12,7 +12,7 @@ from pubpriv.estimators.mean.reference import (
     public_radius,
     reference_plan,
 )
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_mean
 from pubpriv.privacy.budgets import Budget, Purse
@@ -32,6 +32,8 @@ class ReferenceMeanCase:
     m: int
     method: str
     rounds: int
+
+    most_rows = MOST_ROWS
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """The questions, and noise at the radii to which they will clip."""

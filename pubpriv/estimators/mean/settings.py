@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pubpriv.estimators.public_rows import NO_PUBLIC
-from pubpriv.estimators.settings import setting
+from pubpriv.estimators.settings import Grouped, setting
 
 
 @dataclass(frozen=True)
-class MeanSettings:
+class MeanSettings(Grouped):
     """Settings of `estimate_mean`, in names and numbers; see there.
 
     Attributes:

@@ -5,19 +5,23 @@ second moment of every component are one release (Bie, Kamath and Singhal 2022, 
 that make it private: no |C_i| as a public n, and a replaced record may change two components).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.regions import Partition
+from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.plan import round_question
 from pubpriv.estimators.mixture.scaling import Scaling
+from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
@@ -29,6 +33,20 @@ _LOUDEST = 0.5
 
 _SPREAD = 0.02, 4.0
 """A spherical variance changes by no more than these factors in a round."""
+
+_HELD, _RAISED, _UNCLIPPED = 0.8, 3.0, 8
+"""Clipping is undone as if rows filled no more than this share of the squared clip radius; it raises variances by this
+factor at most; in so many steps."""
+
+_TINY = 1e-3
+"""Second moments below this, in units of the last estimate, are noise."""
+
+_PASSES = 12
+"""How often strays are taken out in a round, at most, ..."""
+
+_SETTLED, _UNSETTLED, _ASTRAY = 0.1, 0.5, 1.5
+"""... until this changes nothing by more than the first of these many standard errors, or changes more by the third of
+these factors than before; above the second the round has not settled: its components hang on rows that they share."""
 
 
 Floors = tuple[tuple[float, ...], ...]
@@ -47,6 +65,7 @@ class Round:
         sum_sd: noise sd of a coordinate of a whitened sum.
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         frames: covariances (k, d, d) by which records were whitened.
+        change: by how many standard errors the last pass over strays changed the mean or covariance of a component.
     """
 
     mixture: Mixture
@@ -55,6 +74,26 @@ class Round:
     sum_sd: float
     moment_sd: float
     frames: tuple[tuple[tuple[float, ...], ...], ...]
+    change: float = 0.0
+
+    @property
+    def settled(self) -> bool:
+        """Rows that components share do not decide what the components are."""
+        return self.change <= _UNSETTLED
+
+    def off(self, other: "Round") -> float:
+        """By how many standard errors another estimate from the same answer is off, in the component where most."""
+        d = len(self.mixture.means[0])
+        (_, means, covariances), (_, others, spreads) = self.mixture.arrays, other.mixture.arrays
+        most = 0.0
+        for j, count in enumerate(self.counts):
+            whiten = np.linalg.inv(np.linalg.cholesky(np.array(self.frames[j])))
+            shift = np.linalg.norm(whiten @ (others[j] - means[j]))
+            bend = np.linalg.norm(whiten @ (spreads[j] - covariances[j]) @ whiten.T)
+            shift_error = np.sqrt(d * (1 / count + (self.sum_sd / count) ** 2))
+            bend_error = np.sqrt(d * (d + 1) * (1 / count + (self.moment_sd / count) ** 2 / 2))
+            most = max(most, float(shift / shift_error), float(bend / bend_error))
+        return most
 
 
 @dataclass(frozen=True)
@@ -62,6 +101,7 @@ class _RoundAnswer:
     """What all covariance types share of a round: one joint release about the likeliest component of each record.
 
     Attributes:
+        partition: of records, as the question was stored.
         values: released statistics of whitened records, by part.
         noise: sd of each part.
         counts: released counts (k,), at least `_SMALLEST` noise sds.
@@ -69,6 +109,7 @@ class _RoundAnswer:
         radius: that they were clipped to.
     """
 
+    partition: Partition
     values: Mapping[str, np.ndarray]
     noise: dict[str, float]
     counts: np.ndarray
@@ -90,7 +131,18 @@ class _RoundAnswer:
         answer = curator.release(round_question(covariance_type, regions or cells, cells.frames, ask), ask.label)
         noise = {name: float(np.max(sd)) for name, sd in answer.question.noise().items()}
         counts = np.maximum(answer.values["count"], _SMALLEST * noise["count"] + 1)
-        return cls(answer.values, noise, counts, answer.question.frames, answer.question.radii[0])
+        asked = answer.question
+        return cls(asked.partition, answer.values, noise, counts, asked.frames, asked.radii[0])
+
+    def less(self, strays: Strays) -> "_RoundAnswer":
+        """Take out what strays brought, and put in what they took."""
+        n, values = float(self.values["count"].sum()), dict(self.values)
+        values["count"] = values["count"] - n * strays.counts
+        values["sum"] = values["sum"] - n * strays.sums.reshape(values["sum"].shape)
+        for name, parts in (("moment", strays.moments), ("square", np.einsum("kii->k", strays.moments))):
+            if name in values:
+                values[name] = values[name] - n * parts
+        return replace(self, values=values, counts=np.maximum(values["count"], _SMALLEST * self.noise["count"] + 1))
 
     def diagonal(self, scaling: Scaling) -> tuple[np.ndarray, np.ndarray]:
         """Centers (k, d) and column sds (k, d) by which records were whitened, in standard coordinates."""
@@ -131,9 +183,13 @@ def estimate_components(
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    d = len(scaling.location)
     seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    counts, noise = seen.counts, seen.noise
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
+
+
+def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
+    """Make a round with full covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
     means, covariances, frames = [], [], []
@@ -143,12 +199,41 @@ def estimate_components(
         shift = seen.values["sum"][j] / counts[j]
         shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ mixture.arrays[2][j] @ whiten.T
-        spread = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
+        values, axes = np.linalg.eigh((seen.values["moment"][j] + added[j] * before) / counts[j])
+        second = (axes * _unclipped(values, seen.radius)) @ axes.T
+        spread = second - np.outer(shift, shift)
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
         frames.append(tuple(map(tuple, (colour @ colour.T).tolist())))
     return seen.round(means, covariances, noise["moment"], tuple(frames))
+
+
+def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
+    frames = [scaling.standard(frame) for frame in seen.frames]
+    found, change = read(seen), math.inf
+    for _ in range(_PASSES):
+        if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
+            return found
+        better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
+        last, change = change, found.off(better)
+        if change > _ASTRAY * last:
+            break
+        found = better
+        if change < _SETTLED:
+            break
+    return replace(found, change=change)
+
+
+def _unclipped(seconds: np.ndarray, radius: float) -> np.ndarray:
+    """Second moments (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
+
+    Without this a component whose last estimate was too narrow stays so: by public rows that are, or by a group of few.
+    """
+    kept = np.maximum(seconds, _TINY)
+    kept *= min(1.0, _HELD * radius**2 / float(kept.sum()))
+    return np.asarray(seconds * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
 
 
 def _believed(length: float, radius: float, sd: float, d: int) -> float:
@@ -183,12 +268,17 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
 
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
-    d = len(scaling.location)
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    counts, noise = seen.counts, seen.noise
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
+
+
+def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+    """Make a round with diagonal covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
-    variances = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
+    seconds = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None]
+    variances = np.stack([_unclipped(own, seen.radius) for own in seconds]) - shifts**2
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
@@ -208,14 +298,19 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
 
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
-    d = len(scaling.location)
     seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    counts, noise = seen.counts, seen.noise
+    return _settled(partial(_spherical, scaling, floors), seen, scaling)
+
+
+def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
+    """Make a round with spherical covariances of an answer."""
+    d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
-    factors = np.clip((seen.values["square"] / counts - moved) / d, *_SPREAD)
+    seconds = [_unclipped(np.full(d, own / d), seen.radius).mean() for own in seen.values["square"] / counts]
+    factors = np.clip(np.array(seconds) - moved / d, *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * _within(noisy, seen.radius)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pubpriv.estimators.estimator import Checks, Estimator, Trial
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.public_rows import check_public
-from pubpriv.estimators.settings import chosen
+from pubpriv.estimators.settings import ungrouped
 
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
@@ -21,10 +21,17 @@ if TYPE_CHECKING:
 def _driver(settings: MixtureSettings, public: PublicTable, curator: Curator, runner: Runner) -> MixtureEstimate:
     from pubpriv.estimators.mixture.driver import estimate_mixture
 
-    return estimate_mixture(public, curator, **chosen(settings), runner=runner)
+    return estimate_mixture(public, curator, **ungrouped(settings), runner=runner)
 
 
 def _case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
+    from pubpriv.estimators.groups.forecast import case_by_group
+
+    return case_by_group(settings, public, _whole_case(settings, public), "mixture")
+
+
+def _whole_case(settings: MixtureSettings, public: PublicTable | Size) -> Case:
+    """The case of all rows together."""
     from pubpriv.estimators.mixture.forecast import KssuCase, MixtureCase
     from pubpriv.estimators.planning import Size
 

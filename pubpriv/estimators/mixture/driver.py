@@ -5,15 +5,19 @@ public points seed, private answers measure) with joint releases that make them 
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.questions import Question
 from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask, gaussian_only
+from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
 from pubpriv.estimators.mixture.choice import Preference, prefer
 from pubpriv.estimators.mixture.components import (
@@ -88,15 +92,26 @@ def estimate_mixture(
 
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
-        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, and
-        where noise is larger than the covariances.
+        False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
+        components share too many rows to be told apart, and where noise is larger than the covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
         NoAnswer: by `kssu`, where no rows were found within the bound.
         PrivateStepFailed: after a charge; run the same release id again.
 
+    Where the table tells groups apart (`PrivateTable.by`), each has weights of its own: six tenths of the budget are
+    for them.
+
     Privacy: the sum of the plan's prices, all Gaussian, at most the method's share of the run.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> found = pp.estimate_mixture(rows[:20], trial, n_components=2)
+        >>> found.weights.round(1).tolist()
+        [0.5, 0.5]
     """
     settings = MixtureSettings(
         n_components=n_components,
@@ -109,6 +124,17 @@ def estimate_mixture(
     )
     check_arguments(public, curator)
     rows = checked_public(public, curator.columns, settings)
+    if curator.groups is None:
+        return _whole(rows, curator, settings, budget, runner)
+    whole = partial(_whole, rows, curator, settings, runner=runner)
+    return estimate_group_weights(whole, rows, curator, budget, runner)
+
+
+def _whole(
+    rows: PublicTable, curator: Curator, settings: MixtureSettings, budget: BudgetLike | None, runner: Runner
+) -> MixtureEstimate:
+    """A mixture of all rows together; see `estimate_mixture`."""
+    method = settings.method
     configuration = settings.configuration() | {"columns": list(curator.columns)}
     if method != "auto":
         gaussian_only(method, curator.budget.kind)
@@ -118,6 +144,7 @@ def estimate_mixture(
         return _by_name(rows, run, settings, purse, budget_of(budget or curator.budget))
     scene, ways, covered = _surveyed(run, rows, settings, purse)
     course = _course(scene, ways, covered.asked)
+    curator.expect(course.surely)
     last, shape, climbed = _measured(scene, course)
     model = _judged(scene, course, last, shape)
     facts = diagnostics(scene, course.layout, course.plan, course.regime, last, shape, model.guard, model.fit, climbed)
@@ -126,7 +153,7 @@ def estimate_mixture(
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
-    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains)
+    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains) and last.settled
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
 
@@ -139,6 +166,12 @@ class _Course:
     layout: Placement
     plan: MixturePlan
     ladder: Ladder | None
+
+    @property
+    def surely(self) -> list[Question]:
+        """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
+        rounds = self.plan.rounds if self.ladder is None else self.plan.rounds[:1]
+        return [ask.question for ask in (*chain(*self.plan.starts), *rounds) if ask.question is not None]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,11 @@ from pubpriv.estimators.mixture.shapes import Shape
 from pubpriv.estimators.mixture.supercluster import Regime, advice
 from pubpriv.estimators.mixture.unknown import Placement
 
+_UNSETTLED = (
+    "components share so many rows that these do not tell them apart: means, covariances and weights may be off by "
+    "more than their intervals say. Give more public rows, or ask for fewer components"
+)
+
 
 def loudness(last: Round, shape: Shape) -> tuple[float, ...]:
     """Spectral noise in the whitened covariance of each component."""
@@ -49,6 +54,8 @@ def diagnostics(
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
+    elif not last.settled:
+        warnings.append(_UNSETTLED)
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise

@@ -18,7 +18,7 @@ from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
-from pubpriv.estimators.planning import Forecast, Predicted, variation
+from pubpriv.estimators.planning import MOST_ROWS, Forecast, Predicted, variation
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize, for_mixture
 from pubpriv.privacy.budgets import Budget, Purse
@@ -44,6 +44,8 @@ class MixtureCase:
     regime: Regime
     seen: bool = True
     alone: float = 0.0
+
+    most_rows = MOST_ROWS
 
     @classmethod
     def of(cls, public: PublicTable, settings: MixtureSettings) -> "MixtureCase":

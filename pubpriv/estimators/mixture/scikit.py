@@ -17,7 +17,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.mixture.driver import estimate_mixture
 from pubpriv.estimators.mixture.settings import MixtureSettings
-from pubpriv.estimators.settings import settings_of
+from pubpriv.estimators.settings import OF_GROUPS, settings_of
 from pubpriv.privacy.budgets import BudgetLike
 
 
@@ -30,7 +30,8 @@ def _signature() -> inspect.Signature:
             "n_components", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=3, annotation=int | str | None
         ),
     ]
-    others = [each for each in settings_of(MixtureSettings) if each.field != "n_components"]
+    # a curator's table knows its groups
+    others = [each for each in settings_of(MixtureSettings) if each.field not in ("n_components", *OF_GROUPS)]
     parameters += [inspect.Parameter(each.field, named, default=each.default, annotation=each.type) for each in others]
     return inspect.Signature(
         [*parameters, inspect.Parameter("budget", named, default=None, annotation=BudgetLike | None)]
@@ -86,6 +87,14 @@ class PrivateGaussianMixture(
         converged_: False if the estimate is to be mistrusted; `estimate_.diagnostics` says why.
         n_features_in_: d.
         feature_names_in_: (d,), columns or column expressions.
+
+    Example:
+        >>> import numpy as np, pubpriv as pp
+        >>> rows = np.random.default_rng(1).standard_normal((4000, 2)) + 9 * (np.arange(4000) % 2)[:, None]
+        >>> trial = pp.Curator.simulation(rows, "zcdp:0.5", seed=2)
+        >>> model = pp.PrivateGaussianMixture(n_components=2).fit(trial, rows[:20])
+        >>> len(set(model.predict([[0, 0], [9, 9]])))
+        2
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.settings import chosen, setting, settings_of
+from pubpriv.estimators.settings import Grouped, chosen, setting, settings_of
 
 AUTO, APART = "auto", "apart"
 """What may be said instead of a number of components."""
@@ -26,7 +26,7 @@ _MOST_LOOKED_FOR = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class MixtureSettings:
+class MixtureSettings(Grouped):
     """Settings of `estimate_mixture`; see there.
 
     Raises:

@@ -63,6 +63,11 @@ class ApproximateDP(Budget):
         epsilon: positive.
         delta: in (0, 1).
         failure_delta: part of delta reserved for failure terms; default delta / 100.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> pp.ApproximateDP(1, 1e-6).describe()
+        '(1, 1e-06)-DP'
     """
 
     kind: ClassVar[str] = "approx"

@@ -20,6 +20,11 @@ def parse_budget(text: str) -> Budget:
 
     Raises:
         InvalidInput: anything else, with the grammar.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> pp.parse_budget("zcdp:0.5") == pp.ZeroConcentratedDP(0.5)
+        True
     """
     if not isinstance(text, str):
         raise InvalidInput(f"a budget is written {_GRAMMAR}, not {text!r}")

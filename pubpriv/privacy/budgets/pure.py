@@ -27,6 +27,11 @@ class PureDP(Budget):
 
     A Gaussian event has no finite epsilon: refused. Runs with such an allotment release with radial noise
     (`privacy.radial`), whose epsilon is the l2 distance of neighbours in units of its scale.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> pp.PureDP(1).describe()
+        '1-DP (pure)'
     """
 
     kind: ClassVar[str] = "pure"

@@ -34,6 +34,11 @@ class ZeroConcentratedDP(Budget):
     2020: coordinates are independent and their divergences add), and epsilon-DP steps at epsilon tanh(epsilon/2),
     the largest D_a / a of randomised response, reached as a falls to 1. There are no failure terms: what needs
     one is no zCDP event.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> pp.ZeroConcentratedDP(0.5).guarantee()["text"]
+        '0.5-zCDP, which implies (5.222, 1e-06)-DP'
     """
 
     kind: ClassVar[str] = "zcdp"

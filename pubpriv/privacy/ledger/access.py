@@ -198,5 +198,5 @@ def _is_known(connection: sa.Connection, dataset: str, lock: bool) -> bool:
 
     With `lock` its row is held; in SQLite a writing transaction holds the whole file.
     """
-    query = sa.select(schema.datasets.c.name).where(schema.datasets.c.name == dataset)
-    return connection.execute(query.with_for_update() if lock else query).first() is not None
+    query = schema.LOCKED_DATASET if lock else schema.DATASET
+    return connection.execute(query, {"name": dataset}).first() is not None

@@ -10,21 +10,24 @@ from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger.answers import check_answer
+from pubpriv.privacy.ledger.no_room import NoRoom
+from pubpriv.privacy.ledger.period_books import balances, in_period
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import (
     FAILURES,
     DatasetState,
-    NoRoom,
     Record,
     RunState,
     apply,
     canonical,
     charge_key,
     facts_of,
+    period_of,
     state_text,
     states_of,
 )
 from pubpriv.privacy.ledger.refusals import Refused
-from pubpriv.privacy.ledger.replay import check_answer
 from pubpriv.privacy.ledger.stamps import stamp
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
 from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
@@ -49,7 +52,7 @@ class Book:
         self.connection = connection
         self.dataset = dataset
         self._why_not = locked
-        self._head = self.last()
+        self._head = self._read(schema.newest(), dataset=self.dataset)
         self.state: DatasetState | None = states_of(self._head.state)[0] if self._head else None
 
     # -- reading
@@ -60,17 +63,19 @@ class Book:
 
     def last(self, *where: Any) -> Record | None:
         """Read the newest record for which all of this holds from the database."""
-        query = self.rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1)
-        row = self.connection.execute(query).first()
+        return self._read(self.rows(*where).order_by(None).order_by(_table.c.seq.desc()).limit(1))
+
+    def _read(self, query: sa.Select[Any], **values: Any) -> Record | None:
+        row = self.connection.execute(query, values).first()
         return schema.whole(row) if row else None
 
-    def _newest(self, **columns: str) -> Record | None:
+    def _newest(self, kind: str | None = None, **columns: str) -> Record | None:
         """The newest record with these values; the head, which was read already, is not read twice."""
         head = self._head
-        if head is not None and all(getattr(head, name) == value for name, value in columns.items()):
+        known = columns if kind is None else {"kind": kind, **columns}
+        if head is not None and all(getattr(head, name) == value for name, value in known.items()):
             return head
-        equal = (_table.c[name] == value for name, value in columns.items() if name != "kind")
-        return self.last(*([schema.is_kind(columns["kind"])] if "kind" in columns else []), *equal)
+        return self._read(schema.newest(*columns, kind=kind), dataset=self.dataset, **columns)
 
     def all(self, *kinds: str, **columns: str) -> list[Record]:
         """Records of these kinds, oldest first."""
@@ -98,8 +103,8 @@ class Book:
     def noted(self, release_id: str, label: str) -> Any:
         """The noted value of a run under `label`, or None. Values are long, so the others are not even parsed."""
         start = canonical({"label": label})[:-1]  # of the body: keys are sorted
-        begins = sa.func.substr(_table.c.body, 1, len(start)) == start
-        rows = self.connection.execute(self.rows(_table.c.release_id == release_id, schema.is_kind("noted"), begins))
+        wanted = {"dataset": self.dataset, "release_id": release_id, "start": start, "length": len(start)}
+        rows = self.connection.execute(schema.NOTED, wanted)
         facts = (schema.whole(row).facts() for row in rows)
         return next((note["value"] for note in facts if note["label"] == label), None)
 
@@ -142,6 +147,11 @@ class Book:
         """Whose rows are protected together; None: each row by itself."""
         return PersonTerms.of(self.terms)
 
+    @property
+    def periods(self) -> PeriodTerms | None:
+        """What is asked period by period, each with a cap of its own; None: the dataset has no periods."""
+        return PeriodTerms.of(self.terms)
+
     def tables(self) -> list[dict[str, Any]]:
         """Read declared tables: uri and columns; a later declaration of a uri replaces the earlier."""
         found = [record.facts() for record in self.all("declared")]
@@ -151,8 +161,10 @@ class Book:
         """Read what is spent, held and left."""
         terms, state, tables = self.terms, self.known_state(), tuple(self.tables())
         budget = budget_from_json(terms["budget"])
-        unit, person = str(terms["unit"]), PersonTerms.of(terms)
-        return Balance(self.dataset, unit, budget, state, self.open_runs(), tables, self.head.digest(), person)
+        unit, person, periods = str(terms["unit"]), PersonTerms.of(terms), PeriodTerms.of(terms)
+        known = self.open_runs(), tables, self.head.digest()
+        by_period = balances(self.connection, self.dataset, state)
+        return Balance(self.dataset, unit, budget, state, *known, person, periods, by_period)
 
     def opened(self, release_id: str) -> Record:
         """The record that opened a run."""
@@ -201,7 +213,10 @@ class Book:
             event = event_from_json(facts["event"])
             answer = check_answer(published.facts()["answer"], event) if published else None
             own = (charged.release_id, facts["label"]) == (release_id, label)
-            if own and self._was_paid(charged, facts, allotment.price(event), registered.price(event)):
+            due = {"price_run": allotment.price(event), "price_ledger": registered.price(event)}
+            periods = self.periods if "price_period" in facts else None
+            due |= {} if periods is None else {"price_period": periods.budget.price(event)}
+            if own and self._was_paid(charged, facts, due):
                 return ChargeView(facts["question"], answer, str(facts["attempt"]), event)
         except FAILURES:
             pass
@@ -229,19 +244,20 @@ class Book:
 
     def read_back(self) -> Record:
         """The newest record as it stands in the database now, and not as it was appended."""
-        self._head = self.last()
+        self._head = self._read(schema.newest(), dataset=self.dataset)
         return self.head
 
-    def _was_paid(self, charged: Record, facts: dict[str, Any], price_run: Amount, price_ledger: Amount) -> bool:
+    def _was_paid(self, charged: Record, facts: dict[str, Any], due: dict[str, Amount]) -> bool:
         """Whether a charge has these prices, and follows from the records before it."""
         stated = facts_of("charged", facts)
         before = self.last(_table.c.seq < charged.seq)
         run = self.last(_table.c.seq < charged.seq, _table.c.release_id == charged.release_id)
         if before is None or run is None or charged.previous_hash != before.digest():
             return False
-        moved = apply("charged", stated, states_of(before.state)[0], states_of(run.state)[1])
-        due = {"price_run": price_run, "price_ledger": price_ledger}
-        return state_text(*moved) == charged.state and stated == stated | due
+        state, own = states_of(before.state)[0], states_of(run.state)[1]
+        moved = apply("charged", stated, self.in_period(state, "charged", charged.period, charged.seq), own)
+        named = own is not None and charged.period == (own.period.name if own.period else None)
+        return named and state_text(*moved) == charged.state and stated == stated | due
 
     def _not_charged(self, charged: Record, label: str) -> LedgerViolation:
         return LedgerViolation(
@@ -274,6 +290,7 @@ class Book:
             if name is not None and record.kind != "opened":
                 run = runs[name] if name in runs else self._run_before(name, anchor)
             try:
+                state = self.in_period(state, record.kind, record.period, record.seq)
                 state, run = apply(record.kind, facts_of(record.kind, record.facts()), state, run)
                 right = record.previous_hash == previous and state_text(state, run) == record.state
             except FAILURES:
@@ -290,6 +307,10 @@ class Book:
     def _run_before(self, release_id: str, last: int) -> RunState | None:
         record = self.last(_table.c.release_id == release_id, _table.c.seq <= last)
         return states_of(record.state)[1] if record else None
+
+    def in_period(self, state: DatasetState, kind: str, period: str | None, before: int | None = None) -> DatasetState:
+        """With the balance of the period that a record is of; see `period_books`."""
+        return in_period(self.connection, self.dataset, state, kind, period, before)
 
     def run(self, release_id: str, known: MutableMapping[str, Charge] | None = None) -> RunView:
         """One run with its bill; see `RunView.of`."""
@@ -308,7 +329,9 @@ class Book:
             raise LedgerViolation(self._why_not)
         facts = {k: v.to_json() if isinstance(v, Amount) else v for k, v in body.items()}
         run = None if release_id is None or kind == "opened" else self.run_state(release_id)
-        state, run = apply(kind, facts_of(kind, facts), self.state or DatasetState(), run)
+        period = period_of(facts, run)
+        before = self.in_period(self.state or DatasetState(), kind, period)
+        state, run = apply(kind, facts_of(kind, facts), before, run)
         record = Record(
             dataset=self.dataset,
             seq=self._head.seq + 1 if self._head else 0,
@@ -318,6 +341,7 @@ class Book:
             body=canonical(facts),
             state=state_text(state, run),
             previous_hash=self._head.digest() if self._head else "",
+            period=period,
             **stamp(),
         )
         schema.insert(self.connection, [(record, record.digest())])
@@ -342,9 +366,13 @@ class Book:
                 f"to change it to {budget.describe()} "
                 "say --raise and --reason TEXT (a cap never falls below what is spent and held)"
             )
-        person = PersonTerms.of(terms)
-        kept = {"unit": terms["unit"], **(person.to_json() if person else {})}
-        body = {"budget": budget.to_json(), "reason": reason, **kept}
+        self.change_terms(budget, PeriodTerms.of(terms), reason)
+
+    def change_terms(self, budget: Budget, periods: PeriodTerms | None, reason: str | None) -> None:
+        """Record another cap, or periods; all else stays."""
+        person = self.person
+        body = {"budget": budget.to_json(), "reason": reason, "unit": self.unit, **(person.to_json() if person else {})}
+        body |= {} if periods is None else {**periods.to_json(), "period_cap": periods.cap(person is not None)}
         with self.explaining(budget):
             self.append("raised", body | {"cap": budget.cap_since(self.registered)})
 
@@ -366,6 +394,6 @@ class Book:
             refused = error
         if refused is not None:
             run = self.run_state(release_id) if refused.of in ("run", "method") else None
-            terms, state, holders = self.terms["budget"], self.known_state(), self.open_runs()
-            last = self.find("charged")
-            raise Refused(refused, self.dataset, release_id, terms, asked, state, run, holders, last)
+            terms, state, holders = self.terms, self.known_state(), self.open_runs()
+            known = terms["budget"], asked, state, run, holders, self.find("charged"), PeriodTerms.of(terms)
+            raise Refused(refused, self.dataset, release_id, *known)

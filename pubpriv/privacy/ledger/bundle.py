@@ -144,6 +144,7 @@ _TYPES: dict[str, tuple[type, ...]] = {field.name: (str,) for field in fields(Re
     "seq": (int,),
     "release_id": (str, type(None)),
     "key": (str, type(None)),
+    "period": (str, type(None)),
 }
 
 

@@ -5,8 +5,8 @@ One table has one budget, so no two datasets share one, and no private file is r
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.places import canonical, sharing
+from pubpriv.errors import InvalidInput, SpecMismatch, nearest
+from pubpriv.places import canonical, is_in_memory, sharing
 from pubpriv.privacy.ledger import schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.terms import person_columns_of
@@ -27,10 +27,11 @@ def declare(book: Book, table: TableIdentity) -> None:
             f"column {', '.join(ids)} tells whose row it is in dataset {book.dataset!r}, so it is no column of an "
             "estimate: leave it out of --columns"
         )
-    known = _columns_of(book, uri)
+    known, known_groups = _columns_of(book, uri), _columns_of(book, uri, "groups")
     columns = sorted({*table.source_columns, *(known or ())})
-    if columns != known:
-        book.append("declared", {"uri": uri, "columns": columns})
+    groups = sorted({*_group_columns(table), *(known_groups or ())})
+    if columns != known or groups != known_groups:
+        book.append("declared", {"uri": uri, "columns": columns, **({"groups": groups} if groups else {})})
 
 
 def check_declared(book: Book, table: TableIdentity, url: str, first: bool = False) -> None:
@@ -52,21 +53,34 @@ def check_declared(book: Book, table: TableIdentity, url: str, first: bool = Fal
         return
     known = _columns_of(book, uri)
     missing = sorted({*table.source_columns} - {*(known or ())})
-    if known is not None and not missing:
+    groups = sorted({*_group_columns(table)} - {*(_columns_of(book, uri, "groups") or ())})
+    if known is not None and not missing and not groups:
         return
-    what = f"the table {table.uri}" if known is None else f"columns {', '.join(missing)} of {table.uri}"
+    named = [f"columns {', '.join(missing)}"] * bool(missing) + [f"groups by {', '.join(groups)}"] * bool(groups)
+    what = f"the table {table.uri}" if known is None else f"{' and '.join(named)} of {table.uri}"
     declared = "; ".join(f"{t['uri']} ({', '.join(t['columns'])})" for t in tables) or "no table yet"
     columns = table.source_columns or sorted({column for t in tables for column in t["columns"]})
+    how = (
+        f"`ledger.register({book.dataset!r}, {book.budget.written()!r}, table=...)` in Python"
+        if is_in_memory(uri)
+        else f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
+        f"--private {table.uri} --columns {','.join(columns)}{''.join(f' --by {name}' for name in groups)}`"
+    )
+    near = nearest(missing[0], known) if known and missing else None
+    hint = "D" if near is None else f"Did you mean {near!r}? If not, d"
     raise SpecMismatch(
-        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. Declare it with "
-        f"`pubpriv budget set {book.dataset} {book.budget.written()} --ledger {url} "
-        f"--private {table.uri} --columns {','.join(columns)}`"
+        f"dataset {book.dataset!r} does not declare {what}; it declares {declared}. {hint}eclare it with {how}"
     )
 
 
-def _columns_of(book: Book, uri: str) -> list[str] | None:
-    """Columns that are declared of a table; None: the table is not."""
-    return next((table["columns"] for table in book.tables() if table["uri"] == uri), None)
+def _columns_of(book: Book, uri: str, which: str = "columns") -> list[str] | None:
+    """Columns that are declared of a table, those of estimates or of `groups`; None: the table is not declared."""
+    return next((list(table.get(which, ())) for table in book.tables() if table["uri"] == uri), None)
+
+
+def _group_columns(table: TableIdentity) -> tuple[str, ...]:
+    """Columns that tell groups apart; a table by its name alone has none."""
+    return getattr(table, "group_columns", ())
 
 
 def refuse_foreign(book: Book, uri: str) -> None:

@@ -153,7 +153,7 @@ class Outlook:
     @property
     def guarantee(self) -> dict[str, Any]:
         """Tell what the cap guarantees: the formal claim."""
-        return self.balance.budget.guarantee()
+        return self.balance.promised.guarantee()
 
     def epsilon(self) -> dict[str, Any]:
         """Cap, spent, held and remaining, each as the epsilon it would guarantee alone; see `Budget.as_epsilon`."""

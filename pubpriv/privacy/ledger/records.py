@@ -6,12 +6,12 @@ write and `replay` calls it again to check.
 
 | kind | says | `apply` refuses without | moves |
 |---|---|---|---|
-| registered | a dataset, its budget and privacy unit | | cap |
+| registered | a dataset, its budget, privacy unit and periods | | cap |
 | declared | a table with its columns | | |
-| raised | another cap, and why | cap >= spent + held | cap |
-| opened | a run with its allotment | room in the cap for the hold | held up |
+| raised | another cap, or periods, and why | cap >= spent + held | cap |
+| opened | a run with its allotment and period | room in the cap, and in the period's, for the hold | held up |
 | started | a method with its settings and share | room in the allotment | the method's share |
-| charged | a question, its event and prices | room in share, allotment and hold | held down, spent up |
+| charged | a question, its event and prices | room in share, allotment and holds | held down, spent up |
 | attempted | another try at a charge | | |
 | published | the answer | | |
 | noted | what a step made of public rows and answers | | |
@@ -31,8 +31,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError, RunClosed
+from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
+from pubpriv.privacy.ledger.no_room import NoRoom
+from pubpriv.privacy.ledger.period_states import PeriodsState, RunPeriod
 
 _NOTHING = Amount(0, 0)
 
@@ -42,16 +44,22 @@ FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Attr
 
 @dataclass(frozen=True)
 class DatasetState:
-    """The balance of a dataset, in its ledger's currency."""
+    """The balance of a dataset, in its ledger's currency, and that of the period which a record is of."""
 
     cap: Amount = _NOTHING
     spent: Amount = _NOTHING
     held: Amount = _NOTHING
+    periods: PeriodsState | None = None
+
+    @property
+    def capped(self) -> bool:
+        """Whether the cap holds for all periods together."""
+        return self.periods is None or self.periods.lifetime
 
     @property
     def remaining(self) -> Amount:
-        """What a new run could hold."""
-        return self.cap - self.spent - self.held
+        """What a new run could hold, but for the cap of its period."""
+        return self.cap - self.spent - self.held if self.capped else self.cap
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,7 @@ class RunState:
     charged: Amount = _NOTHING
     methods: Mapping[str, _MethodState] = field(default_factory=dict)
     closed: bool = False
+    period: RunPeriod | None = None
 
     @property
     def unassigned(self) -> Amount:
@@ -97,6 +106,7 @@ class Record:
     user: str
     host: str
     version: str
+    period: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """Everything in the row but its hash, by column."""
@@ -109,7 +119,10 @@ class Record:
     @cached_property
     def _digest(self) -> str:
         # once for each row that is read: bodies are up to megabytes long
-        return hashlib.sha256(canonical(self.columns()).encode()).hexdigest()
+        columns = self.columns()
+        if self.period is None:
+            del columns["period"]  # chains without periods are those of ledgers that knew none
+        return hashlib.sha256(canonical(columns).encode()).hexdigest()
 
     def facts(self) -> dict[str, Any]:
         """The body as data.
@@ -121,17 +134,6 @@ class Record:
 
 
 _COLUMNS = tuple(column.name for column in fields(Record))
-
-
-class NoRoom(BudgetExceeded):
-    """What `apply` raises where something does not fit; `of` says whose room it was.
-
-    Amounts are in the run's currency where `of` is `run` or `method`, else in the ledger's.
-    """
-
-    def __init__(self, message: str, of: str, **amounts: Amount) -> None:
-        super().__init__(message, **amounts)
-        self.of = of
 
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -174,11 +176,23 @@ def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
     A charge belongs to the method that its label begins with, up to the first slash.
     """
     facts: dict[str, Any] = {name: Amount.from_json(body[name]) for name in _AMOUNTS.get(kind, ())}
+    facts |= {name: Amount.from_json(body[name]) for name in _OF_PERIODS.get(kind, ()) if name in body}
+    if kind in ("registered", "raised") and "periods" in body:
+        facts["lifetime"] = body["periods"]["lifetime"] is True
+    if kind == "opened" and "period" in body:
+        facts["period"] = body["period"]
     if kind == "started":
         facts["method"] = str(body["method"])
     if kind == "charged":
         facts["method"] = str(body["label"]).partition("/")[0]
     return facts
+
+
+def period_of(facts: Mapping[str, Any], run: RunState | None) -> str | None:
+    """The period that a record is of: that of its run, which the record that opens it names."""
+    if run is None:
+        return facts.get("period")
+    return run.period.name if run.period else None
 
 
 def share_of(run: RunState, asked: Amount | None) -> Amount:
@@ -204,7 +218,7 @@ def apply(
     """
     _check_amounts(kind, facts)
     if kind in ("registered", "raised"):
-        return _cap(facts["cap"], dataset), run
+        return _cap(facts["cap"], _with_periods(facts, dataset)), run
     if kind == "declared":
         return dataset, run
     if kind == "opened":
@@ -215,7 +229,7 @@ def apply(
 
 
 def _check_amounts(kind: str, facts: Mapping[str, Any]) -> None:
-    for name in _AMOUNTS.get(kind, ()):
+    for name in (*_AMOUNTS.get(kind, ()), *(each for each in _OF_PERIODS.get(kind, ()) if each in facts)):
         if facts[name].main < 1 or facts[name].delta < 0:
             raise InvalidInput(f"the {name.replace('_', ' ')} of a {kind} record must be positive")
 
@@ -226,7 +240,9 @@ def _apply_to_run(
     if run.closed:
         raise RunClosed("the run is closed: its answers can be replayed, but nothing new can be charged to it")
     if kind == "closed":
-        return replace(dataset, held=dataset.held - (run.hold - run.charged)), replace(run, closed=True)
+        periods = dataset.periods.closed(run.period) if dataset.periods and run.period else dataset.periods
+        held = dataset.held - (run.hold - run.charged)
+        return replace(dataset, held=held, periods=periods), replace(run, closed=True)
     if kind == "started":
         return dataset, _start(facts, run)
     if kind == "charged":
@@ -244,10 +260,28 @@ _AMOUNTS = {
     "charged": ("price_run", "price_ledger"),
 }
 
+_OF_PERIODS = {
+    "registered": ("period_cap",),
+    "raised": ("period_cap",),
+    "opened": ("hold_period",),
+    "charged": ("price_period",),
+}
+"""Amounts in the currency of a period's cap, of datasets that have periods."""
+
+
+def _with_periods(facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
+    """With the cap of each period, once it is said; what was spent before counts in every period."""
+    if "period_cap" not in facts:
+        return dataset
+    if dataset.periods is None and dataset.held.main:
+        raise InvalidInput("runs are open that hold nothing of a period's cap: close them first")
+    known = dataset.periods or PeriodsState(facts["period_cap"], dataset.spent)
+    return replace(dataset, periods=known.capped(facts["period_cap"], facts["lifetime"]))
+
 
 def _cap(cap: Amount, dataset: DatasetState) -> DatasetState:
     moved = replace(dataset, cap=cap)
-    if not (dataset.spent + dataset.held).fits(cap):
+    if dataset.capped and not (dataset.spent + dataset.held).fits(cap):
         amounts = {"spent": dataset.spent, "held": dataset.held, "remaining": dataset.remaining}
         raise NoRoom("the cap would fall below what is spent and held", "cap", requested=cap, **amounts)
     return moved
@@ -258,7 +292,14 @@ def _open(facts: Mapping[str, Any], dataset: DatasetState) -> tuple[DatasetState
     if not hold.fits(dataset.remaining):
         amounts = {"spent": dataset.spent, "held": dataset.held, "remaining": dataset.remaining}
         raise NoRoom("the allotment does not fit what is left of the cap", "dataset", requested=hold, **amounts)
-    return replace(dataset, held=dataset.held + hold), RunState(allotment=facts["allotted"], hold=hold)
+    opened = replace(dataset, held=dataset.held + hold)
+    run = RunState(allotment=facts["allotted"], hold=hold)
+    if dataset.periods is None and facts.keys().isdisjoint({"hold_period", "period"}):
+        return opened, run
+    if dataset.periods is None or "hold_period" not in facts:
+        raise LedgerViolation("a run holds nothing of its period's cap, or there are no periods")
+    periods, own = dataset.periods.opened(facts.get("period"), facts["hold_period"])
+    return replace(opened, periods=periods), replace(run, period=own)
 
 
 def _start(facts: Mapping[str, Any], run: RunState) -> RunState:
@@ -280,9 +321,15 @@ def _charge(facts: Mapping[str, Any], dataset: DatasetState, run: RunState) -> t
         why = "the charge does not fit what the run still holds of the dataset's budget"
         raise NoRoom(why, "hold", spent=run.charged, held=left, requested=price, remaining=left)
     moved = replace(dataset, spent=dataset.spent + price, held=dataset.held - price)
-    if not (moved.spent + moved.held).fits(dataset.cap):
+    if dataset.capped and not (moved.spent + moved.held).fits(dataset.cap):
         raise LedgerViolation("more is spent and held than the cap")
-    return moved, replace(run, charged=run.charged + price)
+    run = replace(run, charged=run.charged + price)
+    if dataset.periods is None and run.period is None and "price_period" not in facts:
+        return moved, run
+    if dataset.periods is None or run.period is None or "price_period" not in facts:
+        raise LedgerViolation("a charge is not made against its period's cap, or there are no periods")
+    periods, own = dataset.periods.charged(run.period, facts["price_period"])
+    return replace(moved, periods=periods), replace(run, period=own)
 
 
 def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
@@ -302,17 +349,18 @@ def _charge_run(price: Amount, name: str, run: RunState) -> RunState:
 
 def _plain(state: DatasetState | RunState | _MethodState) -> dict[str, Any]:
     def plain(value: Any) -> Any:
-        if isinstance(value, Amount):
+        if isinstance(value, Amount | PeriodsState | RunPeriod):
             return value.to_json()
         return {name: _plain(method) for name, method in value.items()} if isinstance(value, Mapping) else value
 
-    return {name: plain(value) for name, value in state.__dict__.items()}
+    return {name: plain(value) for name, value in state.__dict__.items() if value is not None}
 
 
 def _amounts(data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a state, its amounts read."""
+    readers: dict[str, Any] = {"periods": PeriodsState.from_json, "period": RunPeriod.from_json, "methods": dict}
     return {
-        name: Amount.from_json(value) if isinstance(value, dict) and name != "methods" else value
+        name: readers.get(name, Amount.from_json)(value) if isinstance(value, dict) else value
         for name, value in data.items()
     }
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from pubpriv.errors import BudgetExceeded, InvalidInput
 from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP, budget_from_json, parse_budget
-from pubpriv.privacy.ledger.records import DatasetState, NoRoom, Record, RunState
+from pubpriv.privacy.ledger.no_room import NoRoom
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
+from pubpriv.privacy.ledger.records import DatasetState, Record, RunState
 from pubpriv.privacy.units import DELTA_UNIT, to_text
 
 
@@ -25,6 +27,7 @@ class Refused(Exception):
         state, run: of the dataset, and of the run if it was open.
         holders: what each open run holds.
         last: the newest charge of the dataset.
+        periods: each of which has a cap of its own; None: there are none.
     """
 
     cause: NoRoom
@@ -36,10 +39,18 @@ class Refused(Exception):
     run: RunState | None
     holders: dict[str, Amount]
     last: Record | None
+    periods: PeriodTerms | None = None
 
     def error(self) -> BudgetExceeded:
         """Make the error for the caller, with text and amounts."""
-        writers = {"run": self._of_run, "method": self._of_run, "hold": self._of_hold, "cap": self._of_cap}
+        writers = {
+            "run": self._of_run,
+            "method": self._of_run,
+            "hold": lambda: self._of_hold(budget_from_json(self.terms)),
+            "period": self._of_period,
+            "period_hold": lambda: self._of_hold(self._of_each_period),
+            "cap": self._of_cap,
+        }
         text = writers.get(self.cause.of, self._of_dataset)()
         cause = self.cause
         return BudgetExceeded(
@@ -64,8 +75,27 @@ class Refused(Exception):
             f"An allotment never grows: ask for less, or use another release id. {_at_most(self.asked, cause)}"
         )
 
-    def _of_hold(self) -> str:
-        budget, cause = budget_from_json(self.terms), self.cause
+    @property
+    def _of_each_period(self) -> Budget:
+        """The cap of a period, in whose currency its amounts are."""
+        assert self.periods is not None
+        return self.periods.budget
+
+    def _of_period(self) -> str:
+        """A run does not fit what is left of its period's cap, or of the fullest one's if it is of none."""
+        budget, cause = self._of_each_period, self.cause
+        assert cause.remaining is not None
+        left = DatasetState(cap=budget.cap, spent=budget.cap - cause.remaining)
+        return (
+            f"{cause}, which is {budget.describe()} (a run without a period has to fit every one). Dataset "
+            f"{self.dataset!r}: of this cap spent {budget.amount_text(cause.spent)}, "
+            f"held {budget.amount_text(cause.held)}, requested {budget.amount_text(cause.requested)}, "
+            f"remaining {budget.amount_text(cause.remaining)}{_delta_text(cause)}. "
+            f"{what_fits(self.asked, budget, left)}. What the period has not spent does not go to another one"
+        )
+
+    def _of_hold(self, budget: Budget) -> str:
+        cause = self.cause
         return (
             f"{cause}. Release id {self.release_id!r} of dataset {self.dataset!r}: "
             f"spent {budget.amount_text(cause.spent)}, held {budget.amount_text(cause.held)}, "

@@ -12,8 +12,11 @@ from typing import Any
 
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
-from pubpriv.privacy.events import Event, event_from_json, noisy_part
+from pubpriv.privacy.events import Event, event_from_json
+from pubpriv.privacy.ledger.answers import check_answer, waiting_from, waiting_json
 from pubpriv.privacy.ledger.names import is_name
+from pubpriv.privacy.ledger.period_states import PeriodsState, fullest
+from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import (
     FAILURES,
     DatasetState,
@@ -23,6 +26,7 @@ from pubpriv.privacy.ledger.records import (
     canonical,
     charge_key,
     facts_of,
+    period_of,
     state_text,
     states_of,
 )
@@ -175,6 +179,8 @@ class _Replay:
         self._registered: Budget | None = None
         self._unit = ""
         self._person: PersonTerms | None = None
+        self._terms: PeriodTerms | None = None
+        self._periods: dict[str, PeriodsState] = {}
         self._state = DatasetState()
         self._runs: dict[str, tuple[Budget, RunState]] = {}
         self._charged: dict[str, str] = {}
@@ -202,17 +208,30 @@ class _Replay:
         if (record.release_id is None) != (record.kind in _OF_THE_DATASET):
             return "is of no run and should be, or the other way round"
         run = self._runs[record.release_id][1] if record.release_id in self._runs else None
+        if record.period != period_of(body if record.kind == "opened" else {}, run):
+            return "is not of the period of its run"
         check = self._checks.get(record.kind)
         wrong = check(record, body) if check else None
         if wrong:
             return wrong
-        self._state, run = apply(record.kind, facts_of(record.kind, body), self._state, run)
+        self._state, run = apply(record.kind, facts_of(record.kind, body), self._before(record), run)
+        if record.period is not None and self._state.periods is not None:
+            self._periods[record.period] = self._state.periods
         if record.release_id is not None and run is not None:
             new = record.kind == "opened"
             allotment = budget_from_json(body["allotment"]) if new else self._runs[record.release_id][0]
             self._runs[record.release_id] = allotment, run
         same = state_text(self._state, run) == record.state
         return None if same else "does not follow from the records before it: its balance differs"
+
+    def _before(self, record: Record) -> DatasetState:
+        """The balance of the dataset, with that of the period which a record is of."""
+        if self._state.periods is None:
+            return self._state
+        known = None if record.period is None else self._periods.get(record.period)
+        if record.period is None and record.kind == "opened":
+            known = fullest(list(self._periods.values()))
+        return replace(self._state, periods=self._state.periods.of(known))
 
     def summary(self, head: str) -> Summary:
         """What all records so far come to."""
@@ -225,19 +244,23 @@ class _Replay:
         return {
             "budget": self._registered_budget().to_json(),
             "unit": self._unit,
+            "terms": (self._person.to_json() if self._person else {}) | (self._terms.to_json() if self._terms else {}),
+            "periods": {name: state.to_json() for name, state in self._periods.items()},
             "state": state_text(self._state, None),
             "counts": [self._followed, self._charges, self._answers, self._recomputed],
             "unknown": self._unknown,
             "closed": sorted(self._runs.keys() - open_.keys()),
             "open": {name: [budget.to_json(), state_text(self._state, run)] for name, (budget, run) in open_.items()},
             "charged": {key: name for key, name in self._charged.items() if name in open_},
-            "waiting": {key: _waiting_json(self._waiting[key]) for key in self._waiting if self._charged[key] in open_},
+            "waiting": {key: waiting_json(self._waiting[key]) for key in self._waiting if self._charged[key] in open_},
             "noted": [[name, label] for name, label in sorted(self._noted, key=str) if name in open_],
         }
 
     def remember(self, memory: Mapping[str, Any]) -> None:
         """Go on from what `memory` gave."""
         self._registered, self._unit = budget_from_json(memory["budget"]), memory["unit"]
+        self._person, self._terms = PersonTerms.of(memory["terms"]), PeriodTerms.of(memory["terms"])
+        self._periods = {name: PeriodsState.from_json(state) for name, state in memory["periods"].items()}
         self._state = states_of(memory["state"])[0]
         self._followed, self._charges, self._answers, self._recomputed = memory["counts"]
         self._unknown = dict(memory["unknown"])
@@ -248,7 +271,7 @@ class _Replay:
             assert run is not None  # it was written with one
             self._runs[name] = budget_from_json(allotment), run
         self._charged = dict(memory["charged"])
-        self._waiting = {key: _waiting_from(data) for key, data in memory["waiting"].items()}
+        self._waiting = {key: waiting_from(data) for key, data in memory["waiting"].items()}
         self._noted = {(name, label) for name, label in memory["noted"]}
 
     def _registered_budget(self) -> Budget:
@@ -260,7 +283,18 @@ class _Replay:
             return "registers a dataset without a name or a unit"
         self._registered, self._unit = budget_from_json(body["budget"]), body["unit"]
         self._person = PersonTerms.of(body)
-        return _differs("cap", body, self._registered.cap)
+        return self._take_periods(body, body.get("reason")) or _differs("cap", body, self._registered.cap)
+
+    def _take_periods(self, body: dict[str, Any], reason: str | None) -> str | None:
+        """The periods that a record says, if the dataset may have them."""
+        asked = PeriodTerms.of(body)
+        persons = self._person is not None
+        if asked is None:
+            return "says nothing of the dataset's periods" if self._terms else None
+        self._terms = agreed(self._dataset, self._terms, asked, self._registered_budget(), persons, reason)
+        if asked != self._terms:
+            return "changes the periods of the dataset"
+        return _differs("period_cap", body, asked.cap(persons))
 
     def _raise(self, _: Record, body: dict[str, Any]) -> str | None:
         budget = budget_from_json(body["budget"])
@@ -268,7 +302,8 @@ class _Replay:
             return "changes the kind of the budget"
         if body["unit"] != self._unit or PersonTerms.of(body) != self._person:
             return "changes the unit of the dataset"
-        return _differs("cap", body, budget.cap_since(self._registered_budget()))
+        wrong = self._take_periods(body, body["reason"])
+        return wrong or _differs("cap", body, budget.cap_since(self._registered_budget()))
 
     def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
         columns = body["columns"]
@@ -280,7 +315,11 @@ class _Replay:
             return "opens a run that was opened before, or has no name"
         allotment, state = budget_from_json(body["allotment"]), self._state
         hold = allotment.hold_on(self._registered_budget(), state.cap, state.remaining)
-        return _differs("allotted", body, allotment.cap) or _differs("hold", body, hold)
+        wrong = _differs("allotted", body, allotment.cap) or _differs("hold", body, hold)
+        if wrong or self._terms is None:
+            return wrong
+        self._terms.check_named(record.period)
+        return _differs("hold_period", body, self._terms.hold(allotment, self._person is not None))
 
     def _start(self, _: Record, body: dict[str, Any]) -> str | None:
         settings = is_name(body["method"]) and isinstance(json.loads(body["configuration"]), dict)
@@ -303,12 +342,16 @@ class _Replay:
             return "was not charged as its question costs: its event is not the question's"
         elif asked.per_person != (self._person is not None):
             return "asks a question that does not protect the dataset's privacy unit"
+        elif asked.period != record.period:
+            return "asks rows of another period than that of its run"
         else:
             self._recomputed += 1
         self._waiting[key] = asked or event
-        return _differs("price_run", body, self._price(event, self._runs[release_id][0])) or _differs(
-            "price_ledger", body, self._price(event, self._registered_budget())
-        )
+        due = {"price_run": self._runs[release_id][0], "price_ledger": self._registered_budget()}
+        if self._terms is not None and self._runs[release_id][1].period is not None:
+            due["price_period"] = self._terms.budget
+        wrong = (_differs(name, body, self._price(event, budget)) for name, budget in due.items())
+        return next((text for text in wrong if text), None)
 
     def _note(self, record: Record, body: dict[str, Any]) -> str | None:
         step = record.release_id, str(body["label"])
@@ -333,39 +376,6 @@ class _Replay:
         check_answer(body["answer"], self._waiting.pop(str(record.key)))
         self._answers += 1
         return None
-
-
-def _waiting_json(asked: Event | Asked) -> list[Any]:
-    return [asked.event.to_json(), dict(asked.sizes)] if isinstance(asked, Asked) else [asked.to_json(), None]
-
-
-def _waiting_from(data: list[Any]) -> Event | Asked:
-    event = event_from_json(data[0])
-    return event if data[1] is None else Asked(event, data[1])
-
-
-def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
-    """An answer, if it is lists of 64-bit integers of the sizes that were paid for.
-
-    Args:
-        answer: as it is stored, or is to be.
-        asked: what was paid for; of an event the sizes of the parts are known, and not their names.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    parts = answer.values() if isinstance(answer, Mapping) else [None]
-    if not all(isinstance(part, list) and all(type(n) is int and -_END <= n < _END for n in part) for part in parts):
-        raise ValueError("the answer is not lists of 64-bit integers")
-    if isinstance(asked, Asked) and {name: len(part) for name, part in answer.items()} != asked.sizes:
-        raise ValueError("the answer is not of its question's sizes")
-    noisy = None if isinstance(asked, Asked) else noisy_part(asked)
-    if noisy is not None and sorted(map(len, parts)) != sorted(size for _, size in noisy.noise):
-        raise ValueError("the answer is not of the sizes that were paid for")
-    return dict(answer)
-
-
-_END = 1 << 63
 
 
 def _differs(name: str, body: dict[str, Any], right: Amount) -> str | None:

@@ -6,16 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
-from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch, Unavailable
 from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.events import Event
 from pubpriv.privacy.ledger.access import Access
+from pubpriv.privacy.ledger.answers import check_answer
+from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Work
-from pubpriv.privacy.ledger.records import Record, charge_key, share_of
-from pubpriv.privacy.ledger.replay import check_answer
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
+from pubpriv.privacy.ledger.records import Record, RunState, charge_key, share_of
 from pubpriv.privacy.ledger.views import Asked, Charge, ChargeView, RunView, SizedTable, kind_of
 
 _LEASE = timedelta(minutes=10)
@@ -50,6 +53,29 @@ class LedgerRun:
         """The budget that the run was opened with, which never changes."""
         with self._access.reading(self.dataset) as book:
             return book.allotment(self.release_id)
+
+    @cached_property
+    def _periods(self) -> PeriodTerms | None:
+        """What it is charged against beside the dataset's cap, which never changes once it is open."""
+        with self._access.reading(self.dataset) as book:
+            return book.periods
+
+    @cached_property
+    def period(self) -> str | None:
+        """Whose rows it asks, which never changes once it is open; None: all rows."""
+        with self._access.reading(self.dataset) as book:
+            own = book.run_state(self.release_id).period
+            return None if own is None else own.name
+
+    def check_period(self, period: str | None) -> None:
+        """Refuse rows of another period than it was opened for; one that is not open takes any.
+
+        Raises:
+            SpecMismatch: it was opened for other rows.
+        """
+        with self._access.reading(self.dataset) as book:
+            if book.find("opened", release_id=self.release_id) is not None:
+                _check_same_period(book.run_state(self.release_id), period, self.release_id)
 
     # -- what can be read ------------------------------------------------------------------------------------
 
@@ -92,12 +118,16 @@ class LedgerRun:
 
     # -- from its hold to its close ---------------------------------------------------------------------------
 
-    def open(self, allotment: Budget) -> None:
+    def open(self, allotment: Budget, period: str | None = None) -> None:
         """Hold the whole allotment; the same id again re-enters the run.
 
+        Args:
+            allotment: of the run.
+            period: whose rows it asks, where the dataset has periods; None: all rows, which counts in every period.
+
         Raises:
-            SpecMismatch: the id was opened with another allotment.
-            InvalidInput: the allotment's kind cannot be charged to this ledger.
+            SpecMismatch: the id was opened with another allotment, or for another period.
+            InvalidInput: the allotment's kind cannot be charged to this ledger, or no period of this dataset.
             BudgetExceeded: no room; nothing is held.
         """
         registered = self._access.registered(self.dataset)
@@ -110,10 +140,12 @@ class LedgerRun:
                         f"release id {self.release_id!r} of dataset {self.dataset!r} was opened with "
                         f"{known.written()}, not {allotment.written()}: use another release id"
                     )
+                _check_same_period(book.run_state(self.release_id), period, self.release_id)
                 return
             state = book.known_state()
             hold = allotment.hold_on(registered, state.cap, state.remaining)
             body = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}
+            body |= _held_in_period(book, allotment, period)
             with book.explaining(allotment):
                 book.append("opened", body, self.release_id)
 
@@ -173,10 +205,19 @@ class LedgerRun:
                 book.append("started", body, self.release_id)
             return given
 
-    def charge(self, label: str, question: Any, event: Event) -> ChargeView:
+    def charge(
+        self, label: str, question: Any, event: Event, notes: Mapping[str, Any] = MappingProxyType({})
+    ) -> ChargeView:
         """Pay for one question before it is asked; a charge that stands already is resumed, never recomputed.
 
+        Args:
+            label: of the question.
+            question: as JSON data.
+            event: that it comes to.
+            notes: of what the question was made of: they are kept with the charge, or neither is; see `keep`.
+
         Raises:
+            Unavailable: see `keep`.
             BudgetExceeded, RunClosed: and nothing was charged.
             InvalidInput: the event has no price in the run's or the ledger's currency, or is not the question's.
             LedgerViolation: the charge under this label was not made by this ledger.
@@ -187,12 +228,17 @@ class LedgerRun:
             raise InvalidInput(f"the event under {label!r} is not what its question costs: the door makes one of it")
         if asked is not None and asked.per_person != self._access.protects_persons(self.dataset):
             raise InvalidInput(f"the question under {label!r} does not protect the privacy unit of {self.dataset!r}")
+        periods = self._periods
+        if asked is not None and asked.period != self.period:
+            raise InvalidInput(f"the question under {label!r} is not asked of the period of its run")
         key = charge_key(self.dataset, self.release_id, label)
         attempt = {"attempt": secrets.token_hex(16), "lease_until": (datetime.now(UTC) + _LEASE).isoformat()}
         allotment, registered = self.allotment, self._access.registered(self.dataset)
-        prices = _priced(event, allotment, registered)  # before the lock is taken
+        prices = _priced(event, allotment, registered, periods)  # before the lock is taken
         with self._access.locked(self.dataset) as book:
             stands = book.charge(self.release_id, label, allotment, registered)
+            if notes and not book.run_state(self.release_id).closed:
+                self._keep(book, notes)
             if stands is not None:
                 if stands.answer is None:
                     book.append("attempted", attempt, self.release_id, key)
@@ -229,17 +275,29 @@ class LedgerRun:
             stored: dict[str, list[int]] = book.read_back().facts()["answer"]
         return stored
 
-    def note(self, label: str, value: Any) -> Any:
-        """Keep what a step made, unless it is kept, and return what is: post-processing, which costs nothing.
+    def keep(self, notes: Mapping[str, Any]) -> None:
+        """Keep what steps made, by label, unless it is kept: post-processing, which costs nothing.
 
-        A closed run keeps nothing more, and the value comes back as it is.
+        A closed run keeps nothing more.
+
+        Raises:
+            Unavailable: something else is kept under one of these labels.
         """
-        _check_label(label)
         with self._access.locked(self.dataset) as book:
+            if not book.run_state(self.release_id).closed:
+                self._keep(book, notes)
+
+    def _keep(self, book: Book, notes: Mapping[str, Any]) -> None:
+        for label, value in notes.items():
+            _check_label(label)
             known = book.noted(self.release_id, label)
-            if known is None and not book.run_state(self.release_id).closed:
+            if known is None:
                 book.append("noted", {"label": label, "value": value}, self.release_id)
-            return value if known is None else known
+            elif known != value:
+                raise Unavailable(
+                    f"another process is at work at run {self.release_id!r} of dataset {self.dataset!r}, and "
+                    f"{label!r} came out otherwise there: run the same release id again, which goes on from what stands"
+                )
 
     def close(self, reason: str) -> None:
         """End it: what it held and did not charge returns. A closed run stays closed."""
@@ -251,16 +309,40 @@ class LedgerRun:
     def _remember(self, record: Record, label: str, question: Any, event: Event, prices: Mapping[str, Amount]) -> None:
         """Keep the line of the bill that a charge made here will be; what is no question is left to be read."""
         if isinstance(question, Mapping) and isinstance(question.get("type"), str):
-            line = Charge(
-                label, kind_of(question), **prices, event=event, at=record.at, user=record.user, answered=False
-            )
+            paid = prices["price_run"], prices["price_ledger"]
+            line = Charge(label, kind_of(question), *paid, event=event, at=record.at, user=record.user, answered=False)
             self._known[record.digest()] = line
 
 
-def _priced(event: Event, allotment: Budget, registered: Budget) -> "dict[str, Amount] | InvalidInput":
-    """The prices of an event in both currencies, or why there are none."""
+def _check_same_period(run: RunState, period: str | None, release_id: str) -> None:
+    known = None if run.period is None else run.period.name
+    if known != period:
+        was, now = (f"{name} only" if name else "all rows" for name in (known, period))
+        raise SpecMismatch(f"release id {release_id!r} was opened for {was}, not for {now}: use another release id")
+
+
+def _held_in_period(book: Book, allotment: Budget, period: str | None) -> dict[str, Any]:
+    """What a run says of its period when it is opened."""
+    terms = book.periods
+    if terms is None:
+        if period is not None:
+            raise InvalidInput(
+                f"dataset {book.dataset!r} has no periods: leave out --period, or give it some with `pubpriv budget "
+                "set --period UNIT:COLUMN --per-period BUDGET`"
+            )
+        return {}
+    terms.check_named(period)
+    return {"period": period, "hold_period": terms.hold(allotment, book.person is not None)}
+
+
+def _priced(
+    event: Event, allotment: Budget, registered: Budget, periods: PeriodTerms | None
+) -> "dict[str, Amount] | InvalidInput":
+    """The prices of an event in all currencies, or why there are none."""
+    own = {} if periods is None else {"price_period": periods.budget}
     try:
-        return {"price_run": allotment.price(event), "price_ledger": registered.price(event)}
+        budgets = {"price_run": allotment, "price_ledger": registered, **own}
+        return {name: budget.price(event) for name, budget in budgets.items()}
     except InvalidInput as refusal:
         return refusal
 

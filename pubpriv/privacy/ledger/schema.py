@@ -1,6 +1,7 @@
 """Tables of the ledger as statements see them; `migrations` makes them."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,7 +20,7 @@ records = sa.Table(
         sa.Column(name, sa.Text)
         for name in (
             "kind", "release_id", "key", "body", "state", "previous_hash", "hash", "at", "user", "host",
-            "version",
+            "version", "period",
         )
     ),
 )  # fmt: skip
@@ -53,6 +54,30 @@ def is_kind(kind: str) -> sa.ColumnElement[bool]:
     """The kind, written into the statement: partial indexes are used for literals only."""
     return records.c.kind == sa.bindparam(None, kind, sa.Text, literal_execute=True)
 
+
+@cache
+def newest(*columns: str, kind: str | None = None) -> sa.Select[Any]:
+    """Select the newest record of :dataset of a kind, where these columns are as bound by their names.
+
+    Each statement is made once: making it takes SQLAlchemy five times as long as running it.
+    """
+    where = [records.c[name] == sa.bindparam(name) for name in ("dataset", *columns)]
+    if kind is not None:
+        where.append(is_kind(kind))
+    return sa.select(records).where(*where).order_by(records.c.seq.desc()).limit(1)
+
+
+NOTED = sa.select(records).where(
+    records.c.dataset == sa.bindparam("dataset"),
+    records.c.release_id == sa.bindparam("release_id"),
+    is_kind("noted"),
+    sa.func.substr(records.c.body, 1, sa.bindparam("length")) == sa.bindparam("start"),
+)
+"""Notes of a run whose bodies begin with :start, of :length characters."""
+
+DATASET = sa.select(datasets.c.name).where(datasets.c.name == sa.bindparam("name"))
+LOCKED_DATASET = DATASET.with_for_update()
+"""A dataset by its :name, as it stands or held until the transaction ends."""
 
 _INSERT = sa.insert(records)
 

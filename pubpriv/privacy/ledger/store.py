@@ -14,6 +14,7 @@ from pubpriv.privacy.ledger.declared import check_declared, declare, private_own
 from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Outlook
 from pubpriv.privacy.ledger.past import Past, newest_start
+from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import Checkpoint, Summary, replay
 from pubpriv.privacy.ledger.run import LedgerRun
@@ -123,6 +124,7 @@ class Ledger:
         reason: str | None = None,
         person: str | Sequence[str] = (),
         persons: int | None = None,
+        periods: PeriodTerms | None = None,
     ) -> None:
         """Give `dataset` a budget that all its snapshots share; again with the same budget: nothing happens.
 
@@ -137,12 +139,13 @@ class Ledger:
                 ever. None: each row by itself, or as it is registered.
             persons: how many persons there are, if that may be public: nothing checks it. A table's own count is
                 private, and stays so if it is not given here.
+            periods: where the table grows: what each period may give away. None: as it is registered.
 
         Raises:
             SpecMismatch: another budget or unit without `raise_`, or a table of another dataset; a dataset of rows that
-                is to become one of persons, or back.
+                is to become one of persons, or back; other periods.
             InvalidInput: a bad name, another kind of budget, a raise without a reason; id columns among those of the
-                table.
+                table; periods that do not fit the budget (`period_terms.agreed`), or runs are open without any.
             BudgetExceeded: the cap would fall below what is spent and held.
         """
         check_name(dataset, "dataset")
@@ -159,12 +162,19 @@ class Ledger:
                 body = {"budget": budget.to_json(), "unit": unit, "cap": budget.cap}
                 if whose is not None:
                     body |= {"unit": ONE_PERSON if unit == ONE_RECORD else unit, **whose.to_json()}
+                given = agreed(dataset, None, periods, budget, whose is not None, reason)
+                if given is not None:
+                    body |= {**given.to_json(), "period_cap": given.cap(whose is not None), "reason": reason}
                 book.append("registered", body)
             else:
                 terms = book.terms
                 check_same_unit(dataset, PersonTerms.of(terms), whose)
+                known = PeriodTerms.of(terms)
+                given = agreed(dataset, known, periods, book.registered, book.person is not None, reason)
                 if budget.to_json() != terms["budget"] or unit not in (terms["unit"], ONE_RECORD):
                     book.raise_cap(budget, unit, raise_, reason)
+                if given != known:
+                    book.change_terms(budget, given, reason)
             if table is not None:
                 declare(book, table)
 
@@ -203,6 +213,11 @@ class Ledger:
         """Whose rows are protected together, as it is registered; None: each row by itself."""
         with self._access.reading(dataset) as book:
             return book.person
+
+    def periods(self, dataset: str) -> PeriodTerms | None:
+        """What is asked period by period, each with a cap of its own; None: the dataset has no periods."""
+        with self._access.reading(dataset) as book:
+            return book.periods
 
     def refuse_to_count(self, uri: str) -> None:
         """Refuse to tell how many rows a table has, where that is private.
@@ -252,12 +267,28 @@ class Ledger:
     def fitting(self, dataset: str, allotment: Budget) -> int:
         """How many runs with this allotment could be opened now, none of them closed before the next.
 
+        Where the dataset has periods: in periods that have room each.
+
         Raises:
             InvalidInput: an allotment of a kind that the dataset's budget does not take.
         """
         with self._access.reading(dataset) as book:
             state = book.known_state()
             return allotment.how_many(book.registered, state.cap, state.remaining)
+
+    def fitting_in(self, dataset: str, allotment: Budget, period: str | None) -> int:
+        """How many such runs could be opened now for one period; None: for all rows, which count in every one.
+
+        Raises:
+            InvalidInput: see `fitting`.
+        """
+        fits = self.fitting(dataset, allotment)
+        with self._access.reading(dataset) as book:
+            state = book.known_state()
+            terms, own = book.periods, book.in_period(state, "opened", period).periods
+            if terms is None or own is None:
+                return fits
+            return min(fits, allotment.how_many(terms.budget, own.cap, own.remaining))
 
     def history(self, dataset: str) -> list[RunView]:
         """All runs of a dataset, oldest first."""

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Protocol
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
+from pubpriv.privacy.ledger.period_states import PeriodBalance
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 from pubpriv.privacy.ledger.records import FAILURES, DatasetState, Record, RunState, states_of
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.units import DELTA_UNIT, UNIT, to_text
@@ -33,6 +35,7 @@ class NamedTable:
 
     uri: str
     source_columns: tuple[str, ...] = ()
+    group_columns: tuple[str, ...] = ()
 
 
 class SizedTable(TableIdentity, Protocol):
@@ -50,11 +53,13 @@ class Asked:
     Attributes:
         event, sizes: of the question.
         per_person: it protects all rows of a person together.
+        period: whose rows it is asked of; None: all.
     """
 
     event: Event
     sizes: Mapping[str, int]
     per_person: bool = False
+    period: str | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,8 @@ class Balance:
         tables: declared tables, uri and columns.
         chain_head: hash of the newest record.
         person: whose rows are protected together; None: each row by itself.
+        periods: each with a cap of its own; None: there are none.
+        by_period: what is spent and held of that cap: by runs without a period first, then period by period.
     """
 
     dataset: str
@@ -193,6 +200,8 @@ class Balance:
     tables: tuple[dict[str, Any], ...]
     chain_head: str
     person: PersonTerms | None = None
+    periods: PeriodTerms | None = None
+    by_period: tuple[PeriodBalance, ...] = ()
 
     @property
     def cap(self) -> Amount:
@@ -214,6 +223,21 @@ class Balance:
         """What a new run could hold."""
         return self.state.remaining
 
+    @property
+    def capped(self) -> bool:
+        """Whether the cap holds for all periods together, as it does where there are none."""
+        return self.state.capped
+
+    @property
+    def period_cap(self) -> Amount:
+        """Of each period; nothing, where there are none."""
+        return Amount(0) if self.periods is None else self.periods.cap(self.person is not None)
+
+    @property
+    def promised(self) -> Budget:
+        """What all runs together give away of a unit at most: the cap, or where that is waived, that of a period."""
+        return self.budget if self.capped or self.periods is None else self.periods.budget
+
     def to_json(self) -> dict[str, Any]:
         """Floats in the main unit (epsilon, rho, mu^2), `delta_*` beside them, exact decimals in `exact`."""
         amounts = {"cap": self.cap, "spent": self.spent, "held": self.held, "remaining": self.remaining}
@@ -231,7 +255,24 @@ class Balance:
             "open_runs": {release_id: held.main / UNIT for release_id, held in self.open_runs.items()},
             "tables": [dict(table) for table in self.tables],
             "chain_head": self.chain_head,
+            **({} if self.periods is None else self._of_periods(self.periods)),
         }
+
+    def _of_periods(self, terms: PeriodTerms) -> dict[str, Any]:
+        """The cap of each period, and what is spent and held of it, in the main unit."""
+        cap = self.period_cap
+        common, *each = self.by_period
+        every = common.spent + common.held
+        named = {
+            period.name: {
+                "spent": period.spent.main / UNIT,
+                "held": period.held.main / UNIT,
+                "remaining": (cap - every - period.spent - period.held).main / UNIT,
+            }
+            for period in each
+        }
+        told = {"cap": cap.main / UNIT, "spent_in_every": common.spent.main / UNIT, "each": named}
+        return {"periods": terms.to_json()["periods"] | told | {"held_in_every": common.held.main / UNIT}}
 
 
 def kind_of(question: Mapping[str, Any]) -> str:
@@ -239,6 +280,8 @@ def kind_of(question: Mapping[str, Any]) -> str:
     kind, inner = str(question["type"]), question.get("inner")
     if not isinstance(inner, Mapping):
         return kind
+    if kind == "InPeriod":
+        return f"{kind_of(inner)} in {question.get('period')}"
     return f"{kind_of(inner)} per person" if kind == "PerPerson" else f"{kind}({kind_of(inner)})"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
+from pubpriv.released.groups import Groups
 from pubpriv.released.numbers import Number, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
 from pubpriv.released.report.drawing import (
@@ -24,6 +25,9 @@ from pubpriv.released.report.history import History
 
 _BOTH, _NOISE = "#56B4E9", "#0B4F75"
 """The whole interval light, the part of the privacy noise in it dark."""
+
+_NAMES = 100.0
+"""Width that names of groups take."""
 
 
 def intervals(numbers: Sequence[Number]) -> Element:
@@ -79,6 +83,34 @@ def positions(numbers: Sequence[Number], chosen: Sequence[str]) -> Element:
             add(made, line(axis(m.value - s.value), at, axis(m.value + s.value), at, "#9a9a9a", 1.2))
             _interval(made, axis, m.value, m.error, m.privacy, at)
         axis.draw_below(made, y + 12 + row * len(means), "")
+    return made
+
+
+def group_panels(groups: Groups, columns: Sequence[str]) -> Element:
+    """Groups side by side: for each column, or component, a panel with a dot and a 95% interval for each group."""
+    what = "mean" if "mean" in groups.each[0].parts else "weight"
+    found = [[n for n in group.numbers(columns) if n.quantity == what] for group in groups.each]
+    panels = list(zip(*found, strict=True))
+    head, row = 30.0, 15.0
+    block = 24.0 + row * len(groups.each) + 34
+    names = [str(panel[0].column or f"component {panel[0].component}") for panel in panels]
+    listed = [
+        f"{name}: {', '.join(f'{n.group} at {rounded(n.value, n.error)}' for n in panel)}"
+        for name, panel in zip(names, panels, strict=True)
+    ]
+    made = sheet("groups", head + block * len(panels), f"Groups by {groups.by}", ". ".join(listed) + ".")
+    _legend(made)
+    for number, (name, panel) in enumerate(zip(names, panels, strict=True)):
+        y = head + block * number + 14
+        low, high = min(n.value - 2.1 * n.error for n in panel), max(n.value + 2.1 * n.error for n in panel)
+        pad = 0.02 * (high - low) or 1e-300
+        axis = Axis(low - pad, high + pad, _NAMES, WIDTH - 10)
+        add(made, words(short(name, 50), 0.0, y, font_weight="bold"))
+        for place, n in enumerate(panel):
+            at = y + 14 + row * place
+            add(made, words(short(str(n.group), 14), 0.0, at + 4, font_size="11", fill=FAINT))
+            _interval(made, axis, n.value, n.error, n.privacy, at)
+        axis.draw_below(made, y + 12 + row * len(panel), "")
     return made
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.histograms import Histogram
 from pubpriv.released.law import Mixture
-from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.numbers import Number, of_all, of_quantity
 from pubpriv.released.report.digits import Z95, rounded, small
 from pubpriv.released.report.drawing import (
     FAINT,
@@ -62,7 +62,7 @@ def _overall(estimate: Estimate) -> tuple[list[Number], list[Number | None]]:
     """Means and standard deviations of columns over all components; those of a mixture come without errors."""
     law = estimate.law
     if estimate.n_components is None or law is None:
-        numbers = estimate.numbers()
+        numbers = of_all(estimate.numbers())
         means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
         return means, [*deviations] or [None] * len(means)
     center, _, total = law.moments

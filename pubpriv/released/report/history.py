@@ -50,6 +50,8 @@ class History:
         earlier: how many there were before them.
         spent_earlier: by those, in the currency.
         own: release id that was asked for, if the ledger has it; it may be of an earlier run.
+        periods: what each period may give away, in a sentence; empty where the dataset has none.
+        capped: whether the cap holds for all periods together.
     """
 
     dataset: str
@@ -63,6 +65,8 @@ class History:
     earlier: int = 0
     spent_earlier: float = 0.0
     own: str | None = None
+    periods: str = ""
+    capped: bool = True
 
     @classmethod
     def of(cls, ledger: "Ledger", dataset: str, release_id: str | None = None) -> "History":
@@ -78,10 +82,11 @@ class History:
             LedgerViolation: a record cannot be read.
         """
         balance, past = ledger.balance(dataset), ledger.past(dataset, _MOST_RUNS)
+        terms = balance.periods
         return cls(
             dataset=dataset,
             budget=balance.budget.describe(),
-            guarantee=balance.budget.guarantee(),
+            guarantee=balance.promised.guarantee(),
             currency=balance.budget.currency,
             cap=balance.cap.main / UNIT,
             spent=balance.spent.main / UNIT,
@@ -90,6 +95,8 @@ class History:
             earlier=past.earlier,
             spent_earlier=past.spent_earlier.main / UNIT,
             own=release_id if release_id is not None and ledger.has_run(dataset, release_id) else None,
+            periods="" if terms is None else f"Each {terms.unit} has a budget of its own, {terms.budget.describe()}.",
+            capped=balance.capped,
         )
 
     @property

@@ -2,10 +2,9 @@
 
 from pubpriv.released.estimate import Estimate
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import Number, of_quantity
+from pubpriv.released.numbers import Number, counted, of_all, of_quantity
 from pubpriv.released.report.digits import Z95, percent, rounded, small
 from pubpriv.released.report.evidence import reason
-from pubpriv.released.report.words import counted
 
 _MOST_COLUMNS, _MOST_GROUPS, _PLACED_BY = 3, 4, 2
 """A sentence names so many columns and groups; a group is placed by so many columns."""
@@ -31,7 +30,7 @@ def _records(estimate: Estimate) -> str:
 
 def _columns(estimate: Estimate) -> str:
     """Means with their intervals, and standard deviations where they were released."""
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     means = of_quantity(numbers, "mean")[:_MOST_COLUMNS]
     deviations: list[Number | None] = [*of_quantity(numbers, "sd")] or [None] * len(means)
     parts = [_column(mean, sd) for mean, sd in zip(means, deviations, strict=False)]
@@ -53,7 +52,7 @@ def _column(mean: Number, deviation: Number | None) -> str:
 
 def _groups(estimate: MixtureEstimate) -> str:
     """How many groups there are, how large they are, and where."""
-    numbers, k = estimate.numbers(), estimate.n_components
+    numbers, k = of_all(estimate.numbers()), estimate.n_components
     weights = of_quantity(numbers, "weight")
     chosen = [estimate.columns[i] for i in estimate.mixture.telling[:_PLACED_BY]]
     means = {(n.component, n.column): n for n in of_quantity(numbers, "mean")}

@@ -14,12 +14,13 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.privacy.wording import for_people, guarantee_lines, guess_in_short, plain_words
 from pubpriv.released.estimate import Estimate, write_atomically
+from pubpriv.released.groups import Groups
 from pubpriv.released.histograms import histograms_in, histograms_of
 from pubpriv.released.kinds import MixtureEstimate
-from pubpriv.released.numbers import by_component, of_quantity, sources_of
+from pubpriv.released.numbers import by_component, counted, of_all, of_quantity, sources_of
 from pubpriv.released.report import evidence, words
-from pubpriv.released.report.charts import burn_down, intervals, positions, weight_bars
-from pubpriv.released.report.digits import rounded
+from pubpriv.released.report.charts import burn_down, group_panels, intervals, positions, weight_bars
+from pubpriv.released.report.digits import Z95, rounded, small
 from pubpriv.released.report.ellipses import drawn
 from pubpriv.released.report.fit import fit_charts
 from pubpriv.released.report.history import History
@@ -78,9 +79,10 @@ def page(estimate: Estimate, public: PublicTable | None = None, history: History
         opening=words.opening(estimate),
         warnings=words.warnings(estimate),
         promise=_promise(estimate, history),
-        clipped="clipping" in sources_of(estimate.numbers()),
+        clipped="clipping" in sources_of(of_all(estimate.numbers())),
         mapped_columns=words.mapped_columns(estimate),
         numbers=_components(estimate) if isinstance(estimate, MixtureEstimate) else _columns(estimate),
+        groups=None if estimate.groups is None else _groups(estimate, estimate.groups),
         fit=fit,
         picture=picture,
         relations=_relations(estimate),
@@ -113,7 +115,8 @@ def _promise(estimate: Estimate, history: History | None) -> dict[str, Any]:
     text = None if cap is None else cap["text"]
     person = stated.get("person", ())
     promised = text, where["release_id"], stated["guarantee"]["text"], person
-    lines = guarantee_lines(where["dataset"], stated["unit"], *promised)
+    lines = [*guarantee_lines(where["dataset"], stated["unit"], *promised, "periods" in stated)]
+    lines += stated.get("promised", ())
     return {
         "guarantees": [f"{line[0].upper()}{line[1:]}" for line in lines[1:]],
         "in_words": plain_words(stated["unit"], stated["guarantee"], stated["charges"], cap, person),
@@ -129,12 +132,15 @@ def _protected(estimate: Estimate, history: History | None) -> str:
 
 
 def _left(history: History) -> str:
-    return f"{history.remaining:.4g} {history.currency} of {history.cap:.4g} for further releases of {history.dataset}."
+    if not history.capped:
+        return f"{history.periods} There is no other one."
+    left = f"{history.remaining:.4g} {history.currency} of {history.cap:.4g}"
+    return f"{left} for further releases of {history.dataset}.{' ' if history.periods else ''}{history.periods}"
 
 
 def _columns(estimate: Estimate) -> dict[str, Any]:
     """The numbers of a mean or a Gaussian."""
-    numbers = estimate.numbers()
+    numbers = of_all(estimate.numbers())
     means, deviations = of_quantity(numbers, "mean"), of_quantity(numbers, "sd")
     tables = [number_table("Means, in the columns' own units", means)]
     if deviations:
@@ -145,7 +151,7 @@ def _columns(estimate: Estimate) -> dict[str, Any]:
 
 def _components(estimate: MixtureEstimate) -> dict[str, Any]:
     """The numbers of a mixture."""
-    numbers, d = estimate.numbers(), len(estimate.columns)
+    numbers, d = of_all(estimate.numbers()), len(estimate.columns)
     shown = list(estimate.columns)
     if d > _MOST_COLUMNS:
         shown = [shown[i] for i in _shown(estimate)]
@@ -162,6 +168,28 @@ def _components(estimate: MixtureEstimate) -> dict[str, Any]:
         caption = f"Means of component {component}{left_out}"
         tables.append(number_table(caption, [means[name] for name in shown], ("sd of rows", spread)))
     return {"charts": charts, "tables": tables}
+
+
+def _groups(estimate: Estimate, groups: Groups) -> dict[str, Any]:
+    """Groups of rows: a picture, and a table of each column or of the weights."""
+    of = [[n for n in group.numbers(estimate.columns) if n.quantity in ("mean", "weight")] for group in groups.each]
+    heads = ["group", "rows", *(n.column or f"component {n.component}" for n in of[0]), "mostly that of all groups"]
+    rows = [
+        [
+            group.name,
+            f"{group.rows[0]:,.0f} ± {Z95 * group.rows[1]:.1g}",
+            *(f"{rounded(n.value, n.error)} ± {small(Z95 * n.error)}" for n in numbers),
+            "yes" if group.borrowed else "",
+        ]
+        for group, numbers in zip(groups.each, of, strict=True)
+    ]
+    chart = group_panels(groups, estimate.columns[:_MOST_COLUMNS])
+    caption = f"Each group by {groups.by}, drawn to all groups as far as its own noise says."
+    return {
+        "by": groups.by,
+        "charts": [figure(chart, caption)],
+        "tables": [Table(f"Groups by {groups.by}, with halves of 95% intervals", tuple(heads), rows)],
+    }
 
 
 def _shown(estimate: Estimate) -> list[int]:
@@ -235,6 +263,10 @@ def _budget(history: History, estimate: Estimate) -> dict[str, Any]:
         f"{history.spent:.4g} {history.currency} of {history.cap:.4g}; held by runs under way: {history.held:.4g}; "
         f"left: {history.remaining:.4g}."
     )
+    if not history.capped:
+        caption = f"{history.periods} Spent in all of them: {history.spent:.4g} {history.currency}."
+    elif history.periods:
+        caption = f"{caption} {history.periods}"
     newest = history.runs[-_MOST_RUNS:]
     rows = [
         [run.release_id, run.day, run.allotment, f"{run.spent:.4g}", "open" if run.open else "closed"] for run in newest
@@ -260,6 +292,7 @@ def _origin(estimate: Estimate) -> dict[str, Any]:
         "dataset": "dataset",
         "release_id": "release",
         "n_private": "private records",
+        "period": "rows of",
         "persons": "persons (released)",
         "counted_rows": "rows that count (released)",
         "rows_per_person": "rows of a person that count in full",
@@ -314,7 +347,7 @@ def _scalar(value: Any) -> str:
 
 def _charges(privacy: Mapping[str, Any]) -> Table:
     bill = privacy["charges"]
-    asked, spent = words.counted(len(bill), "question"), for_people(privacy["spent"])
+    asked, spent = counted(len(bill), "question"), for_people(privacy["spent"])
     cost = f"What was asked of the private rows: {asked}, {spent} in all"
     rows = [[line["label"], line["question"], for_people(line["cost"])] for line in bill]
     return Table(cost, ("step", "question", "cost"), rows, "text")

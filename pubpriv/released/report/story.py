@@ -12,8 +12,9 @@ from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import UNIT
 from pubpriv.privacy.wording import for_people, plain_words
 from pubpriv.released.estimate import Estimate
+from pubpriv.released.numbers import counted
 from pubpriv.released.report.lead import lead
-from pubpriv.released.report.words import counted, headline
+from pubpriv.released.report.words import headline
 
 _WORDS = {
     "Bisection": "how far out a given share of the rows lies",

@@ -4,7 +4,7 @@ from statistics import median
 
 from pubpriv.data.columns import parse_columns
 from pubpriv.released.estimate import Estimate
-from pubpriv.released.numbers import of_quantity
+from pubpriv.released.numbers import counted, of_all, of_quantity
 
 _METHODS = {
     "auto": "the default pipeline for mixtures",
@@ -15,19 +15,9 @@ _METHODS = {
 }
 
 
-def _what(estimate: Estimate) -> str:
-    """What was released, in words."""
-    columns = counted(len(estimate.columns), "column")
-    if estimate.kind == "mean":
-        return f"the mean of {columns}"
-    if estimate.kind == "gaussian":
-        return f"the mean and covariance of {columns}"
-    return f"a mixture of {counted(estimate.n_components or 0, 'Gaussian component')} over {columns}"
-
-
 def headline(estimate: Estimate) -> str:
     """The title of the page."""
-    return f"{_what(estimate)[0].upper()}{_what(estimate)[1:]} of {estimate.of_whom}"
+    return f"{estimate.subject[0].upper()}{estimate.subject[1:]} of {estimate.of_whom}"
 
 
 def opening(estimate: Estimate) -> str:
@@ -102,15 +92,11 @@ def glance(estimate: Estimate, protected: str, budget: str) -> list[tuple[str, s
 
 def _wider(estimate: Estimate) -> str:
     """Say how much wider intervals of means are than sampling alone would make them, in the middle of all columns."""
-    ratios = [number.error / number.sampling for number in of_quantity(estimate.numbers(), "mean") if number.sampling]
+    means = of_quantity(of_all(estimate.numbers()), "mean")
+    ratios = [number.error / number.sampling for number in means if number.sampling]
     if not ratios:
         return ""
     wider = median(ratios) - 1
     if wider < 0.005:
         return "Next to nothing: intervals of means are as wide as without privacy."
     return f"Intervals of means that are {wider:.0%} wider than sampling alone would make them (median)."
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 column`, `2 columns`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

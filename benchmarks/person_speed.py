@@ -1,0 +1,99 @@
+"""What persons cost in time and memory: the pass over their ids, and scans of weighted rows beside plain ones."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.memory import peak
+from pubpriv.data.frames import Frame
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import LiftedGram, PerPerson
+from pubpriv.data.regions import Everything
+from pubpriv.data.scan import scan
+from pubpriv.data.tables import PrivateTable
+from pubpriv.estimators.mixture.plan import GRAM_SHARES
+
+_ROW_GROUP = 100_000
+_EACH = 5
+"""Rows of a person, in the mean."""
+
+_BOUNDS = {"pass_microseconds": 0.6, "text_over_integers": 3.0, "scan_ratio": 1.5}
+
+
+def bench(rows: int, dims: int, repeats: int = 3) -> dict[str, Any]:
+    """Processor time of the pass over ids, of texts over integers, and of a weighted scan over a plain one.
+
+    Args:
+        rows: of the table; its persons have five each, anywhere in it.
+        dims: columns.
+        repeats: measurements, in turns; medians are told.
+    """
+    names = [f"x{i}" for i in range(dims)]
+    frame = Frame.of(np.zeros(dims), np.eye(dims) + 0.1)
+    plain = LiftedGram.priced(Everything(), (frame,), (2.0 * dims**0.5,), Fraction(1), GRAM_SHARES)
+    weighed = PerPerson(plain, 1, 64)
+    with TemporaryDirectory() as folder, threadpool_limits(1), ThreadPoolExecutor(1) as thread:
+        path = _written(Path(folder) / "persons.parquet", rows, names)
+        by_row = PrivateTable.open(path, names)
+        before, above, passes, found = peak(), 0, [], []
+        for _ in range(repeats):
+            tables = [PersonTable(PrivateTable.open(path, names, person=who), most_bytes=0) for who in ("who", "text")]
+            passes.append([_seconds(lambda t=table: t.asked(weighed)) for table in tables])  # type: ignore[misc]
+            above = above or peak() - before
+            asked = tables[0].asked(weighed)
+            found.append(
+                [
+                    _seconds(lambda: scan(by_row, plain, thread)),
+                    _seconds(lambda a=asked: scan(a, weighed, thread)),  # type: ignore[misc]
+                ]
+            )
+    integers, texts = (median(each[kind] for each in passes) for kind in (0, 1))
+    told = {
+        "pass_microseconds": 1e6 * integers / rows,
+        "text_over_integers": texts / integers,
+        "scan_ratio": median(weighted / by_row for by_row, weighted in found),
+    }
+    return {
+        "bench": "persons, speed",
+        "rows": rows,
+        "dims": dims,
+        "ratio": told["scan_ratio"],
+        "ratio_of": "a scan of weighted rows, ids read and compared, over one of the same rows by themselves, median",
+        **told,
+        "pass_bytes_a_row": above / rows,
+        "met": all(told[name] <= bound for name, bound in _BOUNDS.items()),
+    }
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    """Of processor time, of all threads: other processes do not count."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _written(path: Path, rows: int, names: list[str]) -> Path:
+    """A table of numbers, written group by group, whose persons are told by integers and by texts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    random, writer = np.random.default_rng(0), None
+    for start in range(0, rows, _ROW_GROUP):
+        count = min(_ROW_GROUP, rows - start)
+        who = random.integers(0, max(rows // _EACH, 1), count)
+        cells = {name: random.standard_normal(count) for name in names}
+        texts = pa.array(who).cast(pa.string())
+        piece = pa.table(cells | {"who": who, "text": texts})
+        writer = writer or pq.ParquetWriter(path, piece.schema)
+        writer.write_table(piece)
+    if writer is not None:
+        writer.close()
+    return path

@@ -1,0 +1,64 @@
+"""`pubpriv bench persons` and `bench groups`: tables in which a person has many rows, or that are of many groups."""
+
+from typing import Annotated
+
+import typer
+
+from pubpriv.cli.figures import named, tell, tell_rows
+from pubpriv.cli.honest import FirstSeedOption
+from pubpriv.cli.options import JsonOption
+from pubpriv.errors import InvalidInput
+
+_REAL = named("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
+_PANELS = named(
+    *("sizes", "alike", "slope", "persons", "budget", "means", "variances", "best", "auto", "best_error"),
+    *("auto_error", "ratio"),
+)
+
+
+def persons(
+    splits: Annotated[int, typer.Option(min=1, help="Splits of people, or draws of each panel.")] = 6,
+    first_seed: FirstSeedOption = 0,
+    panels: Annotated[bool, typer.Option("--panels", help="Made-up panels: coverage, and what auto chooses.")] = False,
+    largest: Annotated[int, typer.Option(min=1000, help="Persons of the largest panels.")] = 10_000,
+    speed: Annotated[bool, typer.Option("--speed", help="Time and memory of the pass over ids, and of scans.")] = False,
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the table for --speed.")] = 1_000_000,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
+    if panels and speed:
+        raise InvalidInput("--panels and --speed are two measurements: give one of them")
+    if speed:
+        from benchmarks.person_speed import bench as of_speed
+
+        tell(of_speed(rows, 20), as_json)
+        return
+    if panels:
+        from benchmarks.panels import bench as of_panels
+
+        found, title, headings = of_panels(splits, first_seed, largest), "95% intervals and auto, by panel", _PANELS
+    else:
+        from benchmarks.persons import bench
+
+        found, title, headings = bench(splits, first_seed), "root mean square errors per whitened coordinate", _REAL
+    if not as_json:
+        tell_rows(title, headings, found["rows"])
+    tell(found, as_json)
+
+
+def groups(
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
+    from benchmarks.groups import bench
+
+    found = bench(runs, first_seed)
+    if not as_json:
+        errors = ("own", "raw", "all_rows", "ratio")
+        names = ("groups", "rows", "apart", *(f"{of}_{name}" for of in ("mean", "covariance") for name in errors))
+        tell_rows("root mean square errors per whitened coordinate", named(*names), found["rows"])
+        held = ("groups", "rows", "apart", "means_held", "variances_held", "held_or_flagged", "flagged")
+        tell_rows("shares of 95% intervals that hold, and of groups that are flagged", named(*held), found["rows"])
+    tell(found, as_json)

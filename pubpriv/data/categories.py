@@ -1,0 +1,98 @@
+"""Groups of records by a category: a column of the file that is no column of the estimate.
+
+A category is a public text: a text as it is, an integer in decimal digits, `true` or `false`, or the month of a date,
+`2026-11`. Which categories there are is public too: somebody declared them, or public rows have them. What else stands
+in the private column is in no group, and is never told.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pubpriv.data.checks import kind, kinds
+from pubpriv.data.codec import public_value
+from pubpriv.errors import InvalidInput
+
+MOST_CATEGORIES = 1000
+"""A scan takes time for each of them."""
+
+_MONTH_OF = re.compile(r"^month\((.+)\)$")
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+
+def source_of_groups(column: str) -> str:
+    """The column of the file in `column` or `month(column)`."""
+    match = _MONTH_OF.match(column)
+    return match[1] if match else column
+
+
+class _Coded(Protocol):
+    """A block of records whose categories are known."""
+
+    @property
+    def codes(self) -> np.ndarray | None:
+        """Places of their categories in the list, NaN for none of it, (length,)."""
+
+
+@public_value
+@dataclass(frozen=True)
+class ByCategory:
+    """The region of a record is the place of its category in a public list; none for any other category, and for null.
+
+    A private table knows the list and codes its rows by it as they are read (`PrivateTable.by`); a question about
+    another list, or another column, is not asked of it.
+
+    Attributes:
+        column: of the file, or `month(column)` of dates.
+        values: the categories, each once.
+
+    Raises:
+        InvalidInput: no column, no values or one of them twice, or more than `MOST_CATEGORIES`; no months.
+    """
+
+    column: str
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        kind("the column of ByCategory", self.column, str)
+        if not self.source or self.source != self.source.strip():
+            raise InvalidInput("a column of groups has a name: --by region, or --by 'month(visit_date)'")
+        kinds("the values of ByCategory", self.values, str)
+        if len({*self.values}) < len(self.values) or "" in self.values:
+            raise InvalidInput(f"the groups by {self.column} are texts, each named once")
+        if len(self.values) > MOST_CATEGORIES:
+            raise InvalidInput(f"{len(self.values)} groups by {self.column} are too many: {MOST_CATEGORIES} at most")
+        odd = [value for value in self.values if self.by_month and not _MONTH.fullmatch(value)]
+        if odd:
+            raise InvalidInput(f"the groups by {self.column} are months, as 2026-11 is, not {odd[0]!r}")
+
+    @property
+    def source(self) -> str:
+        """The column of the file."""
+        return source_of_groups(self.column)
+
+    @property
+    def by_month(self) -> bool:
+        """Whether the column holds dates, and groups are their months."""
+        return self.source != self.column
+
+    @property
+    def n_regions(self) -> int:
+        """One for each category."""
+        return len(self.values)
+
+    def check(self, columns: int) -> None:
+        """Records of any length will do."""
+
+    def assign(self, view: _Coded) -> np.ndarray:
+        """Place of each record's category, -1 for none.
+
+        Raises:
+            ValueError: a defect; the records were read without their categories.
+        """
+        if view.codes is None:
+            raise ValueError("records without categories")
+        known = (view.codes >= 0) & (view.codes < self.n_regions)  # NaN is neither
+        return np.where(known, view.codes, -1).astype(np.int64)

@@ -1,0 +1,151 @@
+"""Codes of categories: places in a public list, worked out from a column of a file. Fails on no value."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.arrow import validity_of
+from pubpriv.data.categories import ByCategory
+from pubpriv.errors import InvalidInput
+
+_UTC = (None, "UTC", "Etc/UTC", "+00:00", "Z")
+_FIRST_YEAR, _NO_MONTH = 1970, np.iinfo(np.int64).min
+
+
+def check_kind(by: ByCategory, kind: Any, where: str) -> None:
+    """Check that a column of this Arrow type has such categories.
+
+    Args:
+        by: the groups.
+        kind: Arrow type of their column.
+        where: the table, for a message.
+
+    Raises:
+        InvalidInput: it has not.
+    """
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_binary(kind):
+        return  # cells of a file without types, as they are written
+    if by.by_month:
+        if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
+            return
+        raise InvalidInput(
+            f"column {by.source!r} of {where} is {kind}: a month is taken of dates, or of times without a zone or in "
+            "UTC"
+        )
+    texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if texts or types.is_integer(kind) or types.is_boolean(kind):
+        return
+    wanted = f" or, for dates, --by 'month({by.source})'" if types.is_temporal(kind) else ""
+    raise InvalidInput(
+        f"column {by.source!r} of {where} is {kind}: groups are told by texts, integers or true and false{wanted}"
+    )
+
+
+def codes_of(array: Any, by: ByCategory) -> np.ndarray:
+    """Place of each value of an Arrow array in the list of categories, float64 (length,); NaN for none, and for null.
+
+    Args:
+        array: of a type that `check_kind` admits.
+        by: the groups.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_binary(array.type):
+        return _codes_of_cells(array, by)
+    if by.by_month:
+        wanted = pa.array([_month_number(value) for value in by.values], pa.int64())
+        texts = pa.array(_months_of(array), pa.int64())
+    else:
+        wanted = pa.array([_as_kind(value, array.type) for value in by.values], pa.large_string())
+        texts = array.cast(pa.large_string(), safe=False)
+    places = pc.index_in(texts, value_set=wanted, skip_nulls=True)
+    own = np.frombuffer(places.buffers()[1], np.int32)[places.offset : places.offset + len(places)]
+    return np.where(validity_of(places), own, np.nan)
+
+
+def _codes_of_cells(array: Any, by: ByCategory) -> np.ndarray:
+    """The same of cells as they are written; each distinct one is looked up once."""
+    cells = array.dictionary_encode()
+    known = {value: float(place) for place, value in enumerate(by.values)}
+    texts = [cell.decode(errors="replace") for cell in cells.dictionary.to_pylist()]
+    if by.by_month:
+        texts = [next(iter(months_in([text])), "") for text in texts]
+    codes = np.array([*(known.get(text, np.nan) for text in texts), np.nan])
+    places = np.frombuffer(cells.indices.buffers()[1], np.int32)[cells.indices.offset :][: len(cells)]
+    return codes[np.where(validity_of(cells.indices), places, len(texts))]
+
+
+def texts_of(array: Any, by_month: bool) -> set[str]:
+    """Give the distinct categories of a public column, as texts."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not by_month:
+        return {text for text in array.cast(pa.string()).unique().to_pylist() if text}
+    months = np.unique(_months_of(array))
+    return {str(np.datetime64(int(month), "M")) for month in months if month != _NO_MONTH}
+
+
+def months_in(texts: Iterable[str]) -> set[str]:
+    """Give the months of dates that are written as 2026-11-30, with or without a time; others are left out."""
+    return {match[0] for text in texts if (match := re.match(r"[0-9]{4}-(0[1-9]|1[0-2])(?=-)", text))}
+
+
+def _as_kind(value: str, kind: Any) -> str:
+    """A category as Arrow writes it: false in a CSV file may be False."""
+    import pyarrow as pa
+
+    return value.lower() if pa.types.is_boolean(kind) else value
+
+
+def _months_of(array: Any) -> np.ndarray:
+    """Months since the first one of 1970, int64; a number of no month for null."""
+    import pyarrow as pa
+
+    kind = array.type
+    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    width = np.int32 if pa.types.is_date32(kind) else np.int64
+    values = array.buffers()[1]
+    if values is None:
+        return np.full(len(array), _NO_MONTH)
+    numbers = np.frombuffer(values, width)[array.offset : array.offset + len(array)].astype(np.int64)
+    months = numbers.view(f"datetime64[{unit}]").astype("datetime64[M]").astype(np.int64)
+    return np.where(validity_of(array), months, _NO_MONTH)
+
+
+def _month_number(value: str) -> int:
+    year, month = map(int, value.split("-"))
+    return 12 * (year - _FIRST_YEAR) + month - 1
+
+
+def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
+    """Codes of the categories of rows in memory, for simulations, as `codes_of` gives them.
+
+    Args:
+        by: the groups.
+        categories: texts, integers, or true and false; one for each row, None for none. Of months: dates.
+        rows: how many there are.
+
+    Raises:
+        InvalidInput: they are not so many, or something else.
+    """
+    import pyarrow as pa
+
+    try:
+        array = pa.array(categories)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InvalidInput(f"simulated groups are a category for each row: {error}") from None
+    check_kind(by, array.type, "the simulated rows")
+    if len(array) != rows:
+        raise InvalidInput(f"there are {rows} simulated rows, but categories of {len(array)}")
+    return codes_of(array, by)

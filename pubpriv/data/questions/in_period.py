@@ -1,0 +1,153 @@
+"""Questions of tables that grow: rows of one calendar period count, and rows of others weigh nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from pubpriv.data.checks import kind
+from pubpriv.data.codec import public_value
+from pubpriv.data.questions.base import Draw, Part, Question, Totals, Values, root_up, squared_weight
+from pubpriv.data.questions.bisection import Bisection
+from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
+from pubpriv.data.questions.fourth import FourthMoments
+from pubpriv.data.questions.moments import LiftedGram, Moments
+from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.radial import in_person_unit, without_law
+from pubpriv.data.questions.score import BoundedScore
+from pubpriv.data.regions import View
+from pubpriv.spans import Span
+
+
+@public_value
+@dataclass(frozen=True)
+class InPeriod:
+    """Another question, asked of the rows of one period; other rows have the weight 0 and are read all the same.
+
+    The date of a row is a cell like any other, so it may differ between neighbours. Periods are disjoint: a row, in
+    either of two neighbours, is in one period at most.
+
+    Sensitivity where the unit is a row. Let S be the squared distance of the inner question where a record is replaced,
+    and O the largest squared length of what one record adds, so that O covers a record that comes or goes. A row with
+    one date in both tables changes the questions of that period alone, by S at most. A row whose date moves it from
+    period P to P' changes those of P by O and those of P' by O. This question is therefore priced at max(S, 2 O). If
+    the charges of each period sum to at most C, then a row that stays is within sum_P S <= C, and one that moves is
+    within sum_P O + sum_P' O <= C / 2 + C / 2. Hence C bounds the sum of squared distances of every pair of neighbours
+    over all charges, of whatever periods: that sum is what each budget's filter is about.
+
+    O is at most S / 2 for sums, scores, moments and counts of several regions, where both ends of a replacement add up.
+    It is S itself for a count of one region and for a `Bisection`, which cost twice as much here as a record's
+    replacement, and one count for each partition of a `JointCounts`.
+
+    Sensitivity where the unit is a person (the inner question is `PerPerson` or `PersonSizes`): that of the inner one,
+    as rows of other periods are as if they were not there, weights being reckoned within the period. What all periods
+    tell of one person adds up.
+
+    Attributes:
+        inner: the question; of rows, or of persons.
+        period: name of the period: `2026-11`.
+
+    Raises:
+        InvalidInput: a question that is no sum over rows that could weigh nothing, or no period.
+    """
+
+    inner: (
+        Bisection
+        | BoundedScore
+        | ClippedSums
+        | Counts
+        | FourthMoments
+        | JointCounts
+        | LiftedGram
+        | Moments
+        | PerPerson
+        | PersonSizes
+    )
+    period: str
+
+    def __post_init__(self) -> None:
+        kind("the question of a period", self.inner, *WEIGHED, PerPerson, PersonSizes)
+        kind("the name of a period", self.period, str)
+        Span.of(self.period)
+
+    @classmethod
+    def of_rows(cls, question: Any, period: str) -> "InPeriod":
+        """Ask a question of rows of a period, at the price that it has: with more noise where it would cost more."""
+        wanted = cls(question, period)
+        if wanted.squared_distance <= question.squared_distance:
+            return wanted
+        times = wanted.squared_distance / question.squared_distance
+        return cls(replace(question, noise_scale=root_up(times * question.noise_scale**2)), period)
+
+    def check(self, columns: int) -> None:
+        """The inner question fits the columns."""
+        self.inner.check(columns)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Those of the inner question."""
+        return self.inner.parts
+
+    @property
+    def total_sizes(self) -> Mapping[str, int | None]:
+        """As many as the inner question has."""
+        return self.inner.total_sizes
+
+    def exact(self, totals: Totals) -> Totals:
+        """The inner question's."""
+        return self.inner.exact(totals)
+
+    @property
+    def squared_distance(self) -> Fraction:
+        """max(S, 2 O) of rows; the inner question's of persons."""
+        inner = self.inner
+        if in_person_unit(inner):
+            return inner.squared_distance
+        if isinstance(inner, Bisection):
+            return 2 * inner.squared_distance
+        if isinstance(inner, Counts):
+            return 2 * inner.squared_length
+        if isinstance(inner, JointCounts):
+            return 2 * len(inner.partitions) * squared_weight(inner.parts["count"])
+        return inner.squared_distance
+
+    def totals(self, view: View) -> Totals:
+        """Exact totals over one block of weighted records.
+
+        Raises:
+            ValueError: a defect; rows of other periods would count.
+        """
+        if view.weights is None and not isinstance(self.inner, PersonSizes):
+            raise ValueError("records without weights")
+        return self.inner.totals(view)
+
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
+        """Answer as the inner question does."""
+        return self.inner.answer(totals, draw, parts)
+
+    def values(self, noisy: Totals) -> Values:
+        """Answers in the inner question's own units."""
+        return self.inner.values(noisy)
+
+    def noise(self) -> Values:
+        """Standard deviations in the inner question's own units."""
+        return self.inner.noise()
+
+
+def whole(question: Any) -> Any:
+    """The question without its period, if it has one."""
+    return question.inner if isinstance(question, InPeriod) else question
+
+
+def period_of(question: Any) -> str | None:
+    """Whose rows a question is asked of; None: all."""
+    return question.period if isinstance(question, InPeriod) else None
+
+
+def weighing(question: Question) -> tuple[int, int] | None:
+    """L and G of the weights that a question takes with its rows; None: it takes none."""
+    inner = without_law(whole(question))
+    if isinstance(inner, PerPerson):
+        return inner.most, inner.grain
+    return (1, 1) if isinstance(question, InPeriod) and not isinstance(inner, PersonSizes) else None

@@ -1,0 +1,178 @@
+"""An estimate of all rows together, and then of each group: two methods of one run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import METHOD, group_ask, parts_of, weights_ask
+from pubpriv.estimators.groups.steps import ToldGroups, group_frame, measure_groups, tell_groups
+from pubpriv.estimators.groups.weights import count_groups, mixture_cells, tell_weights
+from pubpriv.estimators.steps import Execution, Runner
+from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
+from pubpriv.released.estimate import Estimate, provenance_of
+from pubpriv.released.groups import Group, Groups
+from pubpriv.released.kinds import MixtureEstimate
+from pubpriv.released.numbers import of_all
+
+_E = TypeVar("_E", bound=Estimate)
+
+_CLIPPED = 0.05
+"""Groups are told to be clipped from this share of their second moment on."""
+
+Whole = Callable[[BudgetLike | None], tuple[_E, np.ndarray]]
+"""Estimates all rows together with a budget, and gives the covariance of a row beside that."""
+
+
+def estimate_groups(
+    of: str,
+    whole: Whole[_E],
+    rows: PublicTable,
+    curator: Curator,
+    budget: BudgetLike | None,
+    runner: Runner,
+    spreads: bool,
+) -> _E:
+    """Estimate all rows together, then their groups.
+
+    Args:
+        of: the method that estimates all rows.
+        whole: it.
+        rows: the public rows that it takes.
+        curator: the run, of a table that tells groups apart.
+        budget: for both; None: all of the run.
+        runner: who runs the steps.
+        spreads: whether groups have covariances, or means only.
+
+    Returns:
+        The estimate of all rows, with its groups.
+
+    Raises:
+        InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
+        PrivateStepFailed: after a charge; run the same release id again.
+
+    Privacy: that of both methods; the groups take six tenths of the budget, by one question about all of them.
+    """
+    begun = _begin(of, rows, curator, budget, lambda purse, by: group_ask(purse, by, len(curator.columns), spreads))
+    estimate, covariance = whole(begun.left)
+    run = Execution(curator, METHOD, runner)
+    center = tuple(np.asarray(estimate.parts()["mean"]).tolist())
+    frame = run(group_frame, center, tuple(map(tuple, covariance.tolist())))
+    found = run(measure_groups, begun.by, frame, spreads, begun.ask)
+    size, doubt = curator.size, _doubt(estimate) if spreads else 0.0
+    told = run(tell_groups, found, float(size.rows), size.widening, spreads, doubt)
+    groups = _released(begun.by, told, np.sqrt(np.diag(covariance)))
+    return _with_groups(estimate, groups, curator, rows, _warnings(begun.by, told))
+
+
+def estimate_group_weights(
+    whole: Callable[[BudgetLike | None], MixtureEstimate],
+    rows: PublicTable,
+    curator: Curator,
+    budget: BudgetLike | None,
+    runner: Runner,
+) -> MixtureEstimate:
+    """Estimate a mixture of all rows, then in which shares each group has its components; see `estimate_groups`."""
+    begun = _begin("mixture", rows, curator, budget, weights_ask)
+    estimate = whole(begun.left)
+    run = Execution(curator, METHOD, runner)
+    cells = run(mixture_cells, estimate.mixture)
+    found = run(count_groups, begun.by, cells, begun.ask)
+    told = run(tell_weights, found, estimate.mixture, cells, curator.size.widening)
+    each = tuple(
+        Group(
+            name,
+            (told.rows[i], told.rows_sd),
+            {"weight": np.array(told.weights[i])},
+            {"weight": _errors(told.errors, i, np.zeros(len(told.weights[i])))},
+            {"weight": float(np.mean(told.own[i]))},
+        )
+        for i, name in enumerate(begun.by.values)
+    )
+    return _with_groups(estimate, Groups(begun.by.column, each), curator, rows, [])
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """Groups whose part of the run is set aside.
+
+    Attributes:
+        by: the groups.
+        ask: the question about them.
+        left: what the estimate of all rows may spend; None: all that is left.
+    """
+
+    by: ByCategory
+    ask: Ask
+    left: Budget | None
+
+
+def _begin(
+    of: str, rows: PublicTable, curator: Curator, budget: BudgetLike | None, asked: Callable[[Purse, ByCategory], Ask]
+) -> _Begun:
+    """Set the part of the groups aside, and check that the question about them fits."""
+    by = curator.groups
+    if by is None:
+        raise InvalidInput("the table tells no groups apart: open it with by=ByCategory(column, values)")
+    of_whole, of_groups = parts_of(curator.budget if budget is None else budget_of(budget))
+    configuration = {"of": of, "by": by.column, "values": list(by.values), "columns": list(curator.columns)}
+    ask = asked(curator.begin(METHOD, configuration, rows, of_groups), by)
+    curator.rehearse([question for question in (ask.question,) if question is not None])
+    return _Begun(by, ask, None if budget is None else of_whole)
+
+
+def _with_groups(estimate: _E, groups: Groups, curator: Curator, rows: PublicTable, warnings: list[str]) -> _E:
+    """The estimate with its groups, and with the statement of all that the run asked."""
+    statement = curator.statement()
+    facts = dict(estimate.diagnostics)
+    return replace(
+        estimate,
+        groups=groups,
+        privacy=statement.to_json(),
+        provenance=provenance_of(statement, curator.size, rows),
+        diagnostics={**facts, "warnings": [*facts.get("warnings", []), *warnings]},
+    )
+
+
+def _doubt(estimate: Estimate) -> float:
+    """Variance of an entry of the covariance of all rows, where it is the identity: as columns have it on average."""
+    variances = [number for number in of_all(estimate.numbers()) if number.is_variance]
+    return float(np.mean([(number.error / number.value) ** 2 for number in variances]))
+
+
+def _released(by: ByCategory, told: ToldGroups, deviations: np.ndarray) -> Groups:
+    """Groups as a model file tells them; what is clipped may be missing of a variance, and move a mean by as much."""
+    each = []
+    for i, name in enumerate(by.values):
+        parts = {"mean": np.array(told.means[i])}
+        errors = {"mean": _errors(told.mean_errors, i, told.clipped * deviations)}
+        own = {"mean": float(np.mean(told.mean_own[i]))}
+        if told.covariances:
+            spread = np.array(told.covariances[i])
+            parts["covariance"] = spread
+            lost = told.clipped * np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
+            errors["covariance"] = _errors(told.covariance_errors, i, lost)
+            own["covariance"] = told.covariance_own[i]
+        each.append(Group(name, (told.rows[i], told.rows_sd), parts, errors, own))
+    return Groups(by.column, tuple(each))
+
+
+def _errors(parts: tuple[Any, ...], group: int, lost: np.ndarray) -> dict[str, np.ndarray]:
+    sampling, privacy, shrinkage = (np.array(part[group]) for part in parts)
+    return {"sampling": sampling, "privacy": privacy, "clipping": lost, "shrinkage": shrinkage}
+
+
+def _warnings(by: ByCategory, told: ToldGroups) -> list[str]:
+    if told.clipped < _CLIPPED:
+        return []
+    text = (
+        f"groups by {by.column} lie so far apart, or their rows reach so far, that about {told.clipped:.2g} of what "
+        "they vary by is clipped: their spreads come out too small"
+    )
+    return [text]

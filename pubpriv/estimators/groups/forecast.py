@@ -1,0 +1,99 @@
+"""What an estimate by group would ask, and how far its answers would be off; see `planning`."""
+
+import math
+from dataclasses import dataclass, replace
+
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.public_categories import groups_of
+from pubpriv.data.tables import PublicTable
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import SHARE, group_ask, parts_of, weights_ask
+from pubpriv.estimators.planning import Case, Forecast, Predicted, Size
+from pubpriv.estimators.sample_sizes.terms import Terms
+from pubpriv.estimators.sample_sizes.told import SampleSize
+from pubpriv.estimators.settings import Grouped
+from pubpriv.privacy.budgets import Budget, Purse
+
+
+def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of: str) -> Case:
+    """The case of a run whose settings name groups, by that of all rows together; without groups, that itself.
+
+    Raises:
+        InvalidInput: nobody says which groups there are.
+    """
+    if settings.by is None:
+        return case
+    if settings.by_values:
+        return GroupCase(case, ByCategory(settings.by, settings.by_values), of)
+    if isinstance(public, Size) or public.source is None:
+        raise InvalidInput("say which groups there will be: --by-values A,B,C, or --public FILE that has them")
+    return GroupCase(case, groups_of(public.source, settings.by), of)
+
+
+@dataclass(frozen=True)
+class GroupCase:
+    """Another case, with groups.
+
+    Attributes:
+        case: of all rows together.
+        by: the groups.
+        of: `mean`, `gaussian` or `mixture`.
+    """
+
+    case: Case
+    by: ByCategory
+    of: str
+
+    @property
+    def d(self) -> int:
+        """Columns."""
+        return self.case.d
+
+    @property
+    def m(self) -> int:
+        """Public rows."""
+        return self.case.m
+
+    @property
+    def most_rows(self) -> int:
+        """As many as the other case takes."""
+        return self.case.most_rows
+
+    def forecast(self, n: int, purse: Purse) -> Forecast:
+        """Predict all rows together on their part of the purse, then groups of one size."""
+        whole, groups = self._parts(purse)
+        forecast, rows = self.case.forecast(n, whole), n / self.by.n_regions
+        ask = weights_ask(groups, self.by) if self.of == "mixture" else self._moments(groups)
+        assert ask.question is not None
+        noise = ask.question.noise()
+        equal = f"in one of {self.by.n_regions} equal groups, before they are drawn together"
+        if self.of == "mixture":
+            own, apart = 1 / (2 * math.sqrt(rows)), float(noise["count"].max()) / rows
+            error = Predicted(f"weight of a component {equal}", "", own, apart, own, None)
+        else:
+            own, apart = 1 / math.sqrt(rows), float(noise["sum"].max()) / rows
+            error = Predicted(f"mean of a column {equal}", Predicted.own_sd, own, apart, own, None)
+        plan = replace(forecast.plan, asks=(*forecast.plan.asks, ask))
+        return replace(forecast, plan=plan, errors=(*forecast.errors, error))
+
+    def _moments(self, purse: Purse) -> Ask:
+        return group_ask(purse, self.by, self.d, self.of == "gaussian")
+
+    def feasible(self, n: int, purse: Purse) -> bool:
+        """Decide as the other case does."""
+        return self.case.feasible(n, self._parts(purse)[0])
+
+    def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
+        """Tell what the other case tells, and what groups pay."""
+        whole, _ = parts_of(budget)
+        share = f"{float(SHARE):.0%} of the budget is for {self.by.n_regions} groups by {self.by.column}"
+        return (*self.case.notes(n, whole), f"{share}, asked at once; more of them cost no more noise")
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """What the other case tells."""
+        return self.case.theorems(terms)
+
+    def _parts(self, purse: Purse) -> tuple[Purse, Purse]:
+        whole, groups = (purse.part(price) for price in purse.split([1 - SHARE, SHARE]))
+        return whole, groups

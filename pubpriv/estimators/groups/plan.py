@@ -1,0 +1,69 @@
+"""What is asked of groups, and what it may cost."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import Counts, LiftedGram, Moments
+from pubpriv.errors import InvalidInput
+from pubpriv.estimators.asks import Ask, Blank
+from pubpriv.privacy.budgets import Budget, Purse
+
+METHOD = "groups"
+
+SHARE = Fraction(6, 10)
+"""Of a run's budget for its groups; the rest is for all rows together."""
+
+_GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
+_MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
+"""Of count, sum and second part. Of a mean the sum takes as much as the proof of `Moments` lets it."""
+
+_BEYOND = 2.5
+"""Clip radius less sqrt(d): hardly a Gaussian row in a thousand lies further out."""
+
+
+def radius_of(d: int) -> float:
+    """Clip radius, in coordinates in which all rows together are standard."""
+    return math.sqrt(d) + _BEYOND
+
+
+def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> LiftedGram | Moments:
+    """Count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one."""
+    frames, radii = (frame,) * by.n_regions, (radius_of(frame.dimension),) * by.n_regions
+    if spreads:
+        return LiftedGram.priced(by, frames, radii, ask.price, _GRAM_SHARES)
+    return Moments.priced(by, frames, radii, ask.price, _MOMENTS_SHARES)
+
+
+def parts_of(budget: Budget) -> tuple[Budget, Budget]:
+    """What all rows together and the groups may spend of a budget.
+
+    Raises:
+        InvalidInput: its noise is not Gaussian.
+    """
+    if budget.noise_law != "gaussian":
+        raise InvalidInput(
+            f"estimates by group take a zcdp or an approx budget: under {budget.kind} DP the noise of all groups "
+            "together would be one vector, whose length grows with their number"
+        )
+    rho = Purse.of(budget).rho
+    whole, groups = (budget.resized(budget.size_worth(rho * float(share))) for share in (1 - SHARE, SHARE))
+    return whole, groups
+
+
+def group_ask(purse: Purse, by: ByCategory, d: int, spreads: bool) -> Ask:
+    """The question about means, and covariances if `spreads`, with the whole of the purse."""
+    return _asked(f"{METHOD}/moments", purse, lambda ask: group_question(by, Frame((0.0,) * d), ask, spreads))
+
+
+def weights_ask(purse: Purse, by: ByCategory) -> Ask:
+    """The question about the weights of a mixture; its noise is the same for any number of components."""
+    return _asked(f"{METHOD}/counts", purse, lambda ask: Counts.priced(by, ask.price))
+
+
+def _asked(label: str, purse: Purse, blank: Blank) -> Ask:
+    price = purse.squared_distance(purse.units)
+    ask = Ask(label, price.numerator, price.denominator)
+    return replace(ask, question=blank(ask))

@@ -1,0 +1,107 @@
+"""How far a group's own numbers are drawn to those of all groups: empirical Bayes with known errors; post-processing.
+
+A number y of group g is taken for y = m_g + error of known variance V_g, and m_g for a draw with some mean and
+variance t. t solves sum_g (y_g - mean)^2 / (t + V_g) = K - 1, with the mean weighted by 1 / (t + V_g) (Paule and
+Mandel 1982); its bounds solve the same equation for quantiles of chi-square in the place of K - 1 (Viechtbauer 2007).
+Then m_g is drawn to that mean by the weight V_g / (t + V_g). A group that lies further out than t explains keeps a t of
+its own (Efron and Morris 1972), so one odd group neither drags the others nor is dragged.
+
+Groups are drawn together a little less than t says, by its lower quartile of chi-square, since t itself is estimated;
+and what is told as error takes the upper bound of t that nine runs in ten lie below.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_DRAWN, _TOLD = 0.25, 0.10
+"""Quantiles of chi-square at which t is taken for the estimate, and for its error."""
+
+_ODD = 0.99
+"""A group further out than so much of a normal law of variance t + V has a larger t, under which it is not."""
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Numbers of groups, drawn together.
+
+    Attributes:
+        values: (K, entries).
+        center: what they were drawn to, (entries,).
+        own: weight of each group's own number, (K, entries) or (K, 1).
+        error: by being drawn to others that differ, a standard deviation, like `values`.
+    """
+
+    values: np.ndarray
+    center: np.ndarray
+    own: np.ndarray
+    error: np.ndarray
+
+
+def drawn_together(
+    values: np.ndarray,
+    variances: np.ndarray,
+    jointly: bool = False,
+    known: tuple[np.ndarray, float] | None = None,
+) -> Drawn:
+    """Draw numbers of groups together.
+
+    Args:
+        values: (K, entries).
+        variances: of their errors, (K, entries) or (K, 1).
+        jointly: with one t for all entries; else each entry has its own.
+        known: their mean, (entries,), as all rows together tell it, and the variance of that.
+    """
+    from scipy.special import chdtri
+
+    if len(values) == 1:
+        one = np.ones_like(values)
+        return Drawn(values, values[0], one, 0 * one)
+    variances = np.broadcast_to(variances, values.shape)
+    between, above = (between_groups(values, variances, chance, jointly) for chance in (_DRAWN, _TOLD))
+    weights = 1 / (between + variances)
+    sums, whole = (weights * values).sum(axis=0), weights.sum(axis=0)
+    if known is not None:
+        sums, whole = sums + known[0] / known[1], whole + 1 / known[1]
+    center = sums / whole
+    squared = (values - center) ** 2
+    entries = 1
+    if jointly:
+        squared, entries = squared.mean(axis=1, keepdims=True), values.shape[1]
+    usual = float(chdtri(entries, 1 - _ODD)) / entries
+    own_between = np.maximum(between, squared / usual - variances)
+    own = own_between / (own_between + variances)
+    spread = np.maximum(above, own_between) + 1 / whole
+    return Drawn(center + own * (values - center), center, own, (1 - own) * np.sqrt(spread))
+
+
+def between_groups(values: np.ndarray, variances: np.ndarray, chance: float, jointly: bool = False) -> np.ndarray:
+    """Variance between groups beyond that of errors, at which so much lies below chi-square; (entries,), or (1,).
+
+    Args:
+        values: (K, entries), K at least 2.
+        variances: of their errors, (K, entries).
+        chance: quantile of chi-square; a smaller one gives a larger variance.
+        jointly: one for all entries.
+    """
+    from scipy.special import chdtri
+
+    groups, entries = values.shape
+    target = float(chdtri((groups - 1) * (entries if jointly else 1), 1 - chance))
+
+    def spread(between: np.ndarray) -> np.ndarray:
+        weights = 1 / (between + variances)
+        center = (weights * values).sum(axis=0) / weights.sum(axis=0)
+        found = (weights * (values - center) ** 2).sum(axis=0)
+        return np.asarray(found.sum(keepdims=True) if jointly else found)
+
+    deviations = ((values - values.mean(axis=0)) ** 2).sum(axis=0)
+    high = (deviations.sum(keepdims=True) if jointly else deviations) / target  # there the sum is at most the target
+    low = np.zeros_like(high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        above = spread(middle) > target
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(np.where(spread(np.zeros_like(high)) <= target, 0.0, high))

@@ -1,0 +1,252 @@
+"""Asking all groups at once, and what becomes of the answer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pubpriv.curator import Answer, Curator
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.codec import public_value
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.groups.plan import group_question
+from pubpriv.estimators.groups.shrinkage import Drawn, drawn_together
+from pubpriv.estimators.matrices import entry_variances, floored
+from pubpriv.estimators.steps import step
+
+_LEAST_ROWS = 2.0
+"""A group is taken to have as many rows, or as many noise sds of its count, at least."""
+
+_LEAST_VARIANCE = 0.02
+"""Of a group in any direction, as a part of the variance that groups have there on average."""
+
+_Vector = tuple[float, ...]
+_Matrix = tuple[_Vector, ...]
+
+
+@public_value
+@dataclass(frozen=True)
+class GroupSums:
+    """What the question about groups answered, in coordinates w = F (x - c) of all rows together.
+
+    Attributes:
+        frame: the map to w.
+        counts: rows of each group.
+        sums: of w, clipped.
+        seconds: second moments of w, clipped, (d, d) each; or sums of |w|^2, (1, 1) each.
+        sds: of the noise in a count, in a coordinate of a sum, and in a diagonal entry of a second moment.
+    """
+
+    frame: Frame
+    counts: _Vector
+    sums: _Matrix
+    seconds: tuple[_Matrix, ...]
+    sds: _Vector
+
+
+@public_value
+@dataclass(frozen=True)
+class ToldGroups:
+    """What is told of each group, in the table's units; (K, d), or (K, d, d).
+
+    Attributes:
+        rows: about how many each has.
+        rows_sd: of the noise in that.
+        means: of each.
+        mean_errors: by sampling, privacy and shrinkage.
+        mean_own: weight of a group's own mean beside that of all groups, by column.
+        covariances, covariance_errors, covariance_own: the same of covariances; empty where none were asked for.
+        clipped: share of the rows' second moment that lies beyond the clip radius, over all groups.
+    """
+
+    rows: _Vector
+    rows_sd: float
+    means: _Matrix
+    mean_errors: tuple[_Matrix, ...]
+    mean_own: _Matrix
+    covariances: tuple[_Matrix, ...]
+    covariance_errors: tuple[tuple[_Matrix, ...], ...]
+    covariance_own: _Vector
+    clipped: float
+
+
+@step(title="standard coordinates of all rows")
+def group_frame(mean: _Vector, covariance: _Matrix) -> Frame:
+    """The map to coordinates in which all rows together are standard."""
+    values, vectors = np.linalg.eigh(np.array(covariance))
+    values = np.maximum(values, values.max() * 1e-12)
+    return Frame.of(np.array(mean), (vectors / np.sqrt(values)) @ vectors.T)
+
+
+@step(title="ask all groups at once", private=True)
+def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool, ask: Ask) -> GroupSums:
+    """Release count, sum and second moment of each group.
+
+    Args:
+        curator: the run.
+        by: the groups.
+        frame: the map to w.
+        spreads: whether second moments are asked, or squared lengths only.
+        ask: label and price.
+
+    Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2 at most ask.price.
+    """
+    return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
+
+
+def sums_of(answer: Answer, spreads: bool) -> GroupSums:
+    """The answer to the question about groups."""
+    values, noise, frame = answer.values, answer.question.noise(), answer.question.frames[0]
+    last = "moment" if spreads else "square"
+    return GroupSums(
+        frame,
+        _tuples(values["count"]),
+        _tuples(values["sum"].reshape(-1, frame.dimension)),
+        _tuples(values[last] if spreads else values[last][:, None, None]),
+        tuple(float(noise[part].max()) for part in ("count", "sum", last)),
+    )
+
+
+@step(title="draw groups together")
+def tell_groups(found: GroupSums, rows: float, widening: float, spreads: bool, doubt: float) -> ToldGroups:
+    """Means and covariances of groups, each drawn to those of all groups as far as its own errors say; free.
+
+    Args:
+        found: the answer.
+        rows: of the table, with those that are in no group.
+        widening: what sampling errors are multiplied by, where rows are alike (`unit.Size`).
+        spreads: whether covariances are told.
+        doubt: variance of an entry of the covariance of all rows, in w.
+    """
+    groups = _Groups.of(found, widening, spreads)
+    means, parts = groups.means()
+    doubt += max(0.0, 1 - float(groups.n.sum()) / rows) ** 2  # all rows tell of groups as far as they are in one
+    values, errors, own = groups.covariances(means, doubt) if spreads else ((), (), ())
+    return ToldGroups(
+        rows=_tuples(np.maximum(groups.counts, 0.0)),
+        rows_sd=found.sds[0],
+        means=_tuples(groups.center + means.values * groups.deviations),
+        mean_errors=tuple(_tuples(part * groups.deviations) for part in (*parts, means.error)),
+        mean_own=_tuples(means.own),
+        covariances=_tuples(values),
+        covariance_errors=tuple(map(_tuples, errors)),
+        covariance_own=_tuples(own),
+        clipped=groups.clipped,
+    )
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """The same as arrays.
+
+    Attributes:
+        counts: as released.
+        n: rows that numbers are divided by, never fewer than noise might be.
+        y, seconds: mean and second moment of w, (K, d), (K, d, d) or (K, 1, 1).
+        within: covariance of w inside groups, on average.
+        center, colour, deviations: of all rows, in the table's units: mean, root of the covariance, sds of columns.
+        sds: of the noise, as in `GroupSums`.
+    """
+
+    counts: np.ndarray
+    n: np.ndarray
+    y: np.ndarray
+    seconds: np.ndarray
+    within: np.ndarray
+    center: np.ndarray
+    colour: np.ndarray
+    deviations: np.ndarray
+    sds: _Vector
+    widening: float
+    clipped: float
+
+    @classmethod
+    def of(cls, found: GroupSums, widening: float, spreads: bool) -> "_Groups":
+        """From an answer."""
+        center, matrix = found.frame.dense()
+        d, colour = len(center), np.linalg.inv(matrix)
+        counts = np.array(found.counts)
+        n = np.maximum(counts, max(_LEAST_ROWS, _LEAST_ROWS * found.sds[0]))
+        y, seconds = np.array(found.sums) / n[:, None], np.array(found.seconds) / n[:, None, None]
+        whole = float(n.sum())
+        noise = found.sds[1] / n
+        # of a mean that is mostly noise the square is noise too, and counts for little
+        squares = np.einsum("gi,gj->gij", y, y) if spreads else (y**2).sum(axis=1)[:, None, None]
+        sure = 1 / (1 + noise**2)[:, None, None]
+        inside = ((seconds - sure * squares) * n[:, None, None]).sum(axis=0) / whole
+        within = (
+            floored(inside, _LEAST_VARIANCE) if spreads else np.eye(d) * max(float(inside[0, 0]) / d, _LEAST_VARIANCE)
+        )
+        trace = float(np.trace(seconds, axis1=1, axis2=2) @ n) / whole
+        doubt = 3 * found.sds[2] * np.sqrt(len(n) * (d if spreads else 1)) / whole
+        clipped = max(0.0, 1 - (trace + doubt) / d)
+        deviations = np.sqrt((colour**2).sum(axis=1))
+        return cls(counts, n, y, seconds, within, center, colour, deviations, found.sds, widening, clipped)
+
+    def means(self) -> tuple[Drawn, tuple[np.ndarray, np.ndarray]]:
+        """Means of columns, in sds of all rows, and the parts of their errors by sampling and privacy."""
+        values = self.y @ self.colour.T / self.deviations
+        own = np.diag(self.colour @ self.within @ self.colour.T) / self.deviations**2
+        sampling = self.widening * np.sqrt(own / self.n[:, None])
+        privacy = np.hypot(self.sds[1] / self.n[:, None], values * (self.sds[0] / self.n)[:, None])
+        drawn = drawn_together(values, sampling**2 + privacy**2)
+        return drawn, (drawn.own * sampling, drawn.own * privacy)
+
+    def covariances(self, means: Drawn, doubt: float) -> tuple[Any, Any, Any]:
+        """Covariances (K, d, d) in the table's units; their errors by sampling, privacy and shrinkage; own weights."""
+        d = len(self.center)
+        moved = means.values * self.deviations @ np.linalg.inv(self.colour).T
+        own = np.square(self.sds[1] / self.n) + self.widening**2 * np.trace(self.within) / d / self.n
+        unsure = means.own.mean(axis=1) * own
+        # E[w w'] less the square of the mean, as far as that is known
+        squares = np.einsum("gi,gj->gij", moved, moved) + unsure[:, None, None] * np.eye(d)
+        spreads = self.seconds - squares
+        share = self.n / self.n.sum()
+        inside = np.eye(d) - np.einsum("g,gij->ij", share, squares)  # all rows have the covariance I
+        doubt = doubt + float(share**2 @ (2 * unsure * (moved**2).mean(axis=1) + 2 * unsure**2))
+        average, entries = self.within, d * (d + 1) / 2
+        squared = float((average**2).sum())
+        variances = self.widening**2 * (float(np.trace(average)) ** 2 + squared) / self.n
+        variances = (
+            variances + entries * (self.sds[2] / self.n) ** 2 + squared * (self.sds[0] / self.n) ** 2
+        ) / entries
+        drawn = drawn_together(_flat(spreads), variances[:, None], True, (_flat(inside[None])[0], doubt))
+        least = _LEAST_VARIANCE * float(np.linalg.eigvalsh(average)[0])
+        values = np.array([floored(matrix, least) for matrix in _unflat(drawn.values, d)])
+        told = np.array([self.colour @ matrix @ self.colour.T for matrix in values])
+        return told, self._covariance_errors(spreads, drawn.own[:, :1]), drawn.own[:, 0]
+
+    def _covariance_errors(self, spreads: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
+        """Of entries in the table's units, each of which may differ between groups in its own way."""
+        entries = np.einsum("ai,gij,bj->gab", self.colour, spreads, self.colour)
+        typical = self.colour @ self.within @ self.colour.T
+        variances = np.outer(np.diag(typical), np.diag(typical)) + typical**2
+        n = self.n[:, None, None]
+        sampling = self.widening * np.sqrt(variances / n)
+        noise = np.sqrt(entry_variances(self.colour @ self.colour.T, self.sds[2] ** 2, self.sds[2] ** 2))
+        privacy = np.hypot(noise / n, typical * self.sds[0] / n)
+        shape, weight = entries.shape, own[:, :, None]
+        flat = entries.reshape(len(n), -1), (sampling**2 + privacy**2).reshape(len(n), -1)
+        drawn = drawn_together(*flat)
+        apart = (drawn.error / np.maximum(1 - drawn.own, 1e-12)).reshape(shape)
+        return [weight * sampling, weight * privacy, (1 - weight) * apart]
+
+
+def _flat(matrices: np.ndarray) -> np.ndarray:
+    """Entries of symmetric matrices on and above the diagonal, of the same length as the matrices."""
+    rows, columns = np.triu_indices(matrices.shape[1])
+    return np.asarray(matrices[:, rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2)))
+
+
+def _unflat(entries: np.ndarray, d: int) -> np.ndarray:
+    rows, columns = np.triu_indices(d)
+    found = np.zeros((len(entries), d, d))
+    found[:, rows, columns] = found[:, columns, rows] = entries / np.where(rows == columns, 1.0, np.sqrt(2))
+    return found
+
+
+def _tuples(values: Any) -> Any:
+    """Nested tuples of an array."""
+    array = np.asarray(values, dtype=float)
+    return tuple(map(_tuples, array)) if array.ndim > 1 else tuple(array.tolist())

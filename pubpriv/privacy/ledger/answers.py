@@ -1,0 +1,42 @@
+"""Answers as the ledger stores them: what may be published for a charge, and what is still waited for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pubpriv.privacy.events import Event, event_from_json, noisy_part
+from pubpriv.privacy.ledger.views import Asked
+
+_END = 1 << 63
+"""Integers are of 64 bits."""
+
+
+def waiting_json(asked: Event | Asked) -> list[Any]:
+    """What was paid for and not answered yet, as JSON data."""
+    return [asked.event.to_json(), dict(asked.sizes)] if isinstance(asked, Asked) else [asked.to_json(), None]
+
+
+def waiting_from(data: list[Any]) -> Event | Asked:
+    """What `waiting_json` wrote."""
+    event = event_from_json(data[0])
+    return event if data[1] is None else Asked(event, data[1])
+
+
+def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
+    """An answer, if it is lists of 64-bit integers of the sizes that were paid for.
+
+    Args:
+        answer: as it is stored, or is to be.
+        asked: what was paid for; of an event the sizes of the parts are known, and not their names.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    parts = answer.values() if isinstance(answer, Mapping) else [None]
+    if not all(isinstance(part, list) and all(type(n) is int and -_END <= n < _END for n in part) for part in parts):
+        raise ValueError("the answer is not lists of 64-bit integers")
+    if isinstance(asked, Asked) and {name: len(part) for name, part in answer.items()} != asked.sizes:
+        raise ValueError("the answer is not of its question's sizes")
+    noisy = None if isinstance(asked, Asked) else noisy_part(asked)
+    if noisy is not None and sorted(map(len, parts)) != sorted(size for _, size in noisy.noise):
+        raise ValueError("the answer is not of the sizes that were paid for")
+    return dict(answer)

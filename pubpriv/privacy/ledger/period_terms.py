@@ -1,0 +1,151 @@
+"""Terms of a dataset whose table grows: a cap for what each period's rows may give away, beside that of the dataset."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.privacy.budgets import Amount, Budget, PureDP, budget_from_json
+from pubpriv.privacy.ledger.names import check_text
+from pubpriv.spans import UNITS, Span
+
+
+@dataclass(frozen=True)
+class PeriodTerms:
+    """Each run asks rows of one period, or of all of them, and what each period gives away has a cap.
+
+    Attributes:
+        unit: of the periods: `day`, `week`, `month`, `quarter` or `year`.
+        column: date column of the dataset's tables, which says in which period a row lies.
+        budget: cap of each period. Runs without a period count in every one.
+        lifetime: whether the dataset's own cap holds too; it may be waived where the unit is a row.
+
+    Raises:
+        InvalidInput: no such unit, no column, or a budget whose noise is not Gaussian.
+    """
+
+    unit: str
+    column: str
+    budget: Budget
+    lifetime: bool = True
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise InvalidInput(
+                f"periods are written UNIT:COLUMN, as month:visit_date, and a unit is {', '.join(UNITS)}, not "
+                f"{self.unit!r}"
+            )
+        check_text(self.column, "name of the date column")
+        if not isinstance(self.budget, Budget) or isinstance(self.budget, PureDP):
+            raise InvalidInput("the cap of a period is written zcdp:RHO or approx:EPSILON,DELTA")
+
+    @classmethod
+    def parse(cls, text: str, budget: Budget, lifetime: bool = True) -> "PeriodTerms":
+        """Read `month:visit_date`.
+
+        Raises:
+            InvalidInput: it is something else.
+        """
+        unit, _, column = text.partition(":")
+        return cls(unit.strip(), column.strip(), budget, lifetime)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> "PeriodTerms | None":
+        """Read the terms off the record that registers a dataset or changes its terms; None: it has no periods."""
+        if "periods" not in body:
+            return None
+        found = body["periods"]
+        return cls(found["unit"], found["column"], budget_from_json(found["budget"]), bool(found["lifetime"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """What a record holds."""
+        return {
+            "periods": {
+                "unit": self.unit,
+                "column": self.column,
+                "budget": self.budget.to_json(),
+                "lifetime": self.lifetime,
+            }
+        }
+
+    def cap(self, persons: bool) -> Amount:
+        """What the charges of a period may come to.
+
+        Where the unit is a row, one whose date changes is in two periods, so each has half the reserve for failure
+        terms (`data.questions.in_period` has the rest of the proof).
+
+        Args:
+            persons: the unit of the dataset is a person.
+        """
+        cap = self.budget.cap
+        return cap if persons else Amount(cap.main, cap.delta // 2)
+
+    def hold(self, allotment: Budget, persons: bool) -> Amount:
+        """The whole of a run's allotment in the currency of a period's cap; see `Budget.hold_on`."""
+        cap = self.cap(persons)
+        return allotment.hold_on(self.budget, cap, cap)
+
+    def check_named(self, period: str | None) -> None:
+        """Refuse a name that is not one of these periods; None is a run over all of them.
+
+        Raises:
+            InvalidInput: it is not.
+        """
+        if period is not None and Span.of(period).unit != self.unit:
+            raise InvalidInput(f"{period!r} is no {self.unit}, and the periods of this dataset are: see --period")
+
+    def described(self) -> str:
+        """For a sentence: `each month, told by visit_date, at most 0.1-zCDP`."""
+        return f"each {self.unit}, told by {self.column}, at most {self.budget.describe()}"
+
+
+def agreed(
+    dataset: str,
+    known: PeriodTerms | None,
+    asked: PeriodTerms | None,
+    budget: Budget,
+    persons: bool,
+    reason: str | None,
+) -> PeriodTerms | None:
+    """The terms of a dataset after somebody asked for some; what was promised never becomes weaker.
+
+    A dataset may take periods later, which is one more limit. The dataset's cap may be waived where the unit is a row:
+    each period's cap then holds for every row for ever, and is no more than the cap that is waived.
+
+    Args:
+        dataset: its name.
+        known: as registered.
+        asked: named now; None: nothing was said of periods.
+        budget: first registered for the dataset.
+        persons: its unit is a person.
+        reason: why the cap is waived.
+
+    Raises:
+        SpecMismatch: other periods, or another cap of them.
+        InvalidInput: a cap of another kind than the dataset's or larger, or a waiver without a reason or of persons.
+    """
+    if asked is None or asked == known or (known is not None and asked == replace(known, lifetime=True)):
+        return known
+    if known is not None and asked != replace(known, lifetime=False):
+        raise SpecMismatch(
+            f"dataset {dataset!r} has periods already: {known.described()}. They never change, for what was asked "
+            "was asked under them"
+        )
+    if asked.budget.kind != budget.kind or not _within(asked.budget, budget):
+        raise InvalidInput(
+            f"the cap of a period is a {budget.kind} budget like that of the dataset, and not larger than "
+            f"{budget.written()}; it cannot be {asked.budget.written()}"
+        )
+    if not asked.lifetime and persons:
+        raise InvalidInput(
+            "where the unit of the dataset is a person, what periods give away of one person adds up, so the dataset's "
+            "cap stays: leave out --lifetime none"
+        )
+    if not asked.lifetime and not reason:
+        raise InvalidInput("say why the dataset needs no cap for all periods together: --lifetime none --reason TEXT")
+    return asked
+
+
+def _within(part: Budget, whole: Budget) -> bool:
+    """No parameter of a budget is larger than that of another of its kind."""
+    return all(getattr(part, name) <= getattr(whole, name) for name in whole.parameters)

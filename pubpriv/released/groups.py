@@ -1,0 +1,123 @@
+"""What a release tells of groups of rows, beside what it tells of all rows together."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from pubpriv.errors import InvalidInput
+from pubpriv.released.numbers import QUANTITIES, SOURCES, Number
+
+_MOSTLY = 0.5
+"""A number of a group is mostly that of all groups if its own weight is less."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of rows.
+
+    Attributes:
+        name: its category.
+        rows: about how many it has, and the sd of the noise in that.
+        parts: its numbers, as arrays, by what they are: `mean`, `covariance`, `weight`.
+        errors: of each, by source.
+        own: weight of its own numbers in each, beside those of all groups: 1, it stands alone.
+    """
+
+    name: str
+    rows: tuple[float, float]
+    parts: Mapping[str, np.ndarray]
+    errors: Mapping[str, Mapping[str, np.ndarray]]
+    own: Mapping[str, float]
+
+    @property
+    def borrowed(self) -> bool:
+        """Whether its numbers are mostly those of all groups together, since it is small or its noise is large."""
+        return min(self.own.values()) < _MOSTLY
+
+    def numbers(self, columns: Sequence[str]) -> Iterator[Number]:
+        """Each of its numbers once, with its errors."""
+        count, sd = self.rows
+        yield Number("rows", None, None, None, count, 0.0, sd, group=self.name)
+        for quantity, values in self.parts.items():
+            errors = [np.asarray(self.errors[quantity].get(source, np.zeros(values.shape))) for source in SOURCES]
+            if quantity == "weight":
+                for j, value in enumerate(values):
+                    own = [float(error[j]) for error in errors]
+                    yield Number.at((quantity, j + 1, None, None), float(value), own, self.name)
+                continue
+            for where in combinations_with_replacement(range(len(columns)), QUANTITIES[quantity]):
+                column, other = (*(columns[i] for i in where), None)[:2]
+                own = [float(error[where]) for error in errors]
+                yield Number.at((quantity, None, column, other), float(values[where]), own, self.name)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of rows, by a column of the table.
+
+    Attributes:
+        by: the column, or `month(column)`.
+        each: one for each category that was asked about, in the order in which they were named.
+    """
+
+    by: str
+    each: tuple[Group, ...]
+
+    def __getitem__(self, name: str) -> Group:
+        found = {group.name: group for group in self.each}
+        if name not in found:
+            raise InvalidInput(f"there is no group {name!r} by {self.by} among {', '.join(found)}")
+        return found[name]
+
+    def numbers(self, columns: Sequence[str]) -> tuple[Number, ...]:
+        """Numbers of all groups, one group after the other."""
+        return tuple(number for group in self.each for number in group.numbers(columns))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as it stands in a model file."""
+        return {"by": self.by, "each": [_group_to_json(group) for group in self.each]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Groups":
+        """What `to_json` wrote."""
+        return cls(str(data["by"]), tuple(map(_group_from_json, data["each"])))
+
+    def lacking(self, columns: Sequence[str]) -> Iterator[str]:
+        """Say in words what cannot be; nothing, if all is there."""
+        for group in self.each:
+            for quantity, values in group.parts.items():
+                square = quantity != "weight" and values.shape != (len(columns),) * QUANTITIES[quantity]
+                told = [values, *group.errors.get(quantity, {}).values()]
+                if square or len(told) < 3 or any(a.shape != values.shape or not np.isfinite(a).all() for a in told):
+                    yield f"the {quantity} of group {group.name} should be finite numbers, each with its errors"
+
+
+def _group_to_json(group: Group) -> dict[str, Any]:
+    return {
+        "name": group.name,
+        "rows": {"estimate": group.rows[0], "sd": group.rows[1]},
+        **{quantity: values.tolist() for quantity, values in group.parts.items()},
+        "standard_errors": {
+            quantity: {source: values.tolist() for source, values in parts.items()}
+            for quantity, parts in group.errors.items()
+        },
+        "own_weight": dict(group.own),
+        "mostly_borrowed": group.borrowed,
+    }
+
+
+def _group_from_json(data: Mapping[str, Any]) -> Group:
+    errors = {
+        quantity: {source: np.array(values, dtype=float) for source, values in parts.items()}
+        for quantity, parts in data["standard_errors"].items()
+    }
+    return Group(
+        str(data["name"]),
+        (float(data["rows"]["estimate"]), float(data["rows"]["sd"])),
+        {quantity: np.array(data[quantity], dtype=float) for quantity in errors},
+        errors,
+        {quantity: float(weight) for quantity, weight in data["own_weight"].items()},
+    )

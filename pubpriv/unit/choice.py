@@ -1,0 +1,24 @@
+"""Which unit a run has, by the terms of its dataset and by its period."""
+
+from typing import Any
+
+from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.runs import Run
+from pubpriv.unit.period_units import PersonsInPeriod, RowsOfPeriod
+from pubpriv.unit.units import PersonUnit, RowUnit, Unit
+
+
+def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | str | None = None) -> Unit:
+    """The unit of a run.
+
+    Args:
+        table: what it asks; one with a period names it.
+        run: in which the first questions are asked.
+        terms: of the dataset; None: its unit is a row.
+        most: see `PersonUnit`.
+    """
+    period = getattr(table, "period", "")
+    if terms is None:
+        return RowsOfPeriod(table, run, period) if period else RowUnit(table)
+    persons = PersonUnit(table, run, terms, most)
+    return PersonsInPeriod(persons, table, run, period) if period else persons

@@ -1,0 +1,202 @@
+"""Units of runs that ask rows of one period: how many of them there are is private, whatever the unit is.
+
+A row may get another date and be in another period then, so that n of a period is a number like any other that only an
+answer tells. Where the unit is a row, a run first asks how many rows count; where it is a person, the questions of
+`units.PersonUnit` are asked within the period.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pubpriv.data.memory import MOST_BYTES
+from pubpriv.data.person_table import PersonTable
+from pubpriv.data.questions import Counts, InPeriod, Question
+from pubpriv.data.questions.in_period import whole
+from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.radial import in_person_unit
+from pubpriv.data.regions import Everything
+from pubpriv.errors import BudgetExceeded, InvalidInput
+from pubpriv.ledger import question_of
+from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.runs import Run
+from pubpriv.unit.size import Size
+from pubpriv.unit.units import Unit
+
+_ROWS = "period/rows"
+"""Label of the first question of a run where the unit is a row."""
+
+_SHARE = Fraction(2, 100)
+"""Of the run's allotment."""
+
+
+class RowsOfPeriod:
+    """Each row is protected by itself, its date included; how many rows a period has is private.
+
+    Args:
+        table: a `PrivateTable` of the period.
+        run: in which the first question is asked, and found again.
+        period: its name.
+    """
+
+    exact_rows = None
+
+    def __init__(self, table: Any, run: Run, period: str) -> None:
+        self._table, self._run, self._period = table, run, period
+        self._known: Size | None = None
+
+    @property
+    def size(self) -> Size:
+        """Give the number of rows as it was released.
+
+        Raises:
+            InvalidInput: no method began, so nothing was asked yet.
+        """
+        if self._known is None:
+            stands = self._run.find(_ROWS)
+            if stands is None or stands.answer is None:
+                raise InvalidInput("this run has not begun: begin a method first")
+            question = question_of(stands, _ROWS)
+            counted = question.values({name: np.array(each) for name, each in stands.answer.items()})["count"]
+            rows = max(2, round(float(counted[0])))
+            sd = float(question.noise()["count"][0])
+            self._known = Size(rows, sd, float(rows), period=self._period)
+        return self._known
+
+    @property
+    def bounds(self) -> int:
+        """Rows as released, and what noise may hide; 1 before anything is known."""
+        return 1 if self._known is None else math.ceil(self._known.rows + 8 * self._known.sd)
+
+    def asked(self, question: Any) -> Question:
+        """Give the question as rows of the period answer it.
+
+        Raises:
+            InvalidInput: a question that is no sum over records.
+        """
+        if type(question) not in WEIGHED:
+            raise InvalidInput(
+                f"a {type(question).__name__} is not asked of the rows of a period: it is no sum over rows of which "
+                "those of other periods could weigh nothing"
+            )
+        return InPeriod.of_rows(question, self._period)
+
+    def check_stored(self, question: Question) -> None:
+        """Refuse one of other rows, or of persons: somebody wrote it there.
+
+        Raises:
+            InvalidInput: it is.
+        """
+        check_period(question, self._period)
+        if in_person_unit(whole(question)):
+            raise InvalidInput(f"a {type(whole(question)).__name__} is asked where the unit of the dataset is a person")
+
+    def answered(self, question: Question) -> Question:
+        """The question within, which has the noise of what was answered."""
+        return whole(question)  # type: ignore[no-any-return]
+
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+        """Ask how many rows there are, once in a run.
+
+        Raises:
+            BudgetExceeded: the method was given more than this question leaves; nothing was asked.
+        """
+        stands = self._run.find(_ROWS)
+        if stands is not None and stands.answer is not None:
+            return
+        rows, left = Purse.of(self._run.allotment).split([_SHARE, 1 - _SHARE])
+        if stands is None and budget is not None and budget.cap.main > Purse.of(self._run.allotment).part(left).units:
+            raise BudgetExceeded(
+                "a run of a period first asks how many rows there are, for 2% of its allotment: give the method a "
+                "smaller budget, or none of its own, and it has the rest"
+            )
+        release(Counts.priced(Everything(), rows), _ROWS)
+
+    def purse(self, purse: Purse) -> Purse:
+        """All of it: questions that cost more in a period are asked with more noise."""
+        return purse
+
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
+        """Rows of the period, each its own person."""
+        return _reading(self._table, self._run, self._period, remembered, shared)
+
+
+class PersonsInPeriod:
+    """All rows of a person in one period are protected together; what periods tell of one person adds up.
+
+    Args:
+        unit: of persons, over a table of the period.
+        table: of the period.
+        run: that asks.
+        period: its name.
+    """
+
+    exact_rows = None
+
+    def __init__(self, unit: Unit, table: Any, run: Run, period: str) -> None:
+        self._unit, self._table, self._run, self._period = unit, table, run, period
+
+    @property
+    def size(self) -> Size:
+        """Persons and rows of the period, as they were released."""
+        return replace(self._unit.size, period=self._period)
+
+    @property
+    def bounds(self) -> int:
+        """Persons whose rows count in full."""
+        return self._unit.bounds
+
+    def asked(self, question: Any) -> Question:
+        """The question as each person answers it with the rows of the period."""
+        asked: Any = self._unit.asked(question)  # InPeriod checks its kind
+        return InPeriod(asked, self._period)
+
+    def check_stored(self, question: Question) -> None:
+        """Refuse one of other rows, or one that counts rows by themselves: somebody wrote it there."""
+        check_period(question, self._period)
+        self._unit.check_stored(whole(question))
+
+    def answered(self, question: Question) -> Question:
+        """The question as a driver asked it."""
+        return self._unit.answered(whole(question))
+
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+        """Ask how many persons and rows there are, once in a run."""
+        self._unit.open(release, budget)
+
+    def purse(self, purse: Purse) -> Purse:
+        """One L^2-th; see `PersonUnit.purse`."""
+        return self._unit.purse(purse)
+
+    def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
+        """Weighted rows of the period, or persons who have some."""
+        return _reading(self._table, self._run, self._period, remembered, shared)
+
+
+def check_period(question: Question, period: str) -> None:
+    """Refuse a question of other rows than those of a period.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    if not isinstance(question, InPeriod) or question.period != period:
+        raise InvalidInput(
+            f"a {type(question).__name__} in the ledger is not of the rows of {period}: it was not written by a "
+            "release; find it with `pubpriv ledger verify`"
+        )
+
+
+def _reading(table: Any, run: Run, period: str, remembered: bool, shared: bool) -> Callable[[Question], Any]:
+    most_bytes = MOST_BYTES if remembered else 0
+    own = shared and run.name
+    found = PersonTable.of_run(table, run.name, most_bytes) if own else PersonTable(table, most_bytes)
+
+    def read(question: Question) -> Any:
+        check_period(question, period)
+        return found.asked(question)
+
+    return read

@@ -1,0 +1,63 @@
+"""Components that overlap, or that public rows show too narrow, are estimated without bias."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pubpriv as pp
+from pubpriv.data.frames import Frame
+from pubpriv.data.regions import Cells
+from pubpriv.estimators.mixture.strays import overlapping, strays
+from pubpriv.released.law import Mixture
+
+D = 3
+
+
+def two(distance, d=D):
+    """Two unit Gaussians of equal weight."""
+    means = np.zeros((2, d))
+    means[1, 0] = distance
+    return Mixture.of([0.5, 0.5], means, [np.eye(d)] * 2)
+
+
+def test_strays_are_those_of_a_folded_normal():
+    """Cut in the middle, each of two Gaussians gains by its mirror image what the folded normal law says."""
+    model, frames = two(4.0, 1), [(np.array([center]), np.eye(1)) for center in (0.0, 4.0)]
+    found = strays(Cells(tuple(Frame((center,)) for center in (0.0, 4.0)), (0.0, 0.0)), frames, 100.0, model)
+    beyond = math.erfc(2 / math.sqrt(2)) / 2
+    folded = math.sqrt(2 / math.pi) * math.exp(-2) + 2 * (1 - 2 * beyond) - 2
+    assert found.counts == pytest.approx([0, 0], abs=1e-3)
+    assert 2 * found.sums[:, 0] == pytest.approx([-folded, folded], abs=4e-3)
+    # the second moment about the middle is what it was, so about the mean it falls by 4 times the shift
+    assert 2 * found.moments[:, 0, 0] == pytest.approx([-4 * folded] * 2, abs=0.02)
+
+
+def test_components_that_lie_apart_have_none():
+    """Then nothing is drawn; one component has no other to lose rows to."""
+    assert not overlapping(two(9.0))
+    assert overlapping(two(5.0))
+    assert not overlapping(Mixture.of([1.0], [[0.0] * D], [np.eye(D)]))
+
+
+def off(public, rows, truth):
+    """How far a mixture is off, in its standard errors: the root mean square of means, and of variances."""
+    found = pp.estimate_mixture(public, pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 5), n_components=2)
+    assert found.converged
+    order = np.argsort(found.means[:, 0])
+    errors = {
+        part: np.sqrt(sum(np.square(own) for own in found.standard_errors[part].values()))
+        for part in found.standard_errors
+    }
+    means = (found.means - truth.arrays[1][np.argsort(order)]) / errors["means"]
+    spreads = np.einsum("kii->ki", (found.covariances - np.eye(D)) / errors["covariances"])
+    return [math.sqrt(float((own**2).mean())) for own in (means, spreads)]
+
+
+@pytest.mark.parametrize(("distance", "narrower"), [(4.0, 1.0), (8.0, 10.0)])
+def test_intervals_hold(distance, narrower):
+    """Where components overlap, and where the variances of public rows are too small."""
+    truth, generator = two(distance), np.random.default_rng(3)
+    owners = np.repeat([0, 1], 20)
+    public = truth.arrays[1][owners] + generator.normal(size=(40, D)) / math.sqrt(narrower)
+    assert max(off(public, truth.sample(30_000, seed=4), truth)) < 1.8

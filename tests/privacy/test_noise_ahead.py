@@ -1,0 +1,99 @@
+"""Noise that is drawn ahead is the source's own, is handed out once, and never leaves its process twice."""
+
+import multiprocessing
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+from pubpriv.privacy.ahead import DrawnAhead
+
+SD = 1 << 30
+
+
+class Numbered:
+    """A source whose draws are 1, 2, 3, ...; each waits until it may go on."""
+
+    private = True
+
+    def __init__(self):
+        self.count, self.go, self.begun = 0, threading.Event(), threading.Event()
+        self.go.set()
+
+    def draw(self, label, part, sd, size):
+        self.count += 1
+        number = self.count
+        self.begun.set()
+        assert self.go.wait(10)
+        return np.full(size, number)
+
+
+def of(ahead, sd=SD, size=3):
+    """One draw, by its number."""
+    return int(ahead.draw("label", "part", sd, size)[0])
+
+
+def test_each_draw_is_handed_out_once_and_for_its_scale_and_size_alone():
+    """Two that were expected, then a fresh one; another scale or size is fresh, too."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    ahead.expect([("a", SD, 3), ("b", SD, 3)])
+    found = [of(ahead), of(ahead, sd=2 * SD), of(ahead, size=4), of(ahead), of(ahead)]
+    assert len(set(found)) == len(found) == source.count
+
+
+def test_what_is_not_begun_is_not_waited_for():
+    """A draw behind another one in the queue is made by whoever needs it."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    source.go.clear()
+    ahead.expect([("a", SD, 3), ("b", 2 * SD, 3)])
+    assert source.begun.wait(10)
+    threading.Timer(0.05, source.go.set).start()
+    assert of(ahead, sd=2 * SD) == 2
+    assert of(ahead) == 1
+
+
+def test_nothing_is_drawn_or_kept_after_the_end():
+    """What nobody asked for is thrown away."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    ahead.expect([("a", SD, 3)])
+    assert source.begun.wait(10)
+    ahead.stop()
+    ahead.expect([("a", SD, 3)])
+    assert (of(ahead), source.count) == (2, 2)
+
+
+def test_a_failure_is_told_where_the_noise_is_asked_for():
+    """As if it had been drawn there."""
+
+    class Broken(Numbered):
+        def draw(self, label, part, sd, size):
+            raise ValueError("sd")
+
+    ahead = DrawnAhead(Broken())
+    ahead.expect([("a", SD, 3)])
+    with pytest.raises(ValueError, match="sd"):
+        of(ahead)
+
+
+def test_no_copy_of_it_is_made():
+    """A copy would hand out the same noise again."""
+    with pytest.raises(TypeError, match="noise"):
+        pickle.dumps(DrawnAhead(Numbered()))
+
+
+def test_a_fork_draws_its_own():
+    """A child has a copy of what waits in memory, and the parent would use it too."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    ahead.expect([("a", SD, 3)])
+    assert source.begun.wait(10)
+    queue = multiprocessing.get_context("fork").Queue()
+    child = multiprocessing.get_context("fork").Process(target=lambda: queue.put(of(ahead)))
+    child.start()
+    assert queue.get(timeout=30) == 2
+    child.join(30)
+    assert of(ahead) == 1
