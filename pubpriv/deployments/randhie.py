@@ -21,7 +21,8 @@ BUDGET, COMPONENTS = "approx:4,1e-6", 4
 
 _N_PUBLIC = 100
 _SEED = 0
-_TOLD = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation"}
+_TOLD = {"person": "patient_id", "mdvis": "visits", "disea": "diseases", "physlm": "limitation", "idp": "plan"}
+_PLANS = {0: "family", 1: "individual"}
 """Columns of the tables that a person reads, by the names of the data set."""
 
 
@@ -75,8 +76,9 @@ def rows_of(unit: str) -> tuple[Any, Any]:
 def write_tables(folder: Path, unit: str) -> tuple[Path, Path]:
     """Write the private part as `patients.csv` and the public part as `volunteers.csv`, with names that people read.
 
-    Columns are `visits` (to a doctor in a year), `diseases` (an index of chronic ones) and `limitation` (physical, 0
-    to 1); with unit `all-years` there are several rows of each person, and `patient_id` says whose they are.
+    Columns are `visits` (to a doctor in a year), `diseases` (an index of chronic ones), `limitation` (physical, 0 to 1)
+    and `plan` (whose deductible the insurance has, a family's or an individual's); with unit `all-years` there are
+    several rows of each person, and `patient_id` says whose they are.
 
     Raises:
         InvalidInput: statsmodels is not installed, an unknown unit, or a file of these names is there.
@@ -88,6 +90,6 @@ def write_tables(folder: Path, unit: str) -> tuple[Path, Path]:
     parts = split(_SEED, unit)
     folder.mkdir(parents=True, exist_ok=True)
     for file, table in zip(files, (parts.private, parts.public), strict=True):
-        named = table.rename(columns=_TOLD)
+        named = table.assign(idp=table["idp"].map(_PLANS)).rename(columns=_TOLD)
         named[[name for name in _TOLD.values() if name in named]].round(2).to_csv(file, index=False)
     return files

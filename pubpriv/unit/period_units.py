@@ -99,7 +99,7 @@ class RowsOfPeriod:
         """The question within, which has the noise of what was answered."""
         return whole(question)  # type: ignore[no-any-return]
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:  # noqa: ARG002
         """Ask how many rows there are, once in a run.
 
         Raises:
@@ -164,9 +164,9 @@ class PersonsInPeriod:
         """The question as a driver asked it."""
         return self._unit.answered(whole(question))
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask how many persons and rows there are, once in a run."""
-        self._unit.open(release, budget)
+        self._unit.open(release, budget, public)
 
     def purse(self, purse: Purse) -> Purse:
         """One L^2-th; see `PersonUnit.purse`."""

@@ -56,7 +56,7 @@ def test_tables_for_people_have_no_person_twice_and_replace_nothing(tmp_path):
     """Readable names, an id where a person has several rows, and a refusal where files are there."""
     private, public = write_tables(tmp_path / "tables", "all-years")
     tables = [pd.read_csv(file) for file in (private, public)]
-    assert [list(table) for table in tables] == [["patient_id", "visits", "diseases", "limitation"]] * 2
+    assert [list(table) for table in tables] == [["patient_id", "visits", "diseases", "limitation", "plan"]] * 2
     assert not set(tables[0].patient_id) & set(tables[1].patient_id)
     with pytest.raises(InvalidInput, match="exists: choose another folder"):
         write_tables(tmp_path / "tables", "person")

@@ -1,11 +1,13 @@
 """`docs/reference/model.schema.json` against models as they are: of every kind, of rows and of persons, and real."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.cli_world import run_program
 from jsonschema import Draft202012Validator
 
 import pubpriv as pp
@@ -45,6 +47,38 @@ def test_a_release_is_as_the_schema_says(budget, tmp_path):
         with pp.Curator(private, ledger, "people", budget) as curator:
             made = model(pp.estimate_mean(ROWS[:20], curator, covariance="identity", force=True))
     assert [error.message for error in SCHEMA.iter_errors(made)] == []
+
+
+def test_groups_and_periods_are_as_the_schema_says(tmp_path, monkeypatch, capsys):
+    """Of a group its released number of rows, of a period that of the period: in the place of n."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(ROWS, columns=["a", "b"]).assign(ward="x", day=pd.Timestamp("2024-01-05").date())
+    frame.iloc[::3, 2] = "y"
+    frame.to_parquet("private.parquet")
+    (frame.iloc[:20, :3] + {"a": 0.1, "b": 0.1, "ward": ""}).to_csv("public.csv", index=False)
+    program = partial(run_program, monkeypatch, capsys)
+    ledger = ["--ledger", "sqlite:///ledger.db"]
+    table = ["--private", "private.parquet", "--columns", "a,b"]
+    terms = ["--by", "ward", "--period", "month:day", "--per-period", "zcdp:1"]
+    assert program("budget", "set", "ward", "zcdp:2", *table, *terms, *ledger).code == 0
+    fit = [
+        "fit",
+        "mean",
+        "--dataset",
+        "ward",
+        "--public",
+        "public.csv",
+        "--columns",
+        "a,b",
+        "--budget",
+        "zcdp:0.5",
+        *ledger,
+    ]
+    for name, asked in (("groups", ["--by", "ward"]), ("period", ["--period", "2024-01"])):
+        assert program(*fit, *ledger, *asked, "--out", f"{name}.json", "--plain").code in (0, 4)
+        made = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+        assert [error.message for error in SCHEMA.iter_errors(made)] == []
+        assert ("groups" in made, "period" in made["provenance"]) == (name == "groups", name == "period")
 
 
 def test_what_is_no_model_is_seen():

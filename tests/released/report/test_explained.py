@@ -11,6 +11,8 @@ from pubpriv.released.report.explained import explained
 from pubpriv.released.report.route import route
 from pubpriv.released.report.story import Story, in_words, table_rows
 
+WRAPPERS = {"InPeriod", "PerPerson", "Radial"}
+
 
 def asked_often(**privacy):
     """A released mean whose run asked 40 questions of 20 kinds, two of each."""
@@ -27,9 +29,7 @@ def asked_often(**privacy):
     return mean_release(columns=("age",), privacy=stated)
 
 
-@pytest.mark.parametrize(
-    "question", [each.__name__ for each in QUESTIONS if each.__name__ not in {"InPeriod", "PerPerson", "Radial"}]
-)
+@pytest.mark.parametrize("question", [each.__name__ for each in QUESTIONS if each.__name__ not in WRAPPERS])
 def test_every_question_has_words(question):
     """Also inside others: of a person's rows, of a period's, and with radial noise."""
     words = in_words(question)
