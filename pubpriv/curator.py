@@ -265,7 +265,7 @@ class Curator(Confined):
         self.check_public(None if isinstance(public, str) else public)
         sha256 = hash_of(public)
         given = None if budget is None else budget_of(budget)
-        self._unit.open(self.release, given)
+        self._unit.open(self.release, given, public)
         return self._unit.purse(self._run.begin(method, canonical(configuration), sha256, given))
 
     def rehearse(self, *plans: Sequence[Question]) -> None:

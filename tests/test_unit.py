@@ -15,7 +15,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
 from pubpriv.privacy.budgets import PureDP, ZeroConcentratedDP
 from pubpriv.privacy.ledger.access import Access
-from pubpriv.unit.size import Size, rows_that_pay
+from pubpriv.unit.size import Size, Sizes
 
 RHO = ZeroConcentratedDP(1)
 PUBLIC = "0" * 64
@@ -183,10 +183,31 @@ def test_counts_are_blended_where_n_is_not_exact():
 def test_auto_counts_more_rows_where_noise_is_small():
     """Once each for few persons; many rows each where there are many persons with many."""
     few = (500.0, 300.0, 400.0, 300.0, 200.0, 100.0, 50.0)
-    assert rows_that_pay(few, 1.0, 5, 0.01) == 1
-    assert rows_that_pay(tuple(1000 * count for count in few), 1.0, 5, 1.0) >= 8
-    assert rows_that_pay((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0, 5, 1.0) == 1
-    assert rows_that_pay((1000.0, 90.0, -20.0, 0.0, 50.0, 9.0, 90.0), 60.0, 5, 1.0) == 1
+    assert Sizes(few, 1.0).rows_that_pay(5, 0.01) == 1
+    assert Sizes(tuple(1000 * count for count in few), 1.0).rows_that_pay(5, 1.0) >= 8
+    assert Sizes((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0).rows_that_pay(5, 1.0) == 1
+    assert Sizes((1000.0, 90.0, -20.0, 0.0, 50.0, 9.0, 90.0), 60.0).rows_that_pay(5, 1.0) == 1
+
+
+def test_auto_counts_more_rows_where_those_of_persons_with_many_differ():
+    """It asks by how much, of public rows' columns; without public rows it takes a difference for granted."""
+    sizes = np.tile([1, 2, 4, 8, 16, 30], 1500)
+    persons = np.repeat(np.arange(len(sizes)), sizes)
+    level = np.random.default_rng(0).normal(size=(len(sizes), 2))[persons]
+    budget, most = ZeroConcentratedDP("0.1"), []
+    for slope in (0.0, 0.5):
+        rows = level + slope * np.log(sizes)[persons][:, None]
+        public = pp.PublicTable.open(rows[:40], ["x0", "x1"])
+        curator = Curator.simulation(rows, budget, 1, persons=persons, rows_per_person="auto")
+        purse = curator.begin("mean", {}, public)
+        labels = [line.label for line in curator.statement().charges]
+        assert labels == ["person/sizes", "person/mean-once", "person/mean-many", "person/rows"]
+        assert purse.units * curator.size.most**2 <= budget.cap.main * 0.945 + 1
+        most.append(curator.size.most)
+    assert most[0] < most[1]
+    given = Curator.simulation(rows, budget, 1, persons=persons, rows_per_person="auto")
+    given.begin("mean", {}, PUBLIC)
+    assert [line.label for line in given.statement().charges] == ["person/sizes", "person/rows"]
 
 
 def test_a_method_with_more_than_the_first_questions_leave_is_refused_before_them():

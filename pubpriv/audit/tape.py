@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pubpriv.audit.worlds import in_memory
+from pubpriv.audit.worlds import HALVES, in_memory
 from pubpriv.curator import Curator
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.codec import canonical
@@ -40,6 +40,7 @@ class Driver:
         rows: D, (n, d).
         budget: of the run.
         persons: (n,) whose row it is; None: the unit is a row.
+        by: groups that are told apart; None: none.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Driver:
     rows: np.ndarray
     budget: Budget
     persons: np.ndarray | None = None
+    by: ByCategory | None = None
 
     @classmethod
     def of(
@@ -66,7 +68,8 @@ class Driver:
             del found["provenance"]["created"]  # the day, which may end meanwhile
             return found
 
-        return cls(name, run, rows, parse_budget(trial.budget), persons)
+        by = HALVES if getattr(settings, "by", None) else None
+        return cls(name, run, rows, parse_budget(trial.budget), persons, by)
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ def record(
     terms = None if persons is None else PersonTerms(("who",))
     curator = Curator.simulation(driver.rows, driver.budget, seed)
     keys = None if persons is None else keys_in_memory(persons, len(rows))
-    held = replace(in_memory(rows), persons=keys)
+    held = replace(in_memory(rows, by=driver.by), persons=keys)
     if period is not None:
         own = np.arange(1, len(rows) + 1, dtype=np.uint64) if keys is None else keys
         held = replace(held, persons=np.where(period[1], own, np.uint64(0)), period=period[0])

@@ -6,13 +6,15 @@ Nothing here is anybody's data. A world with a ledger is made afresh, used by on
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.categories import ByCategory
+from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.tables import ArrayTable, PrivateTable
 from pubpriv.ledger import Ledger
@@ -22,10 +24,25 @@ from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, Scale
 DATASET = "audited"
 
 
-def in_memory(rows: Any, columns: tuple[str, ...] | None = None) -> ArrayTable:
-    """Make a table of rows (n, d) as the scan sees one; columns are x0, x1, ... unless they are named."""
+HALVES = ByCategory("half", ("low", "high"))
+"""Groups of synthetic rows, by the sign of their first cell, so that a row knows its own; none where it is missing."""
+
+
+def in_memory(rows: Any, columns: tuple[str, ...] | None = None, by: ByCategory | None = None) -> ArrayTable:
+    """Make a table of rows (n, d) as the scan sees one; columns are x0, x1, ... unless they are named.
+
+    Args:
+        rows: (n, d).
+        columns: names.
+        by: `HALVES`, or None for no groups.
+    """
     cells = np.asarray(rows, dtype=np.float64)
-    return ArrayTable(cells, parse_columns(list(columns or (f"x{i}" for i in range(cells.shape[1])))))
+    table = ArrayTable(cells, parse_columns(list(columns or (f"x{i}" for i in range(cells.shape[1])))))
+    return table if by is None else replace(table, by=by, codes=codes_in_memory(by, _halves(cells), len(cells)))
+
+
+def _halves(cells: np.ndarray) -> list[str | None]:
+    return [None if np.isnan(cell) else HALVES.values[int(cell >= 0)] for cell in cells[:, 0]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +56,7 @@ class World:
 
     def overwrite(self, rows: np.ndarray) -> None:
         """Put other rows, as many, in the place of the private ones."""
-        _write(Path(self.table.uri.removeprefix("file://")), rows)
+        _write(Path(self.table.uri.removeprefix("file://")), rows, self.table.by)
 
     def enter(self, release_id: str, budget: Budget, noise: NoiseSource | None = None) -> Curator:
         """Open the real curator of a run; `noise` takes the place of the system's in this curator only."""
@@ -63,25 +80,33 @@ class World:
 
 
 @contextmanager
-def world(rows: np.ndarray, cap: Budget | None = None) -> Iterator[World]:
-    """Make a world around `rows` (n, d) in a temporary folder; cap: of its dataset, by default a very large rho."""
+def world(rows: np.ndarray, cap: Budget | None = None, by: ByCategory | None = None) -> Iterator[World]:
+    """Make a world around `rows` (n, d) in a temporary folder.
+
+    Args:
+        rows: of its table.
+        cap: of its dataset; by default a very large rho.
+        by: `HALVES`, or None for no groups.
+    """
     with tempfile.TemporaryDirectory(prefix="pubpriv-audit-") as folder:
         names = [f"x{i}" for i in range(rows.shape[1])]
         path = Path(folder) / "table" / "records.parquet"
         path.parent.mkdir()
-        _write(path, rows)
-        table = PrivateTable.open(path, names)
+        _write(path, rows, by)
+        table = PrivateTable.open(path, names, by=by)
         url = f"sqlite:///{folder}/ledger.db"
         with Ledger.open(url) as ledger:
             ledger.register(DATASET, cap or ZeroConcentratedDP(10**6), table)
             yield World(rows, table, ledger, url)
 
 
-def _write(path: Path, rows: np.ndarray) -> None:
+def _write(path: Path, rows: np.ndarray, by: ByCategory | None = None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({f"x{i}": column for i, column in enumerate(rows.T)}), path)
+    columns = {f"x{i}": pa.array(column) for i, column in enumerate(rows.T)}
+    columns |= {} if by is None else {by.source: pa.array(_halves(rows), pa.string())}
+    pq.write_table(pa.table(columns), path)
 
 
 class WatchedNoise:

@@ -145,6 +145,8 @@ def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
         array = pa.array(categories)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise InvalidInput(f"simulated groups are a category for each row: {error}") from None
+    if pa.types.is_null(array.type):  # not one has a category
+        array = array.cast(pa.string())
     check_kind(by, array.type, "the simulated rows")
     if len(array) != rows:
         raise InvalidInput(f"there are {rows} simulated rows, but categories of {len(array)}")

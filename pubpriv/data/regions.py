@@ -90,7 +90,7 @@ class View(Confined):
 
         A processor's cache holds one, and not those of ten components.
         """
-        view = View(self.block, self._workspace, self.weights)
+        view = View(self.block, self._workspace, self.weights, self.codes)
         view._counts = True
         return view
 
@@ -106,8 +106,9 @@ class View(Confined):
         found = self._mapped.get(id(frame))
         if found is None:
             if self._counts:
-                self._mapped, self._used = {}, 0
-            out = self._workspace.array(self._used, (frame.dimension, self.block.shape[1]))
+                self._mapped = {}
+            name = "the one" if self._counts else self._used
+            out = self._workspace.array(name, (frame.dimension, self.block.shape[1]))
             z = frame.map(self.block, out)
             self._used += 1
             found = self._mapped[id(frame)] = (frame, z, squared_norms(z))

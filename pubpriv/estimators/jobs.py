@@ -256,7 +256,7 @@ def _ingested(
     begun = ledger.run(job.dataset, job.release_id).begun()
     rows = private.n_rows if begun is None else begun[1]
     if terms is not None and job.rows_per_person == "1":
-        rows = terms.persons
+        rows = None if job.rows_of else terms.persons
     if rows is not None:  # else the driver checks what it released
         job.check_size(public, rows, budget)
     return public, private

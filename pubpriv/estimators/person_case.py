@@ -11,7 +11,7 @@ from pubpriv.estimators.planning import Case, Forecast
 from pubpriv.estimators.sample_sizes.terms import Terms
 from pubpriv.estimators.sample_sizes.told import SampleSize
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
-from pubpriv.unit import DeclaredSizes, auto_rows, first_questions, per_person, purse_of_rows
+from pubpriv.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 
 _ONCE = DeclaredSizes((1,), (1.0,))
 """Where nobody says how many rows persons have, each counts once."""
@@ -48,7 +48,7 @@ class PersonCase:
         sizes, most = self.sizes.of(n), self.most
         if most == "auto":
             asked = next(iter(first_questions(purse)[0].values()))
-            most = auto_rows(sizes.bins, float(_told(purse, asked).noise()["persons"][0]), self.d, purse)
+            most = auto_rows(Sizes(sizes.bins, float(_told(purse, asked).noise()["persons"][0])), self.d, purse)
         return int(most), max(2, round(sizes.counted(int(most))))
 
     @property

@@ -109,16 +109,24 @@ class RecordedRun:
         allotment = self.allotment
         share = _share(budget, allotment)
         given = self._run.start(method, configuration, public_sha256, share, self._table)
-        hold, registered = self._run.bill().state.hold, self._ledger.balance(self._run.dataset).budget
-        part = hold.delta * given.main // allotment.cap.main
-        tails = min(allotment.tails_within(given.delta), registered.tails_within(part))
-        return Purse(given.main, allotment.kind, tails)
+        tails = [allotment.tails_within(given.delta)]
+        for other, hold in self._holds():
+            tails.append(other.tails_within(hold.delta * given.main // allotment.cap.main))
+        return Purse(given.main, allotment.kind, min(tails))
+
+    def _holds(self) -> list[tuple[Budget, Amount]]:
+        """What the run holds beside its allotment, each with the budget that prices charges against it."""
+        state, balance = self._run.bill().state, self._ledger.balance(self._run.dataset)
+        holds = [(balance.budget, state.hold)]
+        if balance.periods is not None and state.period is not None:
+            holds.append((balance.periods.budget, state.period.hold))
+        return holds
 
     def afford(self, plans: Sequence[Sequence[Event]]) -> None:
-        """Refuse what does not fit, in the run's currency and in the ledger's."""
-        run = self._run.bill()
-        _afford(plans, run.allotment, run.state.allotment)
-        _afford(plans, self._ledger.balance(self._run.dataset).budget, run.state.hold)
+        """Refuse what does not fit, in the run's currency, in the ledger's and in that of its period's cap."""
+        _afford(plans, self.allotment, self.allotment.cap)
+        for budget, hold in self._holds():
+            _afford(plans, budget, hold)
 
     def find(self, label: str) -> ChargeView | None:
         """Look up a charge; nothing is paid."""

@@ -3,12 +3,13 @@
 from pubpriv.unit.admission import as_begun, check_most, check_room, check_unit, hash_of, made_again
 from pubpriv.unit.choice import unit_of
 from pubpriv.unit.declared_sizes import DeclaredSizes
-from pubpriv.unit.size import Size
+from pubpriv.unit.size import Size, Sizes
 from pubpriv.unit.units import Unit, auto_rows, first_questions, per_person, purse_of_rows
 
 __all__ = [
     "DeclaredSizes",
     "Size",
+    "Sizes",
     "Unit",
     "as_begun",
     "auto_rows",

@@ -1,5 +1,6 @@
 """Which unit a run has, by the terms of its dataset and by its period."""
 
+from dataclasses import replace
 from typing import Any
 
 from pubpriv.privacy.ledger.terms import PersonTerms
@@ -20,5 +21,7 @@ def unit_of(table: Any, run: Run, terms: PersonTerms | None = None, most: int | 
     period = getattr(table, "period", "")
     if terms is None:
         return RowsOfPeriod(table, run, period) if period else RowUnit(table)
-    persons = PersonUnit(table, run, terms, most)
-    return PersonsInPeriod(persons, table, run, period) if period else persons
+    if not period:
+        return PersonUnit(table, run, terms, most)
+    # how many persons were declared is of all periods together
+    return PersonsInPeriod(PersonUnit(table, run, replace(terms, persons=None), most), table, run, period)

@@ -99,22 +99,22 @@ class RowsOfPeriod:
         """The question within, which has the noise of what was answered."""
         return whole(question)  # type: ignore[no-any-return]
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:  # noqa: ARG002
         """Ask how many rows there are, once in a run.
 
         Raises:
             BudgetExceeded: the method was given more than this question leaves; nothing was asked.
         """
         stands = self._run.find(_ROWS)
-        if stands is not None and stands.answer is not None:
-            return
         rows, left = Purse.of(self._run.allotment).split([_SHARE, 1 - _SHARE])
         if stands is None and budget is not None and budget.cap.main > Purse.of(self._run.allotment).part(left).units:
             raise BudgetExceeded(
                 "a run of a period first asks how many rows there are, for 2% of its allotment: give the method a "
                 "smaller budget, or none of its own, and it has the rest"
             )
-        release(Counts.priced(Everything(), rows), _ROWS)
+        if stands is None or stands.answer is None:
+            release(Counts.priced(Everything(), rows), _ROWS)
+        self._known = self.size  # from now on questions are held against it
 
     def purse(self, purse: Purse) -> Purse:
         """All of it: questions that cost more in a period are asked with more noise."""
@@ -164,9 +164,9 @@ class PersonsInPeriod:
         """The question as a driver asked it."""
         return self._unit.answered(whole(question))
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask how many persons and rows there are, once in a run."""
-        self._unit.open(release, budget)
+        self._unit.open(release, budget, public)
 
     def purse(self, purse: Purse) -> Purse:
         """One L^2-th; see `PersonUnit.purse`."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pubpriv.data.frames import GRID
@@ -16,8 +17,9 @@ _TRIED = (1, *SIZES[1:])
 _LARGEST = 1.5
 """Rows of a person beyond the last bin, as a multiple of where it begins."""
 
-_DIFFERENCE = 0.1
-"""Standard deviations by which the means of rows that count and of those left out are taken to differ (`auto`)."""
+DIFFERENCE = 0.1
+"""Standard deviations by which the means of rows that count and of those left out are taken to differ, where nobody
+asked (`auto`)."""
 
 _SEEN = 2.0
 """Sds of the noise above which persons are seen in a bin (`auto`)."""
@@ -110,29 +112,53 @@ def grain_for(rows: float) -> int:
     return grain
 
 
-def rows_that_pay(bins: tuple[float, ...], sd: float, d: int, rho: float) -> int:
-    """L at which noise and what is left of the rows of persons with more are least together; post-processing.
+@dataclass(frozen=True)
+class Sizes:
+    """Persons by number of rows, as released; what follows is post-processing.
 
-    Noise is that of a covariance and a mean by clipped moments, relative; what is left out is taken to differ by
-    `_DIFFERENCE`. Source: ours; nothing is proven of it.
+    Persons that noise may have made are not counted, for a few with many rows would outweigh all others.
 
-    Args:
-        bins: persons by number of rows, as released.
-        sd: of the noise in each, about; persons that noise may have made are not counted, for a few with many rows
-            would outweigh all others.
-        d: columns.
-        rho: mu^2 / 2 of the run.
+    Attributes:
+        bins: as `PersonSizes` has them.
+        sd: of the noise in each, about.
     """
-    counts = [count if count > _SEEN * sd else 0.0 for count in bins]
-    lows = (1, *(end + 1 for end in SIZES))
-    typical = [(low + high) / 2 for low, high in zip(lows, SIZES, strict=False)] + [_LARGEST * lows[-1]]
-    everything = sum(count * rows for count, rows in zip(counts, typical, strict=True)) or 1.0
-    reach = math.sqrt(d) + 1.5
 
-    def error(most: int) -> float:
-        kept = sum(count * min(rows, most) for count, rows in zip(counts, typical, strict=True)) or 1.0
-        covariance = math.sqrt((d + 1) / 2) * reach**2 * most / (math.sqrt(0.75 * rho) * kept)
-        mean = reach * most / (math.sqrt(0.2 * rho) * kept)
-        return covariance**2 + mean**2 + 2 * (_DIFFERENCE * (1 - kept / everything)) ** 2
+    bins: tuple[float, ...]
+    sd: float
 
-    return min(_TRIED, key=error)
+    @cached_property
+    def _each(self) -> list[tuple[float, float]]:
+        """(persons, rows of each) by bin."""
+        lows = (1, *(end + 1 for end in SIZES))
+        rows = [(low + high) / 2 for low, high in zip(lows, SIZES, strict=False)] + [_LARGEST * lows[-1]]
+        return [(count if count > _SEEN * self.sd else 0.0, n) for count, n in zip(self.bins, rows, strict=True)]
+
+    def counted(self, most: float = math.inf) -> float:
+        """Rows that count, with L = `most`."""
+        return sum(count * min(n, most) for count, n in self._each) or 1.0
+
+    def effective(self, most: int) -> float:
+        """As many independent rows would tell as much, at least: those of one person are taken to be copies."""
+        return self.counted(most) ** 2 / (sum(count * min(n, most) ** 2 for count, n in self._each) or 1.0)
+
+    def rows_that_pay(self, d: int, rho: float, difference: float = DIFFERENCE) -> int:
+        """L at which noise, sampling and what is left of the rows of persons with more are least together.
+
+        Noise is that of a covariance and a mean by clipped moments, relative; sampling that of rows of which a person's
+        are half alike. Source: ours; nothing is proven of it.
+
+        Args:
+            d: columns.
+            rho: mu^2 / 2 of the run.
+            difference: of what is left out, in standard deviations.
+        """
+        reach, everything = math.sqrt(d) + 1.5, self.counted()
+
+        def error(most: int) -> float:
+            kept = self.counted(most)
+            covariance = math.sqrt((d + 1) / 2) * reach**2 * most / (math.sqrt(0.75 * rho) * kept)
+            mean = reach * most / (math.sqrt(0.2 * rho) * kept)
+            sampling = (d + 2) * (1 / kept + 1 / self.effective(most)) / 2
+            return covariance**2 + mean**2 + sampling + 2 * (difference * (1 - kept / everything)) ** 2
+
+        return min(_TRIED, key=error)

@@ -27,7 +27,8 @@ from pubpriv.ledger import question_of
 from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
-from pubpriv.unit.size import Size, effective_rows, grain_for, rows_that_pay
+from pubpriv.unit import difference as differing
+from pubpriv.unit.size import DIFFERENCE, Size, Sizes, effective_rows, grain_for
 
 _SIZES, _ROWS = "person/sizes", "person/rows"
 """Labels of the first questions of a run."""
@@ -60,8 +61,14 @@ class Unit(Protocol):
     def answered(self, question: Question) -> Question:
         """The question as a driver asked it."""
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
-        """Ask what has to be known before a method begins, which may spend `budget`."""
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
+        """Ask what has to be known before a method begins, which may spend `budget`.
+
+        Args:
+            release: of the door.
+            budget: of the method; None: all that is left.
+            public: rows that the method begins with; None, or no table, where there are none.
+        """
 
     def purse(self, purse: Purse) -> Purse:
         """What a driver may spend on its questions, which it prices for rows."""
@@ -114,7 +121,7 @@ class RowUnit:
         """Give the question as it was asked."""
         return question
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask nothing."""
 
     def purse(self, purse: Purse) -> Purse:
@@ -190,7 +197,7 @@ class PersonUnit:
             return question
         return replace(question, inner=weighed.inner) if isinstance(question, Radial) else weighed.inner
 
-    def open(self, release: Callable[[Question, str], Any], budget: Budget | None) -> None:
+    def open(self, release: Callable[[Question, str], Any], budget: Budget | None, public: Any = None) -> None:
         """Ask how many persons and rows there are, once in a run.
 
         Raises:
@@ -199,16 +206,19 @@ class PersonUnit:
         """
         purse = Purse.of(self._run.allotment)
         first, left = first_questions(purse)
-        if budget is not None and budget.cap.main > left.units and self._run.find(_ROWS) is None:
+        more = sum(differing.SHARES.values()) if self._most == "auto" else 0
+        room = left.units - math.ceil(more * purse.units)
+        if budget is not None and budget.cap.main > room and self._run.find(_ROWS) is None:
             raise BudgetExceeded(
                 "where the unit is a person a run first asks how many persons and rows there are, for 3% of its "
-                "allotment: give the method a smaller budget, or none of its own, and it has the rest"
+                "allotment, and 2.5% more with auto: give the method a smaller budget, or none of its own, and it has "
+                "the rest"
             )
         stands = self._run.find(_ROWS)
         if stands is None:
             if self._terms.persons is None or self._most != 1:
                 release(first[_SIZES], _SIZES)
-            release(first_questions(purse, self._chosen(purse))[0][_ROWS], _ROWS)
+            release(first_questions(purse, self._chosen(purse, release, public))[0][_ROWS], _ROWS)
         elif stands.answer is None:
             release(whole(question_of(stands, _ROWS)), _ROWS)
         began = self.size.most
@@ -228,14 +238,22 @@ class PersonUnit:
             return PersonTable.of_run(self._table, self._run.name, most_bytes).asked
         return PersonTable(self._table, most_bytes).asked
 
-    def _chosen(self, purse: Purse) -> int:
-        """L, as it was given or by released sizes."""
+    def _chosen(self, purse: Purse, release: Callable[[Question, str], Any], public: Any) -> int:
+        """L, as it was given, or by released sizes and what rows beyond the first of a person differ by."""
         if self._most is None:
             raise InvalidInput("this run has not begun: begin a method first")
         if self._most != "auto":
             return int(self._most)
         (_, sd), bins = self._persons()
-        return auto_rows(bins, sd, len(self._table.column_names), purse)
+        sizes, d = Sizes(bins, sd), len(self._table.column_names)
+        rows = getattr(public, "rows", np.empty((0, 0)))
+        asked = differing.asked(purse, rows, sizes) if rows.shape[1] == d and len(rows) > 1 else {}
+        if not asked:
+            return auto_rows(sizes, d, purse)
+        answers = {label: release(question, label) for label, question in asked.items()}
+        questions = {label: replace(asked[label], inner=answer.question) for label, answer in answers.items()}
+        sums = {label: answer.values["sum"] for label, answer in answers.items()}
+        return auto_rows(sizes, d, purse, differing.difference(sizes, questions, sums))
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
@@ -302,14 +320,14 @@ def purse_of_rows(purse: Purse, most: int) -> Purse:
     return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
 
-def auto_rows(bins: tuple[float, ...], sd: float, d: int, purse: Purse) -> int:
+def auto_rows(sizes: Sizes, d: int, purse: Purse, difference: float = DIFFERENCE) -> int:
     """L by released or declared sizes; post-processing.
 
     Args:
-        bins: persons by number of rows.
-        sd: of the noise in each.
+        sizes: persons by number of rows.
         d: columns.
         purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
+        difference: see `Sizes.rows_that_pay`.
     """
     louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
-    return rows_that_pay(bins, sd, d, purse.rho / louder)
+    return sizes.rows_that_pay(d, purse.rho / louder, difference)

@@ -118,6 +118,7 @@ def test_persons_have_a_cap_for_each_month_and_one_for_all(place, program):
     frame = visits()
     frame.assign(who=np.arange(len(frame)) % 2000).to_parquet("people.parquet", index=False)
     declare = ("--private", "people.parquet", "--columns", "a,b", "--person", "who", "--ledger", f"{URL}2")
+    declare += ("--persons", "2000")  # of all months: how many one month has is asked
     told = program("budget", "set", "people", "zcdp:1", *TERMS, *declare)
     assert "for what one person has in one month: 0.15-zCDP" in told.err
     assert "adds up, within the cap of the dataset" in told.err

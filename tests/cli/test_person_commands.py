@@ -40,10 +40,13 @@ def place(tmp_path, monkeypatch, program):
     return tmp_path
 
 
-@pytest.mark.parametrize(("kind", "budget"), [("mean", "zcdp:0.2"), ("gaussian", "zcdp:0.2"), ("mean", "pure:1")])
-def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, budget, place, program):
+@pytest.mark.parametrize(
+    ("kind", "budget", "most"),
+    [("mean", "zcdp:0.2", "1"), ("gaussian", "zcdp:0.2", "1"), ("mean", "pure:1", "1"), ("mean", "zcdp:1", "auto")],
+)
+def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, budget, most, place, program):
     """Whatever is printed, written and noted follows from answers: none of it knows how many rows there are."""
-    run = ("fit", kind, *RUN, "--budget", budget, "--release-id", "r", "--out", "m.json", "--overwrite")
+    run = ("fit", kind, *RUN, "--budget", budget, *PER, most, "--release-id", "r", "--out", "m.json", "--overwrite")
     done = program(*run).code
     model = (place / "m.json").read_bytes()
     same = program(*run)

@@ -62,9 +62,9 @@ def test_the_number_of_rows_of_a_period_is_not_in_its_handle(tmp_path):
     assert table.n_rows is None
     assert count(InPeriod(COUNTS, "2026-10"), PersonTable(table)) == [0]
     with pytest.raises(InvalidInput, match="private"):
-        pp.PrivateTable(table.uri, table.columns, 4, (), "seen", "2026-10")
+        pp.PrivateTable(table.uri, table.columns, 4, (), dates="seen", period="2026-10")
     with pytest.raises(InvalidInput, match="date column"):
-        pp.PrivateTable(table.uri, table.columns, None, (), "", "2026-10")
+        pp.PrivateTable(table.uri, table.columns, None, (), dates="", period="2026-10")
 
 
 def test_rows_of_a_person_are_counted_within_the_period(tmp_path):

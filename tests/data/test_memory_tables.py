@@ -78,6 +78,15 @@ def test_a_release_is_made_of_a_frame(tmp_path):
             private.chunks()
 
 
+def test_handles_on_other_columns_of_a_table_do_not_disturb_each_other():
+    """A second one leaves the first one its column, of the same object or of the table read again."""
+    first = pp.PrivateTable.open(FRAME, ["a"], name="both")
+    for frame in (FRAME, FRAME.copy(), pa.table(FRAME)):
+        second = pp.PrivateTable.open(frame, ["b"], name="both")
+        assert np.array_equal(cells(first), FRAME["a"])
+        assert np.array_equal(cells(second), FRAME["b"])
+
+
 def test_a_handle_travels_without_its_rows():
     """Elsewhere it opens nothing, and says where the table is."""
     private = pp.PrivateTable.open(FRAME, ["b"], name="traveller")

@@ -28,6 +28,22 @@ def test_a_record_is_the_same_alone_and_in_company(name):
         assert own.tobytes() == norms[mask].tobytes()
 
 
+def test_a_view_that_counts_gives_the_same_and_leaves_what_others_mapped():
+    """Norms and images of frames in any order, with the weights and codes of the records; z of the view it is of."""
+    block = np.random.default_rng(0).normal(size=(37, 256))
+    view = View(block, weights=np.arange(256.0), codes=np.arange(256.0) % 3)
+    kept = {name: view.mapped(frame)[0].copy() for name, frame in FRAMES.items()}
+    counting = view.counting()
+    for name in (*FRAMES, *reversed(FRAMES)):
+        z, norms = counting.mapped(FRAMES[name])
+        assert z.tobytes() == kept[name].tobytes()
+        assert norms.tobytes() == counting.norms(FRAMES[name]).tobytes() == view.norms(FRAMES[name]).tobytes()
+        assert counting.weights is view.weights
+        assert counting.codes is view.codes
+    for name, frame in FRAMES.items():
+        assert view.mapped(frame)[0].tobytes() == kept[name].tobytes()
+
+
 def _fused(column):
     """Rounded once for x * x + s, as some processors do."""
     total = 0.0

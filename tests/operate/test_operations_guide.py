@@ -53,9 +53,12 @@ def _free_port() -> int:
 
 def _tables(folder: Path) -> None:
     generator = np.random.default_rng(11)
-    for name, n in (("patients", 4000), ("volunteers", 30)):
+    for name, n in (("patients", 4000), ("volunteers", 30), ("visits", 9000)):
         rows = generator.normal([50.0, 900.0], [12.0, 150.0], size=(n, 2))
-        pd.DataFrame(rows, columns=["age", "cost"]).to_parquet(folder / f"{name}.parquet")
+        table = pd.DataFrame(rows, columns=["age", "cost"])
+        if name == "visits":
+            table["arrived"] = pd.Timestamp("2026-09-01") + pd.to_timedelta(np.arange(n) * 60 // n, unit="D")
+        table.to_parquet(folder / f"{name}.parquet")
 
 
 def test_every_block_says_that_it_is_run_or_why_not():

@@ -6,7 +6,7 @@ name, or the end of the process. Nobody can check that one table has one name: w
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,6 +25,9 @@ _WHAT = (
 )
 
 _tables: dict[str, Any] = {}
+_columns: dict[str, frozenset[str]] = {}
+"""All that handles on a table were ever opened for: a later one leaves the earlier ones theirs."""
+
 _frames: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
 """What they were made of, as long as somebody holds it."""
 
@@ -35,7 +38,7 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
     Args:
         frame: a DataFrame of pandas, or whatever offers Arrow's C stream.
         name: by which the ledger is to know it.
-        columns: names of those that will be read; others are left where they are.
+        columns: names of those that will be read; others, but those of earlier handles, are left where they are.
 
     Returns:
         The canonical name.
@@ -52,14 +55,14 @@ def keep(frame: Any, name: str | None, columns: Sequence[str]) -> str:
             'a private table in memory needs a name by which the ledger knows it, of letters, digits, ".", "_" and '
             '"-", always the same one: PrivateTable.open(frame, columns, name="patients")'
         )
-    table = None
+    table, read = None, _columns.get(name, frozenset()).union(columns)
     with suppress(Exception):  # the cause may quote a cell, so it ends here
-        table = _of_pandas(frame, columns) if ours else _of_arrow(frame, columns)
+        table = _of_pandas(frame, read) if ours else _of_arrow(frame, read)
     if table is None:
         raise InvalidInput(
             f"the private table {name!r} in memory has columns that Arrow has no types for: give each column one type"
         )
-    _tables[name] = table
+    _tables[name], _columns[name] = table, read
     with suppress(TypeError):  # of some classes nobody can tell whether an object is still there
         _frames[id(frame)] = frame
     return f"{IN_MEMORY}{name}"
@@ -99,7 +102,7 @@ def _found(path: str) -> Any:
     return _tables[name]
 
 
-def _of_arrow(frame: Any, columns: Sequence[str]) -> Any:
+def _of_arrow(frame: Any, columns: Set[str]) -> Any:
     """A table of the columns; in the places of the others there is nothing but their names."""
     import pyarrow as pa
 
@@ -108,7 +111,7 @@ def _of_arrow(frame: Any, columns: Sequence[str]) -> Any:
     return pa.Table.from_arrays(read, names=table.column_names)
 
 
-def _of_pandas(frame: Any, columns: Sequence[str]) -> Any:
+def _of_pandas(frame: Any, columns: Set[str]) -> Any:
     """The same, each column by its type: of objects and of texts those are taken that may be ids."""
     import pandas as pd
     import pyarrow as pa

@@ -167,7 +167,7 @@ def under_law(law: str, question: Any) -> Any:
         law: `GAUSSIAN` or `RADIAL`.
         question: any; one that is no Gaussian one stays what it is.
     """
-    if law != RADIAL or not isinstance(question, UNDER_RADIAL):
+    if law != RADIAL or not isinstance(question, _INNER):
         return question
     together, asked = Radial(question), _of_record(question)
     if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:

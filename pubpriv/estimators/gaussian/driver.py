@@ -144,7 +144,8 @@ def whole_gaussian(
         if not curator.protects_rows:
             raise InvalidInput(
                 "without public rows the columns are found by cells in which one record more or less can show, which "
-                "is not offered where the unit of the dataset is a person: give public rows"
+                "is not offered where the unit of the dataset is a person, or rows of a period are asked: give public "
+                "rows"
             )
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)

@@ -2,7 +2,7 @@
 
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
 shape leans to that of all before it, as far as its noise makes it (James-Stein). What lies beyond the last shell has
-the trace that `tail` expects, and the shape of what lies before.
+the trace that `tail` expects, and a shape that goes on as it changed from the core to there.
 
 | part of the error | of a variance |
 |---|---|
@@ -27,7 +27,7 @@ of noise and sampling alone."""
 _UNEVEN = 5.0
 """w is not white if the core is so many times wider in one direction than in another."""
 
-_CAUTION = 2.0
+_CAUTION = 1.0
 """A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
 
 _BY_CHANCE = 0.25
@@ -127,7 +127,8 @@ def read_outside(
     tail = read_tail(Shells(traces, trace_sds, rows, rows_sd, middle), _before(histogram, where, n), where.gaussian, n)
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
-    shape, total = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12), np.zeros((d, d))
+    inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
+    shape, total = inside, np.zeros((d, d))
     shares, trace_noise, shape_variance = [], [], 0.0
     mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
@@ -153,6 +154,7 @@ def read_outside(
         mean_variance = mean_variance + weight @ noise
         if held > 0 and trace > 0:
             shape = (_LASTING * d * shape + held * shape_here) / (_LASTING * d + held)
+    shape = _further(shape, inside, tail.last, axes)
     known = float(tail.lengths.sum())
     lean = mean / known if known > 0 else np.zeros(d)
     return Outside(
@@ -167,6 +169,26 @@ def read_outside(
         shares=np.array(shares).reshape(tail.last, d, d),
         rows_sd=rows_sd,
     )
+
+
+def _further(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
+    """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
+
+    Columns of which more lies in the shells than in the core have longer tails than others, so of what lies further out
+    they have more still: as much more for a shell as they had for each of the `shells` before it.
+
+    Args:
+        shape: (d, d) of trace 1, of the tail up to there.
+        inside: (d, d) of trace 1, of the core.
+        shells: that count.
+        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+    """
+    if not shells:
+        return shape
+    own, before = (np.maximum(np.einsum("ij,jk,ik->i", axes, part, axes), 1e-12) for part in (shape, inside))
+    stretch = (axes.T * (own / before) ** (0.5 / shells)) @ axes
+    longer = stretch @ shape @ stretch
+    return np.asarray(longer / float(np.trace(longer)))
 
 
 def _rows(

@@ -132,5 +132,5 @@ MEAN = Estimator(
     checks=Checks(_checked, _check_size),
     makes="mean",
     without_public=(NO_PUBLIC,),
-    trials=(Trial(), Trial("pure", budget="pure:1")),
+    trials=(Trial(), Trial("pure", budget="pure:1"), Trial("by group", MeanSettings(by="half"))),
 )

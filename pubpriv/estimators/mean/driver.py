@@ -132,8 +132,8 @@ def _with_known_covariance(
     check_law(method, curator.budget.kind)
     if method == "hypotheses" and not curator.protects_rows:
         raise InvalidInput(
-            "the method hypotheses is not offered where the unit of the dataset is a person: its choice is no sum over "
-            "rows that could be weighted; take the method two-step"
+            "the method hypotheses is not offered where the unit of the dataset is a person, or rows of a period are "
+            "asked: its choice is no sum over rows that could be weighted; take the method two-step"
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:

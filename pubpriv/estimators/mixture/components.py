@@ -81,6 +81,11 @@ class Round:
         """Rows that components share do not decide what the components are."""
         return self.change <= _UNSETTLED
 
+    @property
+    def held(self) -> bool:
+        """Every component holds rows that stand out of the noise."""
+        return min(self.counts) > _SMALLEST * self.count_sd + 1
+
     def off(self, other: "Round") -> float:
         """By how many standard errors another estimate from the same answer is off, in the component where most."""
         d = len(self.mixture.means[0])

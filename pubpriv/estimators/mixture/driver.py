@@ -93,7 +93,8 @@ def estimate_mixture(
     Returns:
         Components by falling weight, in the data's own units, with statement, errors and diagnostics. `converged` is
         False where the model does not fit the private rows (`diagnostics["misfit"]`), where it is the public one, where
-        components share too many rows to be told apart, and where noise is larger than the covariances.
+        components share too many rows to be told apart or one holds hardly any, and where noise is larger than the
+        covariances.
 
     Raises:
         InvalidInput, SpecMismatch, BudgetExceeded: before anything was read.
@@ -153,7 +154,8 @@ def _whole(
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
-    sound = model.guard.clear and model.fit.fits and (covered.complete or model.fit.explains) and last.settled
+    fits = model.fit.fits and (covered.complete or model.fit.explains)
+    sound = model.guard.clear and fits and last.settled and last.held
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
 

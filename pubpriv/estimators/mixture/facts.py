@@ -21,6 +21,8 @@ _UNSETTLED = (
     "more than their intervals say. Give more public rows, or ask for fewer components"
 )
 
+_EMPTY = "a component holds so few private rows that the noise may hide them all: ask for fewer components"
+
 
 def loudness(last: Round, shape: Shape) -> tuple[float, ...]:
     """Spectral noise in the whitened covariance of each component."""
@@ -54,8 +56,8 @@ def diagnostics(
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
-    elif not last.settled:
-        warnings.append(_UNSETTLED)
+    else:
+        warnings += [text for text, told in ((_UNSETTLED, not last.settled), (_EMPTY, not last.held)) if told]
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise

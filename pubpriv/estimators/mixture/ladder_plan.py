@@ -12,7 +12,7 @@ from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
 from pubpriv.estimators.mixture.plan import Blanks, MixturePlan, spectral_noise
 from pubpriv.privacy.budgets import Purse
 
-_RUNGS = 2, 4, 8, 16
+_RUNGS = 2, 3, 4, 8, 16
 _MODELS = Fraction(34, 100)
 """For the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
 

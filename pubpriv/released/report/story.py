@@ -37,9 +37,9 @@ def in_words(question: str) -> str:
     inner = re.fullmatch(r"Radial\((.+)\)", question)
     if inner is not None:
         return in_words(inner[1])
-    period = re.fullmatch(r"(.+) in (\S+)", question)
-    if period is not None:
-        return f"{in_words(period[1])}; only rows of {period[2]}"
+    dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
+    if dated is not None:
+        return f"{in_words(dated[1])}; rows of {dated[2]} alone"
     if question.endswith(" per person"):
         return f"{in_words(question.removesuffix(' per person'))}; a person's rows share one weight"
     return _WORDS.get(question, question)

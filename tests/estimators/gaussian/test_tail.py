@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pubpriv.estimators.gaussian.table_moments import _further
 from pubpriv.estimators.gaussian.tail import Shells, read_tail
 
 N = 10_000.0
@@ -88,3 +89,12 @@ def test_a_group_far_out_is_no_tail_of_what_lies_before_a_gap():
     assert found.last == 7
     hidden = rows[7] * MIDDLES[7] / N
     assert abs(hidden - found.beyond) < 2 * found.beyond_sd
+
+
+def test_what_lies_beyond_is_more_of_a_long_tail_than_the_shells_are():
+    """A column with .5 of the core and .8 of a shell has .94 of what lies beyond; after two shells, .89."""
+    core, shell, axes = np.eye(2) / 2, np.diag([0.8, 0.2]), np.eye(2)[::-1]
+    assert np.diag(_further(shell, core, 1, axes)) == pytest.approx([1.28 / 1.36, 0.08 / 1.36])
+    assert np.diag(_further(shell, core, 2, axes)) == pytest.approx([8 / 9, 1 / 9])
+    assert _further(core, core, 3, axes) == pytest.approx(core)
+    assert _further(shell, core, 0, axes) is shell

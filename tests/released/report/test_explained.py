@@ -31,12 +31,12 @@ def asked_often(**privacy):
 
 @pytest.mark.parametrize("question", [each.__name__ for each in QUESTIONS if each.__name__ not in WRAPPERS])
 def test_every_question_has_words(question):
-    """Also inside others: of a person's rows, and with radial noise."""
+    """Also inside others: of a person's rows, of a period's, and with radial noise."""
     words = in_words(question)
     assert words != question
     assert in_words(f"Radial({question})") == words
     assert in_words(f"{question} per person").startswith(f"{words};")
-    assert in_words(f"{question} per person in 2026-10").endswith("; only rows of 2026-10")
+    assert in_words(f"{question} in 2026-W47") == f"{words}; rows of 2026-W47 alone"
 
 
 def test_a_model_tells_its_questions_in_order_with_their_prices():
