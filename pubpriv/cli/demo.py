@@ -87,7 +87,7 @@ def demo(
     from pubpriv.released.tree import check_tree
 
     if separated and (unit is not None or tables is not None):
-        raise InvalidInput("--unit or --tables is of the people of the RAND experiment: leave it out with --separated")
+        raise InvalidInput("--unit and --tables are of the people of the RAND experiment: leave them out here")
     if tables is not None:
         _write_tables(tables, unit)
         return
