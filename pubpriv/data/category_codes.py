@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.arrow import validity_of
-from pubpriv.data.categories import ByCategory
+from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.errors import InvalidInput
 
 _UTC = (None, "UTC", "Etc/UTC", "+00:00", "Z")
 _FIRST_YEAR, _NO_MONTH = 1970, np.iinfo(np.int64).min
 
 
-def check_kind(by: ByCategory, kind: Any, where: str) -> None:
+def check_kind(column: str, kind: Any, where: str) -> None:
     """Check that a column of this Arrow type has such categories.
 
     Args:
-        by: the groups.
-        kind: Arrow type of their column.
+        column: that tells groups apart, or its month.
+        kind: its Arrow type.
         where: the table, for a message.
 
     Raises:
@@ -27,23 +27,23 @@ def check_kind(by: ByCategory, kind: Any, where: str) -> None:
     """
     from pyarrow import types
 
+    source = source_of_groups(column)
     if types.is_dictionary(kind):
         kind = kind.value_type
     if types.is_binary(kind):
         return  # cells of a file without types, as they are written
-    if by.by_month:
+    if source != column:
         if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz in _UTC):
             return
         raise InvalidInput(
-            f"column {by.source!r} of {where} is {kind}: a month is taken of dates, or of times without a zone or in "
-            "UTC"
+            f"column {source!r} of {where} is {kind}: a month is taken of dates, or of times without a zone or in UTC"
         )
     texts = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     if texts or types.is_integer(kind) or types.is_boolean(kind):
         return
-    wanted = f" or, for dates, --by 'month({by.source})'" if types.is_temporal(kind) else ""
+    wanted = f" or, for dates, --by 'month({source})'" if types.is_temporal(kind) else ""
     raise InvalidInput(
-        f"column {by.source!r} of {where} is {kind}: groups are told by texts, integers or true and false{wanted}"
+        f"column {source!r} of {where} is {kind}: groups are told by texts, integers or true and false{wanted}"
     )
 
 
@@ -147,7 +147,7 @@ def codes_in_memory(by: ByCategory, categories: Any, rows: int) -> np.ndarray:
         raise InvalidInput(f"simulated groups are a category for each row: {error}") from None
     if pa.types.is_null(array.type):  # not one has a category
         array = array.cast(pa.string())
-    check_kind(by, array.type, "the simulated rows")
+    check_kind(by.column, array.type, "the simulated rows")
     if len(array) != rows:
         raise InvalidInput(f"there are {rows} simulated rows, but categories of {len(array)}")
     return codes_of(array, by)

@@ -186,7 +186,7 @@ def _footer(
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)
     if by is not None:
-        check_kind(by, look.schema.field(_place(look, by.source, where)).type, f"the private table {where}")
+        check_kind(by.column, look.schema.field(_place(look, by.source, where)).type, f"the private table {where}")
     kinds = tuple(id_kind(name, look.schema.field(_place(look, name, where)).type, where) for name in person)
     kind = look.schema.field(_place(look, dates, where)).type if dates else None
     if kind is not None and look.typed:

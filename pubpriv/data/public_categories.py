@@ -1,34 +1,36 @@
 """Which categories public rows have: where nobody declares the groups of an estimate, they are these."""
 
+import os
 import sys
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
-from pubpriv.data.categories import ByCategory
+from pubpriv.data.categories import ByCategory, source_of_groups
 from pubpriv.data.category_codes import check_kind, months_in, texts_of
-from pubpriv.data.stores import list_files, read_public
+from pubpriv.data.formats.memory_table import is_private
+from pubpriv.data.public_columns import public_contents, read_arrow
 from pubpriv.errors import InvalidInput
-from pubpriv.places import canonical, is_url
+from pubpriv.places import canonical, is_in_memory
 
 
 def groups_of(public: Any, column: str) -> ByCategory:
     """Groups by the distinct categories of a column of public rows, in the order of texts. No private row is looked at.
 
     Args:
-        public: Parquet or CSV file, folder or glob, or a DataFrame.
+        public: file, folder or glob, or a DataFrame.
         column: of it, or `month(column)`.
 
     Raises:
-        InvalidInput: the public rows have no such column, or no category in it.
+        InvalidInput: the public rows have no such column, or no category in it; or they are private ones.
+        Unavailable: the storage does not answer.
     """
-    blank = ByCategory(column, ("1970-01",))  # a month, so that any column takes it
-    pandas = sys.modules.get("pandas")
+    pandas = sys.modules.get("pandas")  # who has a DataFrame has loaded it
+    if is_private(public) or (isinstance(public, str) and is_in_memory(public)):
+        raise InvalidInput("the groups of a private table are not told: say which there are, with --by-values")
     if pandas is not None and isinstance(public, pandas.DataFrame):
-        found = _of_arrays([_of_series(public, blank.source)], blank)
-    elif isinstance(public, str | Path):
-        where = canonical(str(public))
-        found = _of_csv(where, blank) if where.lower().endswith(".csv") else _of_arrays(_read(where, blank), blank)
+        found = _of_frame(public, column)
+    elif isinstance(public, str | os.PathLike):
+        found = _of_files(canonical(os.fspath(public)), column)
     else:
         raise InvalidInput(f"these public rows tell no groups by {column}: say which there are, with --by-values")
     if not found:
@@ -36,47 +38,49 @@ def groups_of(public: Any, column: str) -> ByCategory:
     return ByCategory(column, tuple(sorted(found)))
 
 
-def _of_arrays(arrays: list[Any], by: ByCategory) -> set[str]:
-    for array in arrays:
-        check_kind(by, array.type, "the public table")
-    return {text for array in arrays for text in texts_of(array, by.by_month)}
-
-
-def _of_series(frame: Any, name: str) -> Any:
+def _of_frame(frame: Any, column: str) -> set[str]:
     import pyarrow as pa
 
-    if name not in frame.columns:
-        raise _missing(name)
-    return pa.array(frame[name], from_pandas=True)
+    name = source_of_groups(column)
+    _check_there(name, list(frame.columns))
+    return _of_array(pa.array(frame[name], from_pandas=True), column)
 
 
-def _of_csv(where: str, by: ByCategory) -> set[str]:
-    """Categories as they are written: 05 is not 5."""
-    import pandas as pd
-
-    content = read_public(where) if is_url(where) else Path(where.removeprefix("file://")).read_bytes()
-    frame = pd.read_csv(BytesIO(content), dtype=str)
-    if by.source not in frame.columns:
-        raise _missing(by.source)
-    texts = set(frame[by.source].dropna())
-    return months_in(texts) if by.by_month else texts
-
-
-def _read(where: str, by: ByCategory) -> list[Any]:
+def _of_files(where: str, column: str) -> set[str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    found = []
-    for file in list_files(where):
-        source = pa.BufferReader(read_public(file)) if is_url(file) else file
-        table = pq.ParquetFile(source).read()
-        if by.source not in table.column_names:
-            raise _missing(by.source)
-        found += table.column(by.source).chunks
+    kind, contents = public_contents(where)
+    if kind == "CSV":
+        return set().union(*(_of_csv(content, column) for content in contents))
+    name, found = source_of_groups(column), set[str]()
+    for content in contents:
+        table = read_arrow(pa.BufferReader(content), kind)
+        _check_there(name, table.column_names)
+        found = found.union(*(_of_array(chunk, column) for chunk in table.column(name).chunks))
     return found
 
 
-def _missing(name: str) -> InvalidInput:
-    return InvalidInput(
-        f"the public table has no column {name!r} that could tell which groups there are: say which, with --by-values"
-    )
+def _of_csv(content: bytes, column: str) -> set[str]:
+    """Categories as they are written: 05 is not 5."""
+    import pandas as pd
+
+    frame = pd.read_csv(BytesIO(content), dtype=str)
+    name = source_of_groups(column)
+    _check_there(name, list(frame.columns))
+    texts = set(frame[name].dropna())
+    return texts if name == column else months_in(texts)
+
+
+def _of_array(array: Any, column: str) -> set[str]:
+    by_month = source_of_groups(column) != column
+    check_kind(column, array.type, "the public table")
+    return texts_of(array, by_month)
+
+
+def _check_there(name: str, names: list[str]) -> None:
+    if names.count(name) != 1:
+        problem = "no column" if name not in names else "more than one column"
+        raise InvalidInput(
+            f"the public table has {problem} {name!r} that could tell which groups there are: say which, with "
+            "--by-values"
+        )

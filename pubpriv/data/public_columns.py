@@ -228,35 +228,52 @@ def _numbers_of(columns: Sequence[_PublicColumn], name: str) -> np.ndarray:
 
 
 def _read_public(name: str) -> list[_PublicColumn]:
-    """Columns of a file, or of all files of a folder or glob, that are listed as those of a private table are."""
+    """Columns of a file, or of all files of a folder or glob."""
     import pyarrow as pa
 
+    kind, contents = public_contents(name)
+    try:
+        if kind == "CSV":
+            return _read_csv(contents)
+        tables = [read_arrow(pa.BufferReader(content), kind) for content in contents]
+        return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise _unreadable(name, error) from error
+
+
+def public_contents(name: str) -> tuple[str, list[bytes]]:
+    """The kind of a public file, or of those of a folder or glob, and their bytes; listed as private ones are.
+
+    Raises:
+        InvalidInput: no such table.
+        Unavailable: the storage does not answer.
+    """
     refused: PubPrivError
     try:
         files = [name] if is_url(name) and kind_of(name) == "CSV" else list_files(name)
-        contents = [read_public(file) for file in files]
-        if kind_of(files[0]) == "CSV":
-            return _read_csv(contents)
-        tables = [_read_arrow(pa.BufferReader(content), kind_of(files[0])) for content in contents]
-        return _of_arrow_table(pa.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0])
+        return kind_of(files[0]), [read_public(file) for file in files]
     except InvalidInput:
         raise
     except FileNotFoundError:
         refused = InvalidInput(f"no public table at {name}: check the {'URL' if is_url(name) else 'path'}")
     except Exception as error:
-        if isinstance(error, OSError) and is_url(name):
-            refused = Unavailable(
-                f"the storage of the public table {name} does not answer, or not to the credentials of this "
-                "environment; check them, or try again"
-            )
-        else:
-            reason = " ".join(str(error).split())
-            kinds = "Parquet, CSV or Feather"
-            raise InvalidInput(f"the public table {name} cannot be read as {kinds}: {reason}") from error
+        if not isinstance(error, OSError) or not is_url(name):
+            raise _unreadable(name, error) from error
+        refused = Unavailable(
+            f"the storage of the public table {name} does not answer, or not to the credentials of this environment; "
+            "check them, or try again"
+        )
     raise refused
 
 
-def _read_arrow(content: Any, kind: str) -> Any:
+def _unreadable(name: str, error: Exception) -> InvalidInput:
+    reason = " ".join(str(error).split())
+    return InvalidInput(f"the public table {name} cannot be read as Parquet, CSV or Feather: {reason}")
+
+
+def read_arrow(content: Any, kind: str) -> Any:
     """A table of the bytes of a Parquet or Feather file."""
     import pyarrow as pa
     import pyarrow.parquet

@@ -246,8 +246,9 @@ def _ingested(
     terms, periods = ledger.person(job.dataset), ledger.periods(job.dataset)
     check_unit(terms, job.rows_per_person, job.rows_of, budget)
     ids = person_columns_of(terms)
+    beside = ids if job.by is None else (*ids, source_of_groups(job.by))
+    public = job.checked(_public(job, validation, runner, beside))
     by = _groups(job, runner)
-    public = job.checked(_public(job, validation, runner, ids if by is None else (*ids, by.source)))
     dated = "" if periods is None else periods.column, job.rows_of or ""
     named = public.columns, job.columns is None, ids, by, *dated
     private: PrivateTable = runner(_ingest_private, Place(), job.private, *named)

@@ -180,3 +180,13 @@ def test_public_rows_tell_which_groups_there_are(tmp_path):
     for public, column in ((parquet, "area"), (np.zeros((3, 1)), "region"), (csv, "area")):
         with pytest.raises(InvalidInput, match="--by-values"):
             groups_of(public, column)
+
+
+def test_groups_of_private_rows_are_not_told():
+    """Neither by their name nor by the object itself."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "region": ["north", "secretville"]})
+    pp.PrivateTable.open(frame, ["a"], by=REGION, name="held")
+    for private in (frame, "frame://held"):
+        with pytest.raises(InvalidInput) as refused:
+            groups_of(private, "region")
+        assert "secretville" not in str(refused.value)

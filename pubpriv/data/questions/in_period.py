@@ -19,6 +19,9 @@ from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.regions import View
 from pubpriv.spans import Span
 
+_BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
+"""Questions of which a record that comes or goes moves half the squared distance of one that is replaced, at most."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -104,13 +107,12 @@ class InPeriod:
         inner = self.inner
         if in_person_unit(inner):
             return inner.squared_distance
-        if isinstance(inner, Bisection):
-            return 2 * inner.squared_distance
         if isinstance(inner, Counts):
             return 2 * inner.squared_length
         if isinstance(inner, JointCounts):
             return 2 * len(inner.partitions) * squared_weight(inner.parts["count"])
-        return inner.squared_distance
+        # O is S at most, whatever a question is
+        return (1 if isinstance(inner, _BOTH_ENDS) else 2) * inner.squared_distance
 
     def totals(self, view: View) -> Totals:
         """Exact totals over one block of weighted records.
