@@ -6,7 +6,6 @@ Names, prices and sizes of noise are told, no times: how long a step took may de
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pubpriv.privacy.ledger.views import Balance, RunView
 from pubpriv.privacy.units import UNIT
@@ -195,7 +194,7 @@ def table_heads(story: Story) -> tuple[str, ...]:
     return ("step", "what was asked", f"cost ({story.currency})", "share", *(("numbers told",) if told else ()))
 
 
-def summary(story: Story) -> Any:
+def summary(story: Story) -> str:
     """Say in a sentence how much was asked and what it cost."""
     number = sum(each.times for each in story.asked)
     return f"{counted(number, 'question')} asked of {story.rows}, {story.spent} in all"
