@@ -204,9 +204,9 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
         shift = seen.values["sum"][j] / counts[j]
         shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
         before = whiten @ mixture.arrays[2][j] @ whiten.T
-        values, axes = np.linalg.eigh((seen.values["moment"][j] + added[j] * before) / counts[j])
-        second = (axes * _unclipped(values, seen.radius)) @ axes.T
-        spread = second - np.outer(shift, shift)
+        clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
+        values, axes = np.linalg.eigh(clipped)
+        spread = (axes * _unclipped(values, seen.radius)) @ axes.T
         spread = _shrunk(spread, before, noise["moment"] / counts[j])
         means.append(center + colour @ shift)
         covariances.append(floored(colour @ spread @ colour.T, np.array(floors[j])))
@@ -231,14 +231,15 @@ def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling:
     return replace(found, change=change)
 
 
-def _unclipped(seconds: np.ndarray, radius: float) -> np.ndarray:
-    """Second moments (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
+def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
+    """Variances (d,) along axes of whitened Gaussian rows, from those of the rows clipped to a radius.
 
     Without this a component whose last estimate was too narrow stays so: by public rows that are, or by a group of few.
+    They are variances about the rows' own mean: a mean that is far off is clipped, too, and makes nothing wider.
     """
-    kept = np.maximum(seconds, _TINY)
+    kept = np.maximum(variances, _TINY)
     kept *= min(1.0, _HELD * radius**2 / float(kept.sum()))
-    return np.asarray(seconds * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
+    return np.asarray(variances * np.minimum(unclip_variances(kept, radius, _TINY, _UNCLIPPED) / kept, _RAISED))
 
 
 def _believed(length: float, radius: float, sd: float, d: int) -> float:
@@ -282,8 +283,8 @@ def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     centers, roots = seen.diagonal(scaling)
     shifts = _within(seen.values["sum"] / counts[:, None], seen.radius)
-    seconds = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None]
-    variances = np.stack([_unclipped(own, seen.radius) for own in seconds]) - shifts**2
+    clipped = np.einsum("kii->ki", seen.values["moment"]) / counts[:, None] - shifts**2
+    variances = np.stack([_unclipped(own, seen.radius) for own in clipped])
     sd = noise["moment"] / counts
     target = np.maximum(variances.mean(axis=1), 0.02)[:, None]
     distance = ((variances - target) ** 2).sum(axis=1)
@@ -314,8 +315,8 @@ def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
     noisy = seen.values["sum"].reshape(-1, d) / counts[:, None]
     # the squared norm of the noisy shift is that of the shift and of its noise
     moved = np.maximum((noisy**2).sum(axis=1) - d * (noise["sum"] / counts) ** 2, 0.0)
-    seconds = [_unclipped(np.full(d, own / d), seen.radius).mean() for own in seen.values["square"] / counts]
-    factors = np.clip(np.array(seconds) - moved / d, *_SPREAD)
+    clipped = (seen.values["square"] / counts - moved) / d
+    factors = np.clip([_unclipped(np.full(d, own), seen.radius).mean() for own in clipped], *_SPREAD)
     own = roots**2 * factors[:, None]
     own *= np.maximum(np.array(floors) / own, 1.0).max(axis=1)[:, None]
     means = centers + roots * _within(noisy, seen.radius)
