@@ -178,7 +178,7 @@ def _admitted(job: Job, ledger: Ledger) -> tuple[str, ...]:
     if ledger.check_declared(job.dataset, NamedTable(private, columns, groups), first=True):
         return told
     bound = f"dataset {job.dataset} declares no table yet: this run binds it to {private}, for good, as private"
-    return *told, (bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public",)
+    return *told, bound if job.public is None else f"{bound}; {job.public} is read, and shown, as public"
 
 
 def _check_period(job: Job, terms: PeriodTerms | None) -> None:
