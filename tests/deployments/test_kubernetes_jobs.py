@@ -59,6 +59,8 @@ DAMAGES = {
     "token": (POD, "automountServiceAccountToken", True),
     "root": ((*POD, "securityContext"), "runAsNonRoot", False),
     "writable": ((*CONTAINER, "securityContext"), "readOnlyRootFilesystem", False),
+    "root after all": ((*CONTAINER, "securityContext"), "runAsNonRoot", False),
+    "network of the host": (POD, "hostNetwork", True),
     "no limit": ((*CONTAINER, "resources", "limits"), "memory", None),
     "command": (CONTAINER, "command", ["sh"]),
     "args": (CONTAINER, "args", ["prefect"]),
@@ -156,7 +158,7 @@ def test_prefect_makes_the_job_that_the_manifest_says(monkeypatch):
 @pytest.mark.prefect
 def test_deploying_makes_the_pool_once_and_keeps_its_type(prefect_server):
     """A pool of jobs: made, unchanged, changed with its manifest, kept by a call without one; others are refused."""
-    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 
     from pubpriv.deployments.pools import make_pool, refuse_other_types
 
@@ -173,5 +175,11 @@ def test_deploying_makes_the_pool_once_and_keeps_its_type(prefect_server):
         assert known.base_job_template["job_configuration"]["job_manifest"] == larger["job_manifest"]
         refuse_other_types(client, ["jobs"], job)
         client.create_work_pool(WorkPoolCreate(name="processes", type="process"))
+        make_pool(client, "plain", [ENVIRONMENT], None, False)
+        template = client.read_work_pool("plain").base_job_template
+        opened = template | {"job_configuration": {"env": "{{ env }}", "command": "sh"}}
+        client.update_work_pool("plain", WorkPoolUpdate(base_job_template=opened))
+        assert make_pool(client, "plain", [ENVIRONMENT], None, False).result == "changed"  # as the files say, again
+        assert client.read_work_pool("plain").base_job_template == template
         with pytest.raises(InvalidInput, match="processes is there"):
             refuse_other_types(client, ["jobs", "processes"], job)
