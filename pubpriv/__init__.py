@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "ApproximateDP": "pubpriv.privacy.budgets",
+    "ByCategory": "pubpriv.data.categories",
     "Curator": "pubpriv.curator",
     "GaussianEstimate": "pubpriv.released.kinds",
     "Ledger": "pubpriv.ledger",
@@ -27,6 +28,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from pubpriv.curator import Curator
+    from pubpriv.data.categories import ByCategory
     from pubpriv.data.tables import PrivateTable, PublicTable
     from pubpriv.estimators.gaussian.driver import estimate_gaussian
     from pubpriv.estimators.mean.driver import estimate_mean
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ApproximateDP",
+    "ByCategory",
     "Curator",
     "GaussianEstimate",
     "Ledger",

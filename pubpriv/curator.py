@@ -146,7 +146,7 @@ class Curator(Confined):
             rows: (n, d) array.
             budget: allotment; enforced, and recorded nowhere.
             seed: of the simulated noise; each draw depends on it and on the question's label alone.
-            columns: names, or expressions of one of them (`log1p(name)`); default x0, x1, ...
+            columns: names; under `log1p(x)` the array holds x, which is mapped here; default x0, x1, ...
             executor: where blocks are scanned; default: threads.
             persons: (n,) integers, whose row it is; None: the unit is a row.
             rows_per_person: see `Curator`.

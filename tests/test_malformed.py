@@ -26,6 +26,7 @@ from pubpriv.data.questions import (
     ClippedSums,
     Counts,
     FourthMoments,
+    InPeriod,
     JointCounts,
     LiftedGram,
     Moments,
@@ -121,8 +122,9 @@ def test_well_formed_questions_are_answered(curator):
         partitions.add(type(getattr(question, "partition", None)))
     curator.release(Counts(Everything(), SD), "good/everything")
     curator.release(Counts(CELLS, SD), "good/cells")
-    # zCDP has no price for the one, and tables of rows have no persons: `test_stable_cells.py`, `test_persons.py`
-    assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes}
+    # zCDP has no price for the one, and tables of rows have no persons and this one no dates:
+    # `test_stable_cells.py`, `test_persons.py`, `test_in_period.py`
+    assert kinds == {*QUESTIONS} - {StableCells, PerPerson, PersonSizes, InPeriod}
     # groups are asked of tables that have some: tests/data/test_categories.py
     assert partitions | {Everything, Cells, ByCategory} == {*PARTITIONS, type(None)}
 

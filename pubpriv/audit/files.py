@@ -34,7 +34,7 @@ from pubpriv.audit.neighbours import (
 )
 from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import remembering
-from pubpriv.data.parquet import block_length
+from pubpriv.data.pieces import block_length
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 

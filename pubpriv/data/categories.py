@@ -50,6 +50,13 @@ class ByCategory:
 
     Raises:
         InvalidInput: no column, no values or one of them twice, or more than `MOST_CATEGORIES`; no months.
+
+    Example:
+        >>> import pubpriv as pp
+        >>> plans = pp.ByCategory("plan", ("family", "individual"))
+        >>> table = pp.PrivateTable.open("patients.csv", ["visits", "diseases"], by=plans)
+        >>> table.by.values
+        ('family', 'individual')
     """
 
     column: str

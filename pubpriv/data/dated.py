@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.dates import in_span
-from pubpriv.data.parquet import Chunk
 from pubpriv.data.persons import NOBODY
+from pubpriv.data.pieces import Chunk
 from pubpriv.spans import Span
 
 

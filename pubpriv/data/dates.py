@@ -1,8 +1,8 @@
 """Which rows lie in a calendar period, by a date column: a public function of one cell.
 
 Dates are days; times without a zone are taken as they are written, times with one as UTC; whole numbers are seconds
-since the beginning of 1970. In a file without types a cell is a date or a time as ISO 8601 writes it. A row without a
-date is in no period.
+since the beginning of 1970. In a file without types a cell is a date or a time as ISO 8601 writes it, or whole seconds.
+A row without a date is in no period.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.data.arrow import numbers_of
-from pubpriv.data.formats.cells import numbers_in
+from pubpriv.data.formats.cells import days_in
 from pubpriv.errors import InvalidInput
 from pubpriv.spans import Span
 
@@ -44,7 +44,7 @@ def in_span(array: Any, span: Span) -> np.ndarray:
     """
     from pyarrow import types
 
-    days = numbers_in(array) if types.is_binary(array.type) else numbers_of(array)
+    days = days_in(array) if types.is_binary(array.type) else numbers_of(array)
     first, end = span.days
     with np.errstate(all="ignore"):
         days = days / _DAY if types.is_integer(array.type) else days

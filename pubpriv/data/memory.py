@@ -13,7 +13,7 @@ import numpy as np
 
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.confined import Confined
-from pubpriv.data.parquet import Chunk
+from pubpriv.data.pieces import Chunk
 from pubpriv.data.tables import PrivateTable
 
 MOST_BYTES = 1 << 26

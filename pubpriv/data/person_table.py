@@ -19,8 +19,8 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import MOST_BYTES, Kept
-from pubpriv.data.parquet import longest_block
 from pubpriv.data.persons import sizes_of, weights_of
+from pubpriv.data.pieces import longest_block
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import weighing, whole
 from pubpriv.data.questions.per_person import PersonSizes

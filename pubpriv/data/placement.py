@@ -16,7 +16,7 @@ import numpy as np
 from pubpriv.data.arithmetic import single_threaded_blas
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
-from pubpriv.data.parquet import longest_block
+from pubpriv.data.pieces import longest_block
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import weighing
 from pubpriv.data.regions import NearestPoint

@@ -2,7 +2,7 @@
 
 A `PrivateTable` is an opaque handle: where the file is configured to be, the declared columns, and n, which
 is public. It has no iteration, no conversion and no representation of values; its chunks are for `scan` alone.
-What is looked at in a private file is said in `data.parquet`, which opens it.
+What is looked at in a private file is said in `data.pieces`, which opens it.
 """
 
 import hashlib
@@ -19,8 +19,8 @@ from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.dated import DatedChunk
 from pubpriv.data.formats import BATCH, memory_table
-from pubpriv.data.parquet import Chunk, block_length, footers
 from pubpriv.data.persons import keys_in_memory
+from pubpriv.data.pieces import Chunk, block_length, footers
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical

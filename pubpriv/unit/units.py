@@ -175,6 +175,7 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
+        check_weighed(question)
         size, grain = self._read()
         return per_person(question, int(size.most or 1), grain)
 
@@ -299,11 +300,11 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
     return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
 
 
-def per_person(question: Any, most: int, grain: int) -> Question:
-    """The question as each person answers it, under the law of its noise.
+def check_weighed(question: Any) -> None:
+    """Refuse a question whose rows could not be weighted.
 
     Raises:
-        InvalidInput: a question that is no sum over records.
+        InvalidInput: it is no sum over records.
     """
     inner = without_law(question)
     if type(inner) not in WEIGHED:
@@ -311,7 +312,16 @@ def per_person(question: Any, most: int, grain: int) -> Question:
             f"a {type(inner).__name__} is not asked where the unit of the dataset is a person: it is no sum over rows "
             "that could be weighted"
         )
-    weighed = PerPerson(inner, most, grain)
+
+
+def per_person(question: Any, most: int, grain: int) -> Question:
+    """The question as each person answers it, under the law of its noise.
+
+    Raises:
+        InvalidInput: a question that is no sum over records.
+    """
+    check_weighed(question)
+    weighed = PerPerson(without_law(question), most, grain)
     return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
 
 

@@ -18,7 +18,7 @@ from pubpriv.data import memory, parquet
 from pubpriv.data import scan as scanning
 from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import _Remembered
-from pubpriv.data.parquet import Chunk, block_length
+from pubpriv.data.pieces import Chunk, block_length
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.data.tables import ArrayTable, PrivateTable

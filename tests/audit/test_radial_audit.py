@@ -98,6 +98,6 @@ def test_a_choice_comes_near_epsilon_and_no_further(wrong):
     """One record more for the one of two heaps; with half of the noise that shows more than was charged."""
     found = _chosen(4000)
     assert found.holds
-    assert found.found > 1.2
+    assert found.found > 1.0  # of 2; bounds from so many draws lie about 1.25, give or take 0.04
     wrong("half")
     assert not _chosen(4000).holds

@@ -18,7 +18,7 @@ from pubpriv.audit.neighbours import COLUMNS, categories_of
 from pubpriv.audit.neighbours import GROUPS as BY_GROUP
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.frames import Frame
-from pubpriv.data.parquet import block_length
+from pubpriv.data.pieces import block_length
 from pubpriv.data.questions import ClippedSums, Counts, LiftedGram, Moments
 from pubpriv.data.regions import Cells, Everything, View
 from pubpriv.data.scan import _scan_chunk, scan

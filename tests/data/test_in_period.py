@@ -46,6 +46,18 @@ def test_odd_dates_are_in_no_period():
     assert in_span(pa.array([2**62], pa.timestamp("ns")), Span.of("9998")).tolist() == [False]
 
 
+def test_cells_without_types_say_when_as_typed_ones_do():
+    """Dates, times and whole seconds; a day's number, a fraction, a truth and a word are no dates."""
+    second = 1_790_899_200  # the second of October 2026
+    within = [b"2026-10-31", b" 2026-10-01T00:00:00Z ", b"%d" % second, b" +%d " % second]
+    without = [b"2026-11-01", b"20728", b"%d.5" % second, b"true", b"inf", b"", b"2026-10", b"\xff", b"9" * 400, None]
+    assert in_span(pa.array(within, pa.binary()), OCTOBER).tolist() == [True] * 4
+    assert in_span(pa.array(without, pa.binary()), OCTOBER).tolist() == [False] * len(without)
+    assert in_span(pa.array([second], pa.int64()), OCTOBER).tolist() == [True]
+    assert in_span(pa.array([*without, *within], pa.binary()).slice(9, 2), OCTOBER).tolist() == [False, True]
+    assert in_span(pa.array([b"true", b"1", b"0"], pa.binary()), Span.of("1970-01")).tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize("kind", [pa.float64(), pa.string(), pa.time32("s"), pa.bool_()])
 def test_what_does_not_say_when_is_refused(tmp_path, kind):
     """With the column's name, before anything is spent."""

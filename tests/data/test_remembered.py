@@ -12,7 +12,7 @@ import pubpriv as pp
 from pubpriv.data import memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.memory import _Remembered, remembering
-from pubpriv.data.parquet import Chunk
+from pubpriv.data.pieces import Chunk
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.regions import Everything, View, _Workspace
 from pubpriv.data.scan import scan

@@ -48,7 +48,7 @@ def test_the_people_have_all_their_years_and_whose_they_are(tmp_path, monkeypatc
 
 def test_the_demo_of_machines_has_no_choice_of_unit():
     """--unit is of the RAND tables; nothing is written before that is said."""
-    with pytest.raises(InvalidInput, match="leave it out with --separated"):
+    with pytest.raises(InvalidInput, match="leave them out here"):
         demo(unit="person-year", separated=True)
 
 

@@ -11,7 +11,7 @@ from pubpriv.audit.catalogue import questions
 from pubpriv.audit.neighbours import COLUMNS, GROUPS, categories_of, difference, distance, integers
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.formats import Piece
-from pubpriv.data.parquet import Chunk
+from pubpriv.data.pieces import Chunk
 from pubpriv.data.questions import Bisection
 from pubpriv.data.scan import scan
 

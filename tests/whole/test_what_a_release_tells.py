@@ -182,7 +182,7 @@ def test_the_id_of_a_deployed_run_without_a_period_hides_its_time(monkeypatch):
     due = datetime(2026, 11, 21, 14, 3, 27, tzinfo=UTC)
     run = SimpleNamespace(scheduled_start_time=due, id="019aa6f2-17c8-7bbb-8a5e-0d7a3c1f2e4b")
     monkeypatch.setattr(deployed, "flow_run", run)
-    wanted = SimpleNamespace(release_id=None, period=None, series="mean")
+    wanted = SimpleNamespace(release_id=None, period=None, series="mean", rows_of=None, resumes=None)
     told = deployed._release_id_of(wanted)
     assert re.fullmatch(r"mean-20261121-[0-9a-f]{16}", told)
     assert "019aa6f2" not in told

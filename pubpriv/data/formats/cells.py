@@ -17,6 +17,10 @@ _USUAL = r"^-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?$"
 """Numbers as programs write them, which every Arrow reads: it rounds correctly, as Python does."""
 
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?")
+_DATED, _WHOLE = r"^\s*[0-9]{4}-", r"^\s*[+-]?[0-9]+\s*$"
+"""What a date begins with, and no number does; a whole number."""
+
+_DAY = 86_400
 _WORDS = {b"true": 1.0, b"false": 0.0, b"inf": np.inf, b"+inf": np.inf, b"-inf": -np.inf}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,6 +39,19 @@ def numbers_in(cells: Any) -> np.ndarray:
         of_distinct = np.array([number_in(text) for text in found.dictionary.to_pylist()])
         numbers[others] = of_distinct[np.asarray(found.indices)]
     return numbers
+
+
+def days_in(cells: Any) -> np.ndarray:
+    """An Arrow array of bytes as days since the beginning of 1970, NaN where a cell does not say when.
+
+    Dates and times are what `numbers_in` makes of them, and whole numbers are seconds, as in a file with types. Any
+    other number is no date. Fails on no value.
+    """
+    import pyarrow.compute as pc
+
+    numbers = numbers_in(cells)
+    dates, seconds = (np.asarray(pc.match_substring_regex(cells, form).fill_null(False)) for form in (_DATED, _WHOLE))
+    return np.where(dates, numbers, np.where(seconds, numbers / _DAY, np.nan))
 
 
 def number_in(text: bytes) -> float:

@@ -56,6 +56,10 @@ _TO_SD = 0.75
 _FINEST = 2.0**40
 """A cell that is so much further from zero than it is wide holds one value, for all that floating point can tell."""
 
+_ASTRAY = 2.0**20
+"""A column that the rounds leave so many times as wide as the search found it has led them astray: beyond a factor of
+about a tenth of this none of them converge."""
+
 
 @public_value
 @dataclass(frozen=True)
@@ -187,6 +191,27 @@ def standardise(located: Located, columns: tuple[str, ...]) -> Preconditioner:
     return Preconditioner(located.centers, _diagonal(1 / scale), _diagonal(scale), 0)
 
 
+def check_agreement(found: Preconditioner, position: Position, columns: tuple[str, ...]) -> None:
+    """Refuse to go on where the rounds contradict the search.
+
+    About a quarter of the rows have one value, then: noise decides whether a cell around it holds enough, so the cell
+    may be of any width. The column that led the rounds astray takes the others with it.
+
+    Raises:
+        NoAnswer: the rounds left a column far wider than the search found it.
+    """
+    _, _, colour = found.arrays
+    _, matrix = position.frame.dense()
+    wider = np.linalg.norm(np.linalg.inv(matrix), axis=1) / np.diag(colour)
+    worst = int(np.argmax(wider))
+    if not wider[worst] <= _ASTRAY:
+        raise NoAnswer(
+            f"no answer: about a quarter of the rows has one and the same value in {columns[worst]}, or nearly so, and "
+            "the rest lie elsewhere. The final release is not paid for, search and rounds are: leave the column out, "
+            "or give public rows"
+        )
+
+
 def _nothing(columns: tuple[str, ...], lost: np.ndarray, points: np.ndarray) -> str:
     """Say of which columns there is no answer, and what was paid."""
 
@@ -211,7 +236,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
 
     Raises:
         InvalidInput: see `no_public_plan`.
-        NoAnswer: see `standardise`.
+        NoAnswer: see `standardise` and `check_agreement`.
     """
     curator = run.curator
     n, d = curator.n_rows, len(curator.columns)
@@ -227,6 +252,7 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     preconditioner = run(standardise, located, curator.columns)
     center, whitening, _ = preconditioner.arrays
     position = walk(run, Position(Frame.of(center, whitening), n), math.sqrt(d), plan.learner)
+    check_agreement(preconditioner, position, curator.columns)
     measured = run(measure, position, plan.learner.final)
     return debiased(curator, preconditioner, measured, plan, paid, run(_as_measured, measured))
 

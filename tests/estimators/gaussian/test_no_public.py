@@ -106,6 +106,23 @@ def test_no_answer_is_said_and_costs_the_search_alone(why):
     assert NoAnswer.exit_code == 4
 
 
+def test_a_heap_of_about_a_quarter_is_said_and_not_followed():
+    """Noise decides how wide its cell is: never a mean of 1e26 in another column."""
+    told = []
+    for seed in range(5):
+        random = np.random.default_rng(3)
+        costs = np.where(random.random(4000) < 0.26, 0.0, random.gamma(2, 50, 4000))
+        curator = pp.Curator.simulation(np.c_[costs, random.normal(size=4000)], pp.ApproximateDP(1, "1e-6"), seed)
+        try:
+            found = pp.estimate_gaussian(None, curator, method="no-public")
+            assert np.abs(found.mean - [74, 0]).max() < 20
+        except NoAnswer as error:
+            told.append(str(error))
+            assert "value in x0" in told[-1]
+            assert "gaussian/final" not in [line.label for line in curator.statement().charges]
+    assert any("about a quarter" in text for text in told)
+
+
 REFUSED = {
     "zcdp": ({}, pp.ZeroConcentratedDP(1), 4000, "approx budget"),
     "few rows": ({}, pp.ApproximateDP("0.5", "1e-6"), 300, "too few to find"),
