@@ -28,7 +28,9 @@ _WANTED: dict[tuple[str | int, ...], tuple[Any, str]] = {
 }
 """What a manifest has to say, and why."""
 
-_SECRET = re.compile(r"PASSWORD|SECRET|TOKEN|AUTH_STRING|API_KEY")
+_HOST = "hostNetwork", "hostPID", "hostIPC"
+
+_SECRET = re.compile(r"(PASSWORD|SECRET|TOKEN|AUTH_STRING|API_KEY)(?!.*_FILE$)")
 _PASSWORD_IN_URL = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 
 
@@ -69,6 +71,7 @@ def _faults(job: dict[str, Any]) -> Iterator[str]:
             yield f"{_named(place)} must be {json.dumps(value)}: {why}"
     if not isinstance(_at(job, "metadata", "namespace"), str):
         yield "metadata.namespace is missing: name the namespace of the runs"
+    yield from (f"leave {field} out: a run stays in its pod" for field in _HOST if _at(job, *_POD, field))
     if "{{" in json.dumps(job):
         yield "it has {{ }} in it: whoever may start runs could put something there; write the value"
     containers = _at(job, *_POD, "containers")
@@ -82,6 +85,9 @@ def _faults_of_container(container: Any) -> Iterator[str]:
     for kind in ("cpu", "memory"):
         if not _at(container, "resources", "limits", kind):
             yield f"resources.limits.{kind} is missing: a run could take all of its machine"
+    security = _at(container, "securityContext")
+    if _at(security, "runAsNonRoot") is False or _at(security, "privileged"):
+        yield "the container's securityContext takes back what the pod's says: a run needs no root"
     for field in ("command", "args"):
         if _at(container, field) is not None:
             yield f"leave {field} out: Prefect gives the command, and the image reads the secrets first"

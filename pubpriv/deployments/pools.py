@@ -71,7 +71,9 @@ def make_pool(
         allowed = {
             variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()
         }
-    template = _template(environments, allowed, known.base_job_template["job_configuration"] if job is None else job)
+    if job is None and known.type == "kubernetes":
+        job = known.base_job_template["job_configuration"]
+    template = _template(environments, allowed, job or {})
     if template == known.base_job_template:
         return Outcome(f"work pool {name}", UNCHANGED)
     if not dry_run:

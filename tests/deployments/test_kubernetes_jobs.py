@@ -1,11 +1,13 @@
 """Work pools whose runs are jobs of Kubernetes: the manifest, what it may not say, what the server keeps."""
 
 import copy
+import json
 import re
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from helpers.cli_world import run_program
 from kubernetes_validate import ValidationError, validate
 from ruamel.yaml import YAML
 
@@ -16,6 +18,11 @@ from pubpriv.errors import InvalidInput
 
 ENVIRONMENT = {"PUBPRIV_WAIT": "600", "PUBPRIV_OUTPUT": "/released"}
 VERSION = "1.33"
+
+FILE = """\
+{dataset: visits, unit: one patient, cap: "zcdp:1", pool: on-jobs, private: /data/private.parquet,
+ public: /data/public.parquet, releases: [{name: mean, estimator: mean, allotment: "zcdp:0.25"}]}
+"""
 
 
 def pool_template() -> dict:
@@ -59,6 +66,8 @@ DAMAGES = {
     "token": (POD, "automountServiceAccountToken", True),
     "root": ((*POD, "securityContext"), "runAsNonRoot", False),
     "writable": ((*CONTAINER, "securityContext"), "readOnlyRootFilesystem", False),
+    "root after all": ((*CONTAINER, "securityContext"), "runAsNonRoot", False),
+    "network of the host": (POD, "hostNetwork", True),
     "no limit": ((*CONTAINER, "resources", "limits"), "memory", None),
     "command": (CONTAINER, "command", ["sh"]),
     "args": (CONTAINER, "args", ["prefect"]),
@@ -156,7 +165,7 @@ def test_prefect_makes_the_job_that_the_manifest_says(monkeypatch):
 @pytest.mark.prefect
 def test_deploying_makes_the_pool_once_and_keeps_its_type(prefect_server):
     """A pool of jobs: made, unchanged, changed with its manifest, kept by a call without one; others are refused."""
-    from prefect.client.schemas.actions import WorkPoolCreate
+    from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 
     from pubpriv.deployments.pools import make_pool, refuse_other_types
 
@@ -173,5 +182,28 @@ def test_deploying_makes_the_pool_once_and_keeps_its_type(prefect_server):
         assert known.base_job_template["job_configuration"]["job_manifest"] == larger["job_manifest"]
         refuse_other_types(client, ["jobs"], job)
         client.create_work_pool(WorkPoolCreate(name="processes", type="process"))
+        make_pool(client, "plain", [ENVIRONMENT], None, False)
+        template = client.read_work_pool("plain").base_job_template
+        opened = template | {"job_configuration": {"env": "{{ env }}", "command": "sh"}}
+        client.update_work_pool("plain", WorkPoolUpdate(base_job_template=opened))
+        assert make_pool(client, "plain", [ENVIRONMENT], None, False).result == "changed"  # as the files say, again
+        assert client.read_work_pool("plain").base_job_template == template
         with pytest.raises(InvalidInput, match="processes is there"):
             refuse_other_types(client, ["jobs", "processes"], job)
+
+
+@pytest.mark.prefect
+def test_the_command_shows_the_job_and_changes_nothing(prefect_server, monkeypatch, capsys, tmp_path):
+    """With --dry-run the job stands below the plan, and no pool is made; --job alone is refused."""
+    monkeypatch.setenv("PUBPRIV_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    (tmp_path / "visits.yaml").write_text(FILE)
+    told = run_program(monkeypatch, capsys, "deploy", tmp_path, "--pool", "kubernetes", "--dry-run")
+    assert "work pool on-jobs: created" in told.out
+    assert json.loads(told.out[told.out.index("\n{") :])["kind"] == "Job"
+    with server() as client:
+        assert "on-jobs" not in {pool.name for pool in client.read_work_pools()}
+    told = run_program(monkeypatch, capsys, "deploy", tmp_path, "--job", "job.yaml")
+    assert (told.code, told.err) == (
+        2,
+        "error: --job is the manifest of a job on Kubernetes: give --pool kubernetes too\n",
+    )
