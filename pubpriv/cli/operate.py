@@ -1,11 +1,12 @@
 """`pubpriv deploy`, `pubpriv serve` and `pubpriv backfill`: scheduled releases on a Prefect server."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -41,6 +42,13 @@ def deploy(
     installation: Annotated[
         str | None, typer.Option(help="Whose deployments these are. Default: PUBPRIV_INSTALLATION.", show_default=False)
     ] = None,
+    pool: Annotated[
+        Literal["process", "kubernetes"], typer.Option(help="What runs are in work pools that are not there yet.")
+    ] = "process",
+    job: Annotated[
+        Path | None,
+        typer.Option(help="Manifest of the job that a run is. Default: kubernetes-job.yaml.", show_default=False),
+    ] = None,
 ) -> None:
     """Register deployments on the Prefect server that PREFECT_API_URL names; the same files again change nothing.
 
@@ -55,6 +63,9 @@ def deploy(
 
     if prune and not files:
         raise InvalidInput("--prune deletes what the files name no more: name the files, or their folder")
+    if job is not None and pool != "kubernetes":
+        raise InvalidInput("--job is the manifest of a job on Kubernetes: give --pool kubernetes too")
+    configuration = _job(job) if pool == "kubernetes" else None
     paths = files or [EXAMPLES]
     if yaml:
         out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())
@@ -77,12 +88,21 @@ def deploy(
         return
     with server() as client:
         whole = any(path.is_dir() for path in paths)
-        outcomes = register(client, wanted, whole=whole, prune=prune, dry_run=dry_run, installation=owner)
+        outcomes = register(client, wanted, whole, prune, dry_run, owner, configuration)
     for outcome in outcomes:
         out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
     if all(outcome.result == "unchanged" for outcome in outcomes):
         note("nothing to change")
+    if dry_run and configuration is not None:
+        out("each run is this job, with the environment of its dataset file:")
+        out(json.dumps(configuration["job_manifest"], indent=2))
     _refuse_unready(*unready)
+
+
+def _job(file: Path | None) -> dict[str, Any]:
+    from pubpriv.deployments.kubernetes_jobs import JOB, job_configuration, read_job
+
+    return job_configuration(read_job(file or JOB))
 
 
 def _check_budgets(models: Any, set_budget: bool) -> int:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from pubpriv.deployments.outcomes import CHANGED, CREATED, UNCHANGED, Outcome
+from pubpriv.errors import InvalidInput
 
 _MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset files, and no commands"
 """Description of a work pool by which it is known for ours."""
@@ -12,8 +13,31 @@ _MADE = "Made by `pubpriv deploy`: its runs take the environments of the dataset
 _Environments = Iterable[Mapping[str, str]]
 
 
+def refuse_other_types(client: Any, names: Iterable[str], job: Mapping[str, Any] | None) -> None:
+    """Refuse to make jobs of Kubernetes in a pool that is there and of another type, which it keeps for ever.
+
+    Raises:
+        InvalidInput: one of the pools is; nothing was changed.
+    """
+    from prefect.exceptions import ObjectNotFound
+
+    for name in names if job is not None else ():
+        with suppress(ObjectNotFound):
+            known = client.read_work_pool(name)
+            if known.type != "kubernetes" or known.description != _MADE:
+                raise InvalidInput(
+                    f"the work pool {name} is there, of type {known.type}, and not made by `pubpriv deploy --pool "
+                    "kubernetes`; a pool keeps its type: give the dataset files another `pool`, or delete this one"
+                )
+
+
 def make_pool(
-    client: Any, name: str, environments: _Environments, going_on: _Environments | None, dry_run: bool
+    client: Any,
+    name: str,
+    environments: _Environments,
+    going_on: _Environments | None,
+    dry_run: bool,
+    job: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """Make a pool whose runs cannot be given commands, or an environment that no file names; see `_template`.
 
@@ -23,6 +47,8 @@ def make_pool(
         environments: of the files' deployments.
         going_on: of deployments that no file names and that go on; None: the files are not all there are.
         dry_run: change nothing.
+        job: what runs are on Kubernetes; see `kubernetes_jobs.job_configuration`. None: what they are in a pool that is
+            there, and processes of the worker in a new one.
     """
     from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
     from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
@@ -30,10 +56,11 @@ def make_pool(
     try:
         known = client.read_work_pool(name)
     except ObjectNotFound:
-        template = _template(environments, {})
+        template = _template(environments, {}, job or {})
         if not dry_run:
             with suppress(ObjectAlreadyExists):  # a worker that starts makes it too
-                made = WorkPoolCreate(name=name, type="process", base_job_template=template, description=_MADE)
+                kind = "process" if job is None else "kubernetes"
+                made = WorkPoolCreate(name=name, type=kind, base_job_template=template, description=_MADE)
                 client.create_work_pool(made)
         return Outcome(f"work pool {name}", CREATED, f"start a worker: prefect worker start --pool {name}")
     if known.description != _MADE:
@@ -44,12 +71,14 @@ def make_pool(
         allowed = {
             variable: {value for value in values if (variable, value) in needed} for variable, values in allowed.items()
         }
-    template = _template(environments, allowed)
+    template = _template(environments, allowed, known.base_job_template["job_configuration"] if job is None else job)
     if template == known.base_job_template:
         return Outcome(f"work pool {name}", UNCHANGED)
     if not dry_run:
         client.update_work_pool(name, WorkPoolUpdate(base_job_template=template, description=_MADE))
-    return Outcome(f"work pool {name}", CHANGED, "changed: the environments that its runs may have")
+    return Outcome(
+        f"work pool {name}", CHANGED, f"changed: {' and '.join(_changes(known.base_job_template, template))}"
+    )
 
 
 def added_variables(client: Any, name: str, variables: Mapping[str, Any], ours: Collection[str]) -> dict[str, Any]:
@@ -81,7 +110,15 @@ def _allowed(template: Mapping[str, Any]) -> dict[str, set[str]]:
     return {variable: set(rule["enum"]) for variable, rule in rules.items()}
 
 
-def _template(environments: _Environments, allowed: Mapping[str, set[str]]) -> dict[str, Any]:
+def _changes(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Say which parts of a pool's template are others."""
+    parts = {"variables": "the environments that its runs may have", "job_configuration": "the job of its runs"}
+    return [text for part, text in parts.items() if known.get(part) != wanted[part]]
+
+
+def _template(
+    environments: _Environments, allowed: Mapping[str, set[str]], configuration: Mapping[str, Any]
+) -> dict[str, Any]:
     """Make the job variables of a pool: an environment of the values that files name or that were allowed, no others.
 
     Whoever may start a run may set its job variables: with Prefect's own template that is any command, and any
@@ -94,6 +131,6 @@ def _template(environments: _Environments, allowed: Mapping[str, set[str]]) -> d
     env = {variable: {"type": "string", "enum": sorted(values[variable])} for variable in sorted(values)}
     closed = {"type": "object", "additionalProperties": False}
     return {
-        "job_configuration": {"env": "{{ env }}"},
+        "job_configuration": {**configuration, "env": "{{ env }}"},
         "variables": closed | {"properties": {"env": closed | {"properties": env}}},
     }

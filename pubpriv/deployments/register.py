@@ -10,7 +10,7 @@ from typing import Any
 
 from pubpriv.deployments.notify import ensure_notices, targets
 from pubpriv.deployments.outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
-from pubpriv.deployments.pools import added_variables, make_pool
+from pubpriv.deployments.pools import added_variables, make_pool, refuse_other_types
 from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.flows.automations import ensure_automations
@@ -56,6 +56,7 @@ def register(
     prune: bool = False,
     dry_run: bool = False,
     installation: str = NOBODY,
+    job: Mapping[str, Any] | None = None,
 ) -> list[Outcome]:
     """Bring a server to what the files say; the same files again change nothing.
 
@@ -68,16 +69,18 @@ def register(
         dry_run: list what would change, and change nothing.
         installation: whose deployments these are. Those of another one are neither changed nor deleted; those that
             were registered without a name are taken over where the files name their dataset.
+        job: what runs are on Kubernetes; see `make_pool`.
 
     Raises:
-        InvalidInput: another installation has deployed one of the datasets, or the server lacks a block that is to be
-            told of something; nothing was changed.
+        InvalidInput: another installation has deployed one of the datasets, the server lacks a block that is to be
+            told of something, or a pool is of another type than `job` wants; nothing was changed.
     """
     wanted = list(deployments)
     slots = {each.dataset: each.slots for each in wanted if each.dataset is not None}
     everything, names = ours(client), {each.name for each in wanted}
     _refuse_foreign(wanted, [each for each in everything if _owner_of(each) not in (installation, NOBODY)])
-    told = targets(client, wanted)
+    told, pools = targets(client, wanted), sorted({each.pool for each in wanted})
+    refuse_other_types(client, pools, job)
     here = {each.what for each in wanted}
     taken_over = {each.id for each in everything if _owner_of(each) == NOBODY and _what(each) in here}
     mine = [each for each in everything if _owner_of(each) == installation or each.id in taken_over]
@@ -85,11 +88,11 @@ def register(
     left = [each for name, each in sorted(known.items()) if name not in names and (whole or dataset_of(each) in slots)]
     gone = {each.id for each in left} if prune else set()
     outcomes = []
-    for pool in sorted({each.pool for each in wanted}):
+    for pool in pools:
         there = [each for each in everything if each.work_pool_name == pool and each.id not in gone]
         environments = [each.env for each in wanted if each.pool == pool]
         going_on = [_added(_environment(each)) if each.name in names else _environment(each) for each in there]
-        outcomes.append(make_pool(client, pool, environments, going_on if whole else None, dry_run))
+        outcomes.append(make_pool(client, pool, environments, going_on if whole else None, dry_run, job))
     limits = _limits(client)
     outcomes += [
         _slot(client, dataset, slots[dataset], limits.get(slot_of(dataset)), dry_run) for dataset in sorted(slots)
