@@ -14,7 +14,7 @@ from pubpriv.audit.defects import forged
 from pubpriv.audit.files import _LAYOUTS, _tried
 from pubpriv.audit.neighbours import NOBODY, totals_of
 from pubpriv.audit.sensitivity import _records
-from pubpriv.data import memory, parquet
+from pubpriv.data import memory, pieces
 from pubpriv.data import scan as scanning
 from pubpriv.data.formats import BATCH
 from pubpriv.data.memory import _Remembered
@@ -140,7 +140,7 @@ def test_a_neighbour_that_counts_twice_is_further_apart(monkeypatch):
 @pytest.mark.parametrize("twice", [False, True], ids=["dropped", "counted twice"])
 def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
     """Off by one where one batch of decoded rows ends and the next begins, and nowhere else."""
-    right = parquet._reblocked
+    right = pieces._reblocked
 
     def reblocked(batches, columns, length, by):
         def shifted():
@@ -154,7 +154,7 @@ def test_a_record_at_the_border_of_a_batch(twice, monkeypatch):
 
         return right(shifted(), columns, length, by)
 
-    monkeypatch.setattr(parquet, "_reblocked", reblocked)
+    monkeypatch.setattr(pieces, "_reblocked", reblocked)
     assert "Counts" in broken(FILE)
 
 
@@ -174,19 +174,19 @@ def test_a_row_group_left_out(monkeypatch):
 
 def test_columns_in_the_order_of_the_file(monkeypatch):
     """Cells by position, as the file has them, instead of by name."""
-    right = parquet._reblocked
+    right = pieces._reblocked
 
     def by_position(batches, columns, length, by):
         return right((batch.rename_columns(batch.schema.names[::-1]) for batch in batches), columns, length, None)
 
-    monkeypatch.setattr(parquet, "_reblocked", by_position)
+    monkeypatch.setattr(pieces, "_reblocked", by_position)
     assert set(broken(FOLDER)) == {"Counts", "LiftedGram", "Bisection"}
 
 
 def test_a_column_mapped_twice(monkeypatch):
     """log1p of log1p."""
-    right = parquet.map_columns
-    monkeypatch.setattr(parquet, "map_columns", lambda block, columns: right(right(block, columns), columns))
+    right = pieces.map_columns
+    monkeypatch.setattr(pieces, "map_columns", lambda block, columns: right(right(block, columns), columns))
     assert "LiftedGram" in broken(FOLDER)
 
 
