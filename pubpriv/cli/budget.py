@@ -76,9 +76,10 @@ def _set(
         ),
     ] = None,
 ) -> None:
-    """Register a dataset with a cap that all its releases share, for ever.
+    """Register a dataset with a cap for all its releases.
 
-    With --private and --columns the table is declared too; otherwise the first fit binds its table.
+    The cap holds for ever. With --private and --columns the table is declared too; otherwise the first fit binds its
+    table.
     """
     from pubpriv.data.columns import split_columns
     from pubpriv.data.tables import PrivateTable
@@ -130,9 +131,10 @@ def _periods(period: str | None, per_period: str | None, lifetime: str | None) -
 
 @app.command("show")
 def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = False) -> None:
-    """Show what is spent, held and left, what one more run costs, and who is at work.
+    """Show what is spent, held and left.
 
-    The formal promise is the guarantee of the cap. What is spent is shown as an epsilon so far.
+    Told besides: what one more run costs, and who is at work. The formal promise is the guarantee of the cap. What is
+    spent is shown as an epsilon so far.
     """
     from pubpriv.privacy.ledger import Ledger
 
@@ -319,7 +321,10 @@ def _report(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the privacy statement of a run: guarantees, charges, and a figure for the steps it took."""
+    """Print the privacy statement of a run.
+
+    It has guarantees, charges, and a figure for the steps that the run took.
+    """
     from pubpriv.privacy.ledger import Ledger
     from pubpriv.privacy.report import run_statement
     from pubpriv.privacy.wording import for_people, guarantee_lines

@@ -36,9 +36,10 @@ def _verify(
     full: Annotated[bool, typer.Option("--full", help="With --checkpoint: read every record all the same.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check every record: hash chain, prices, balances, one charge and one answer a key. Exit 6 if one is wrong.
+    """Check every record. Exit 6 if one is wrong.
 
-    The price of each charge is worked out again from its stored question.
+    Checked are the hash chain, prices, balances, and one charge and one answer a key. The price of each charge is
+    worked out again from its stored question.
 
     With --checkpoint, records that an earlier call checked are not read again; with --full too they are, and the chain
     must still hold the record at which that call ended. Keep the key from whoever writes the ledger.
@@ -136,10 +137,11 @@ def _export(
     datasets: _Datasets = None,
     ledger: LedgerOption = None,
 ) -> None:
-    """Write every record as JSON lines: what an auditor checks with `pubpriv ledger verify --file`.
+    """Write every record as JSON lines.
 
-    Keep it away from the ledger: it is also the witness against a ledger that was restored from an older copy. Name it
-    in PUBPRIV_LEDGER_WITNESS, and a ledger that lacks some of it opens for reading only.
+    An auditor checks them with `pubpriv ledger verify --file`. Keep the file away from the ledger: it is also the
+    witness against a ledger that was restored from an older copy. Name it in PUBPRIV_LEDGER_WITNESS, and a ledger that
+    lacks some of it opens for reading only.
     """
     from pubpriv.ledger import Ledger
 
@@ -160,10 +162,10 @@ def _restore(
     ] = None,
     ledger: LedgerOption = None,
 ) -> None:
-    """Append what an export has and the ledger lacks; the export is checked first.
+    """Append what an export has and the ledger lacks.
 
-    Brings an older copy up to date, or moves a whole ledger into an empty database. From then on use one of the two
-    copies only: what is charged to both is spent twice.
+    The export is checked first. Brings an older copy up to date, or moves a whole ledger into an empty database. From
+    then on use one of the two copies only: what is charged to both is spent twice.
     """
     from pubpriv.ledger import Ledger
 
@@ -179,10 +181,10 @@ def _grant(
     reader: Annotated[str | None, typer.Option(help="Role of auditors and exports: it may read.")] = None,
     ledger: LedgerOption = None,
 ) -> None:
-    """Make the tables of a ledger in PostgreSQL, and give two roles their rights. Run it as the owner, once.
+    """Give two roles their rights in a ledger in PostgreSQL.
 
-    The roles have to be there (`createuser`). Running it again changes nothing; after an upgrade that made new tables
-    it gives the rights on them too.
+    Run it as the owner, once; it makes the ledger's tables too. The roles have to be there (`createuser`). Running it
+    again changes nothing; after an upgrade that made new tables it gives the rights on them too.
     """
     from pubpriv.privacy.ledger.roles import grant
 

@@ -42,6 +42,14 @@ def test_version_is_told(program):
     assert (told.code, told.out, told.err) == (0, f"pubpriv {__version__}\n", "")
 
 
+@pytest.mark.parametrize("group", [(), ("fit",), ("plan",), ("budget",), ("ledger",)], ids=" ".join)
+def test_what_a_command_does_is_told_in_a_whole_line(program, group):
+    """No sentence of a list of commands is cut."""
+    listed = program(*group, "--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) >= 3
+    assert [line for line in listed if not line.endswith(".") or line.endswith("...")] == []
+
+
 def test_a_shell_completes_commands_and_options(folder):
     """The shell's question is answered with names of the command that is being typed."""
     for line, word, found in (("pubpriv led", 1, "ledger"), ("pubpriv fit mean --priv", 3, "--private")):

@@ -88,11 +88,11 @@ def _check_size(settings: GaussianSettings, public: PublicTable, n_private: int,
 GAUSSIAN = Estimator(
     name="gaussian",
     title="Mean and covariance of a private table",
-    help="Mean and covariance, under differential privacy; d columns need d + 1 public rows.",
+    help="Mean and covariance, under differential privacy.\n\nd columns need d + 1 public rows.",
     walk="Estimate mean and covariance of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, precondition by the public rows, approach standard coordinates in a few private "
     "rounds, measure there, and pool with the public rows. Each look at private rows charges the ledger first.",
-    plan_help="Of `fit gaussian`; the error is that of the covariance, relative, in Frobenius norm.",
+    plan_help="Of `fit gaussian`.\n\nThe error is that of the covariance, relative, in Frobenius norm.",
     settings=GaussianSettings,
     driver=_driver,
     case=_case,

@@ -119,12 +119,12 @@ def _both(settings: MeanSettings) -> GaussianSettings:
 MEAN = Estimator(
     name="mean",
     title="The mean of a private table",
-    help="The mean, under differential privacy; one public row is enough where the covariance is known.",
+    help="The mean, under differential privacy.\n\nOne public row is enough where the covariance is known.",
     walk="Estimate the mean of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, ask for a clipped mean around the public one, ask again around the answer, undo "
     "the clipping, and weigh both answers with the public mean. Each look at private rows charges the ledger first. A "
     "covariance that is unknown is learnt as `estimate-gaussian` does.",
-    plan_help="Of `fit mean`; the error is that of a column's mean, in its standard deviations.\n\nWhere the "
+    plan_help="Of `fit mean`.\n\nThe error is that of a column's mean, in its standard deviations. Where the "
     "covariance is unknown, the plan is that of `fit gaussian`, whose mean it takes.",
     settings=MeanSettings,
     driver=_driver,

@@ -72,14 +72,14 @@ _ROWS: dict[str, Any] = {"components": 3, "columns": 4, "apart": 12.0, "public_r
 MIXTURE = Estimator(
     name="mixture",
     title="A Gaussian mixture of a private table",
-    help="Weights, means and covariances of a Gaussian mixture, under differential privacy.\n\n"
+    help="A Gaussian mixture, under differential privacy.\n\nReleased are weights, means and covariances.\n\n"
     "Say how many components there are (--components), or how many the run may find at most (--max-components):\n"
     "the number that predicts best (--components auto), or as many as lie apart (--components apart).",
     walk="Estimate a Gaussian mixture of a private table with the help of a public one.\n\n"
     "Ingest and validate both tables, precondition, look for superclusters, find private principal components, "
     "partition, estimate each component with its weight, and choose between the private and the public model. Each "
     "step that looks at private rows charges the ledger first; public steps are cached across runs.",
-    plan_help="Of `fit mixture`; the error is that of a component's mean, in standard deviations of a column in it.",
+    plan_help="Of `fit mixture`.\n\nThe error is that of a component's mean, in standard deviations of a column in it.",
     settings=MixtureSettings,
     driver=_driver,
     case=_case,
