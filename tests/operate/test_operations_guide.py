@@ -66,7 +66,7 @@ def test_every_block_says_that_it_is_run_or_why_not():
     found = list(BLOCK.finditer(GUIDE.read_text(encoding="utf-8")))
     assert len(found) > 6
     assert all(len(block["why"].split()) > 3 for block in found if block["why"])
-    assert sum(block["why"] is not None for block in found) <= 2
+    assert 2 * sum(block["why"] is not None for block in found) < len(found)
 
 
 def test_the_guide_can_be_followed(tmp_path):
