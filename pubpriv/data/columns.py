@@ -18,6 +18,7 @@ _BACK = {"log": np.exp, "log1p": np.expm1, "sqrt": np.square}
 _EXPRESSION = re.compile(rf"\s*({'|'.join(_MAPS)})\((.+)\)\s*")
 _CLIP = re.compile(r"\s*clip\((.+),([^,]+),([^,]+)\)\s*")
 _RATIO = re.compile(r"\s*(\S.*?)\s+/\s+(\S.*?)\s*")
+_SIGNS = r"[-+*/^]+"
 _CALL = re.compile(r"\s*\w+\(.+\)\s*|.*\S/\S.*")
 
 EXPRESSIONS = "log(column), log1p(column), sqrt(column), clip(column, low, high), column / column with blanks around /"
@@ -121,8 +122,12 @@ def meant(name: str, names: Iterable[str]) -> str:
     Returns:
         The end of a sentence, with its comma or semicolon in front.
     """
+    names = list(names)
     near = nearest(name, names)
-    if _CALL.fullmatch(name) and not (near and _CALL.fullmatch(near)):
+    # what is calculated of columns that are there, in a way that there is not
+    parts = [part.strip() for part in re.split(_SIGNS, name)]
+    calculated = len(parts) > 1 and not {*parts}.isdisjoint(names) and not (near and re.search(_SIGNS, near))
+    if calculated or (_CALL.fullmatch(name) and not (near and _CALL.fullmatch(near))):
         return f"; an expression is one of {EXPRESSIONS}"
     return f", did you mean {near!r}?" if near else ""
 

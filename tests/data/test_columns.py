@@ -91,3 +91,12 @@ def test_synthetic_rows_of_a_clipped_column_stay_between(tmp_path):
     assert drawn["x"].abs().max() == 1
     assert [each.column for each in bent] == ["x"]
     assert parse_columns(["a / b"])[0].original == "a / b"
+
+
+def test_a_calculation_that_there_is_not_is_answered_with_those_that_there_are():
+    """Names of columns with a sign between them; a misspelt name that holds one is still answered with the nearest."""
+    for name in ("cost+visits", "visits^2", "cost - visits"):
+        with pytest.raises(InvalidInput, match=r"an expression is one of log\(column\)"):
+            pp.PublicTable.open(FRAME, [name])
+    with pytest.raises(InvalidInput, match="did you mean 'km/h'"):
+        pp.PublicTable.open(FRAME, ["km/hh"])
