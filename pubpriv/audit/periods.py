@@ -85,7 +85,7 @@ def _write(path: Path, rows: list[Record], days: list[_Day], persons: list[int],
 
 
 def _totals(question: Any, path: Path, person: str | tuple[str, ...] = ()) -> Integers:
-    """Of a question of a period, by the product's scan of a file."""
+    """Give the totals of a question of a period, by the product's scan of a file."""
     table = PrivateTable.open(path, COLUMNS, person=person, dates="seen", period=question.period)
     return integers(scan(PersonTable(table).asked(question), question))
 
@@ -150,7 +150,7 @@ def _moved(mechanism: str, question: Any, attainable: float, tables: int, seed: 
 
 
 def _enforced() -> Claims:
-    """Of a ledger: no charge without its period, none beyond the cap of it, and none that is told for another one."""
+    """Try a ledger: no charge without its period, none beyond the cap of it, and none that is told for another one."""
     tenth = PeriodTerms("month", "seen", ZeroConcentratedDP("0.1"))
     bare = example_of("counts-cells")
     price = ZeroConcentratedDP("0.05")

@@ -62,7 +62,7 @@ def audit(
     """Try every promise of the code that is installed, on synthetic data and ledgers of its own.
 
     Args:
-        fast: smaller searches and samples: under a minute, and each finding says what it can tell.
+        fast: smaller searches and samples: about a minute, and each finding says what it can tell.
         seed: of searches, synthetic records and simulated noise; the system's noise has none.
         watch: called with each finding as it comes.
         begin: called with what each check does before it begins.

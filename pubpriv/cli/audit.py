@@ -20,7 +20,7 @@ declared distance."""
 
 
 def audit(
-    fast: Annotated[bool, typer.Option("--fast", help="Search and sample less: takes under a minute.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Search and sample less: takes about a minute.")] = False,
     as_json: JsonOption = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of searches and synthetic records; noise has none.")] = 0,
 ) -> None:

@@ -47,12 +47,12 @@ class GroupCase:
 
     @property
     def d(self) -> int:
-        """Columns."""
+        """Count the columns."""
         return self.case.d
 
     @property
     def m(self) -> int:
-        """Public rows."""
+        """Count the public rows."""
         return self.case.m
 
     @property
