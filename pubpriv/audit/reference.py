@@ -134,7 +134,7 @@ def _component_shell(partition: ComponentShells, x: Vector) -> int:
 
 
 def _category(partition: ByCategory, x: Vector) -> int:
-    """Of a table whose groups follow from its cells: the place of the word for where the record lies."""
+    """Give the place of the word for where a record lies, in a table whose groups follow from its cells."""
     a, log1p_b = x
     if not abs(a) <= _LISTED:
         return -1

@@ -236,7 +236,7 @@ def _cluster(job: Job) -> Executor | None:
 
 
 def _cluster_address(job: Job) -> str | None:
-    """Of the scheduler that was asked for."""
+    """Give the address of the scheduler that was asked for."""
     return job.dask or os.environ.get(cluster.Cluster.variable) or None
 
 

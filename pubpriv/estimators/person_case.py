@@ -7,9 +7,7 @@ from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import Question
 from pubpriv.data.questions.radial import under_law
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.planning import Case, Forecast
-from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize
+from pubpriv.estimators.planning import CaseOverAnother, Forecast
 from pubpriv.privacy.budgets import KINDS, Budget, Purse
 from pubpriv.unit import DeclaredSizes, Sizes, auto_rows, first_questions, per_person, purse_of_rows
 
@@ -18,10 +16,11 @@ _ONCE = DeclaredSizes((1,), (1.0,))
 
 
 @dataclass(frozen=True)
-class PersonCase:
+class PersonCase(CaseOverAnother):
     """Another case where the unit is a person; n is the number of persons.
 
-    A run first asks how many persons and rows there are, and its method has the rest.
+    A run first asks how many persons and rows there are, and its method has the rest. Persons are no more than their
+    rows, and a table of one row a person is what theorems speak of, so that both are told as for rows.
 
     Attributes:
         case: of rows.
@@ -29,19 +28,8 @@ class PersonCase:
         sizes: persons by their number of rows, of which only the shares matter.
     """
 
-    case: Case
     most: int | str = 1
     sizes: DeclaredSizes = _ONCE
-
-    @property
-    def d(self) -> int:
-        """Columns."""
-        return self.case.d
-
-    @property
-    def m(self) -> int:
-        """Public rows."""
-        return self.case.m
 
     def settled(self, n: int, purse: Purse) -> tuple[int, int]:
         """(L, rows that count) of n persons; `auto` as a run would choose it, but for the noise in what it releases."""
@@ -50,11 +38,6 @@ class PersonCase:
             asked = next(iter(first_questions(purse)[0].values()))
             most = auto_rows(Sizes(sizes.bins, float(_told(purse, asked).noise()["persons"][0])), self.d, purse)
         return int(most), max(2, round(sizes.counted(int(most))))
-
-    @property
-    def most_rows(self) -> int:
-        """Persons are no more than their rows."""
-        return self.case.most_rows
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict a run that asks for the numbers of rows and persons first, and whose questions are of persons.
@@ -94,10 +77,6 @@ class PersonCase:
                 "sampling are told as if the rows of a person were copies of each other"
             )
         return (what, *self.case.notes(rows, budget))
-
-    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """What the other case tells: a table of one row a person is what theorems speak of."""
-        return self.case.theorems(terms)
 
 
 def _told(purse: Purse, question: Question) -> Question:

@@ -111,6 +111,36 @@ class Case(Protocol):
 
 
 @dataclass(frozen=True)
+class CaseOverAnother:
+    """What a case has of the one that it is made of: the same columns and public rows, and what theorems say of them.
+
+    Attributes:
+        case: the other one.
+    """
+
+    case: Case
+
+    @property
+    def d(self) -> int:
+        """Count the columns."""
+        return self.case.d
+
+    @property
+    def m(self) -> int:
+        """Count the public rows."""
+        return self.case.m
+
+    @property
+    def most_rows(self) -> int:
+        """Give as many as the other case takes."""
+        return self.case.most_rows
+
+    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
+        """Tell what the other case tells."""
+        return self.case.theorems(terms)
+
+
+@dataclass(frozen=True)
 class Size:
     """Public rows that nobody has seen: m of d columns."""
 

@@ -9,9 +9,7 @@ from pubpriv.data.tables import PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.groups.plan import SHARE, group_ask, parts_of, weights_ask
-from pubpriv.estimators.planning import Case, Forecast, Predicted, Size
-from pubpriv.estimators.sample_sizes.terms import Terms
-from pubpriv.estimators.sample_sizes.told import SampleSize
+from pubpriv.estimators.planning import Case, CaseOverAnother, Forecast, Predicted, Size
 from pubpriv.estimators.settings import Grouped
 from pubpriv.privacy.budgets import Budget, Purse
 
@@ -32,7 +30,7 @@ def case_by_group(settings: Grouped, public: PublicTable | Size, case: Case, of:
 
 
 @dataclass(frozen=True)
-class GroupCase:
+class GroupCase(CaseOverAnother):
     """Another case, with groups.
 
     Attributes:
@@ -41,24 +39,8 @@ class GroupCase:
         of: `mean`, `gaussian` or `mixture`.
     """
 
-    case: Case
     by: ByCategory
     of: str
-
-    @property
-    def d(self) -> int:
-        """Count the columns."""
-        return self.case.d
-
-    @property
-    def m(self) -> int:
-        """Count the public rows."""
-        return self.case.m
-
-    @property
-    def most_rows(self) -> int:
-        """As many as the other case takes."""
-        return self.case.most_rows
 
     def forecast(self, n: int, purse: Purse) -> Forecast:
         """Predict all rows together on their part of the purse, then groups of one size."""
@@ -89,10 +71,6 @@ class GroupCase:
         whole, _ = parts_of(budget)
         share = f"{float(SHARE):.0%} of the budget is for {self.by.n_regions} groups by {self.by.column}"
         return (*self.case.notes(n, whole), f"{share}, asked at once; more of them cost no more noise")
-
-    def theorems(self, terms: Terms) -> tuple[SampleSize, ...]:
-        """What the other case tells."""
-        return self.case.theorems(terms)
 
     def _parts(self, purse: Purse) -> tuple[Purse, Purse]:
         whole, groups = (purse.part(price) for price in purse.split([1 - SHARE, SHARE]))

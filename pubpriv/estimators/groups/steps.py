@@ -163,7 +163,7 @@ class _Groups:
 
     @classmethod
     def of(cls, found: GroupSums, widening: float, spreads: bool) -> "_Groups":
-        """From an answer."""
+        """Read the groups out of an answer."""
         center, matrix = found.frame.dense()
         d, colour = len(center), np.linalg.inv(matrix)
         counts = np.array(found.counts)
