@@ -20,7 +20,7 @@ from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.dated import DatedChunk
 from pubpriv.data.formats import BATCH, memory_table
 from pubpriv.data.persons import keys_in_memory
-from pubpriv.data.pieces import Chunk, block_length, footers
+from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
@@ -119,16 +119,16 @@ class PrivateTable:
         declared = parse_columns(columns)
         ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
         check_groups(by, (*sources_of(declared), *ids))
-        beside = (*ids, *(() if by is None else (by.source,)))
+        read = columns_read(declared, ids, by, dates)
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
             where = canonical(os.fspath(source))
         else:
-            where = memory_table.keep(source, name, [*sources_of(declared), *beside, *([dates] if dates else [])])
+            where = memory_table.keep(source, name, read)
         rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, by, dates):
-            if exact and set(footer.names) - ({*beside, dates} - sources) != sources:
+            if exact and set(footer.names) - ({*read} - sources) != sources:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
