@@ -12,7 +12,7 @@ from pubpriv.cli import buys, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import named, tell, tell_rows
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.options import EachBudgetOption, FirstSeedOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _MOST_DRAWS = 20
@@ -215,7 +215,7 @@ def _mixture(
     part: Annotated[str | None, typer.Option(help=f"A whole table: {', '.join(_PARTS)}.")] = None,
     budget: Annotated[str, typer.Option(help="Budget of each run of a setting.")] = "zcdp:0.5",
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each row; default by part.")] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    first_seed: FirstSeedOption = 0,
     clock: Annotated[bool, typer.Option(help="Also time a real private fit against scikit-learn's EM.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes of simulated runs.")] = 2,
     adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --part real.")] = None,
@@ -238,7 +238,7 @@ def _mixture(
 @app.command("gaussian")
 def _gaussian(
     part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    budget: EachBudgetOption = "zcdp:0.5",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
     method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
     real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
@@ -264,7 +264,7 @@ def _gaussian(
 
 @app.command("no-public")
 def _no_public(
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "approx:4,1e-6",
+    budget: EachBudgetOption = "approx:4,1e-6",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 10,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run of each row.")] = 20000,
     as_json: JsonOption = False,
