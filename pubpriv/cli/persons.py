@@ -22,6 +22,7 @@ def persons(
     largest: Annotated[int, typer.Option(min=1000, help="Persons of the largest panels.")] = 10_000,
     speed: Annotated[bool, typer.Option("--speed", help="Time and memory of the pass over ids, and of scans.")] = False,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the table for --speed.")] = 1_000_000,
+    dims: Annotated[int, typer.Option(min=1, help="Columns of it.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
@@ -30,7 +31,7 @@ def persons(
     if speed:
         from benchmarks.person_speed import bench as of_speed
 
-        tell(of_speed(rows, 20), as_json)
+        tell(of_speed(rows, dims), as_json)
         return
     if panels:
         from benchmarks.panels import bench as of_panels
