@@ -49,8 +49,8 @@ def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
     persons = random.permutation(persons)
     rows = means[persons % k] + random.normal(size=(len(persons), d))
     public = PublicTable.open(means[np.arange(trial.public_rows) % k] + random.normal(size=(trial.public_rows, d)))
-    by_group = ", by group" if getattr(trial.settings, "by", None) else ""
-    name = f"estimate_{estimator.name}{by_group}"
+    way = f", {trial.name}" if getattr(trial.settings, "by", None) else ""
+    name = f"estimate_{estimator.name}{way}"
     return Driver.of(name, estimator, trial, public, np.asarray(rows), persons)
 
 

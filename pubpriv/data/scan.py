@@ -39,7 +39,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
     with single_threaded_blas(), watched as count:
-        if executor is not None:
+        # how many rows each person has is reckoned in this process, and does not leave it
+        if executor is not None and (weighing(question) is not None or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             return total.join(_counted(executor.map(partial(_scan_chunk, question), sent), count)).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
