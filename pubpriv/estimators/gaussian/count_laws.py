@@ -2,8 +2,8 @@
 
 A count with mean mu and variance v, in steps from its least value, is taken to be of Panjer's class, where
 p(k) / p(k - 1) = a + b / k: binomial with a < 0, Poisson with a = 0, negative binomial with a > 0. Both moments are met
-by a = 1 - mu / v and b = mu (1 - a) - a. Columns depend on one another as Gaussian ones of the same covariance do, and
-columns that are no counts are Gaussian. Public: nothing here sees a row.
+by a = 1 - mu / v and b = mu (1 - a) - a. Columns depend on one another as Gaussian ones of the same covariance do.
+Public: nothing here sees a row.
 
 Source: Panjer 1981.
 """
@@ -14,13 +14,15 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
-from pubpriv.estimators.lattice import rounded
 
 _MEANS, _VARIANCES = (0.93, 1.0, 1.07), (0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 """Factors of mean and variance that are tried, since noise and clipping move both."""
 
 _CELLS, _FEWEST, _MOST = 40_000, 2_000, 8_000
 """Rows that stand for a law: so many cells, within these bounds."""
+
+_LEAST = 1e-3
+"""Means and variances in steps are at least this."""
 
 _LARGEST = 400
 """Counts are cut off there; those of columns that count are small."""
@@ -31,7 +33,7 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
 
     Args:
         frame: the map to w.
-        shape: of the public rows: which columns count, from which least value, in which steps.
+        shape: of the public rows: from which least value the columns count, in which steps.
         mean: of w, (d,), as far as it is known.
         covariance: of w, (d, d), in the same way.
     """
@@ -47,17 +49,14 @@ def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance:
     generator, column = np.random.default_rng(d), ndtri((np.arange(count) + 0.5) / count)
     even = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
     normal = even @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    origin, steps = np.array(shape.origin), np.array(shape.steps)
-    plain = rounded(middle + normal * sds, origin, steps)
-    counting = np.flatnonzero(shape.counting)
-    ranks = ndtr(normal[:, counting])
+    ranks, origin, steps = ndtr(normal), np.array(shape.origin), np.array(shape.steps)
     for mean_factor in _MEANS:
+        means = mean_factor * np.maximum((middle - origin) / steps, _LEAST)
         for factor in _VARIANCES:
-            rows = plain.copy()
-            for place, j in enumerate(counting):
-                mu = mean_factor * max((middle[j] - origin[j]) / steps[j], 1e-3)
-                shares = _panjer(mu, factor * max((sds[j] / steps[j]) ** 2, 1e-3))
-                rows[:, j] = origin[j] + steps[j] * np.searchsorted(np.cumsum(shares)[:-1], ranks[:, place])
+            variances = factor * np.maximum((sds / steps) ** 2, _LEAST)
+            shares = map(_panjer, means, variances)
+            counts = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
+            rows = origin + steps * np.stack(counts, axis=1)
             yield np.linalg.norm((rows - center) @ matrix.T, axis=1)
 
 

@@ -71,7 +71,7 @@ def known_tail(
         shape: of the public rows.
         moments: mean (d,) and covariance (d, d) of w, as far as the shells tell.
     """
-    if not any(shape.counting):
+    if not shape.counts:
         return tail
     laws = _laws(found, frame, shape, moments)
     expected = found.rows * laws.shares

@@ -71,6 +71,11 @@ class PublicShape:
     steps: tuple[float, ...] = ()
     counting: tuple[bool, ...] = ()
 
+    @property
+    def counts(self) -> bool:
+        """Whether all columns count: where others do not, they may have any tail."""
+        return bool(self.counting) and all(self.counting)
+
 
 @step(title="shape of the public rows")
 def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
