@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from benchmarks.intervals import Task, measured
 from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
@@ -134,6 +135,13 @@ def test_rounded_rows_fit_a_model_that_was_fitted_to_them():
     assert np.allclose(np.cov(drawn.T), np.cov(rows.T), atol=0.05)
     assert fit_of(rows, one, (0.1,), rows[:40]).fits
     assert not fit_of(rows, one, (0.1,)).fits  # without what the public rows tell of steps
+
+
+def test_quotients_of_whole_numbers_fit():
+    """Values that differ in the last digit hid the step, and every such run was flagged."""
+    found = measured(Task("mixture", "whole-numbers", 5000, 5, 60, "zcdp:0.5", 50000))
+    assert not found["flagged"]
+    assert found["found"]
 
 
 def test_a_step_wider_than_the_spread_leaves_a_covariance():
