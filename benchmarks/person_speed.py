@@ -27,7 +27,7 @@ from pubpriv.data.questions import LiftedGram, PerPerson
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _ROW_GROUP = 100_000
 _EACH = 5

@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from pubpriv.cli.figures import named, tell, tell_rows
-from pubpriv.cli.honest import FirstSeedOption
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.options import FirstSeedOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _REAL = named("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
@@ -49,7 +48,7 @@ def persons(
 
 def groups(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    first_seed: FirstSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""

@@ -6,6 +6,7 @@ share the weight of one person.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,28 @@ _SLICE = 1 << 16
 """Rows that are weighed at once."""
 
 _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
+    """Id columns, checked, or none.
+
+    Args:
+        person: their names.
+        columns: what an estimate reads.
+
+    Raises:
+        InvalidInput: they are no names, or one twice, or among those of the estimate.
+    """
+    names = tuple(person) if isinstance(person, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
+        raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
+    both = sorted({*names} & {*columns})
+    if both:
+        raise InvalidInput(
+            f"column {', '.join(both)} tells whose row it is, so it is no column of an estimate: leave it out of "
+            "--columns"
+        )
+    return names
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:
