@@ -19,11 +19,11 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
 from pubpriv.data.memory import MOST_BYTES, Kept
-from pubpriv.data.persons import sizes_of, weights_of
+from pubpriv.data.persons import first_of, sizes_of, weights_of
 from pubpriv.data.pieces import longest_block
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import weighing, whole
-from pubpriv.data.questions.per_person import PersonSizes
+from pubpriv.data.questions.per_person import PersonSizes, first_rows
 from pubpriv.data.questions.radial import without_law
 from pubpriv.data.tables import ArrayTable
 
@@ -119,7 +119,7 @@ class PersonTable(Confined):
         self._table, self._most_bytes = table, most_bytes
         self._lock = Lock()
         self._digests: list[bytes] | None = None
-        self._weighted: dict[tuple[int, int], list[Any]] = {}
+        self._weighted: dict[tuple[int, int, int | None], list[Any]] = {}
         self._memory: dict[int, list[np.ndarray]] = {}
 
     @classmethod
@@ -145,25 +145,26 @@ class PersonTable(Confined):
         """
         weights = weighing(question)
         if weights is not None:
-            return _Chunks(self._chunks(*weights))
+            return _Chunks(self._chunks(*weights, first_rows(question)))
         if not isinstance(without_law(whole(question)), PersonSizes):
             raise TypeError("a question that counts rows by themselves")
         found = self._read()
         sizes = sizes_of(found.all_keys).astype(np.float64)
         return ArrayTable(sizes[:, None], parse_columns(["rows"]))
 
-    def _chunks(self, most: int, grain: int) -> list[Any]:
-        if (most, grain) not in self._weighted:
+    def _chunks(self, most: int, grain: int, first: int | None) -> list[Any]:
+        if (most, grain, first) not in self._weighted:
             found, d = self._read(), len(self._table.column_names)
             weights, length = weights_of(found.all_keys, most, grain), longest_block(d)
             own = np.split(weights, np.cumsum([len(keys) for keys in found.keys])[:-1]) if found.chunks else []
+            own = own if first is None else first_of(own, first)
             parts = zip(found.chunks, own, found.digests, strict=True)
             chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
             if len(weights) * d * 8 <= self._most_bytes:
-                self._weighted[most, grain] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
+                self._weighted[most, grain, first] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
             else:
-                self._weighted[most, grain] = chunks
-        return self._weighted[most, grain]
+                self._weighted[most, grain, first] = chunks
+        return self._weighted[most, grain, first]
 
     def _read(self) -> _Pass:
         """Do pass 0; where it was done before, the ids must be the same, as rows may be remembered from then."""

@@ -162,3 +162,12 @@ def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     own = keys[rows]
     starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]][: len(own)])
     return rows, np.diff(np.r_[starts, len(own)])
+
+
+def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
+    return [
+        np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)
+        for own, start in zip(weights, before[:-1], strict=True)
+    ]
