@@ -141,11 +141,11 @@ def whole_gaussian(
         outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
-        if not curator.protects_rows:
+        if not curator.asks_of_one_row:
             raise InvalidInput(
                 "without public rows the columns are found by cells in which one record more or less can show, which "
-                "is not offered where the unit of the dataset is a person, or rows of a period are asked: give public "
-                "rows"
+                "is not offered where rows of a period are asked and the unit of the dataset is a row: what they show "
+                "of a row that moves to another period is not proven. Give public rows"
             )
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)

@@ -130,10 +130,10 @@ def _with_known_covariance(
         **options.configuration(),
     }
     check_law(method, curator.budget.kind)
-    if method == "hypotheses" and not curator.protects_rows:
+    if method == "hypotheses" and not curator.asks_of_one_row:
         raise InvalidInput(
-            "the method hypotheses is not offered where the unit of the dataset is a person, or rows of a period are "
-            "asked: its choice is no sum over rows that could be weighted; take the method two-step"
+            "the method hypotheses is not offered where rows of a period are asked and the unit of the dataset is a "
+            "row: what its choice shows of a row that moves to another period is not proven; take the method two-step"
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:
