@@ -67,7 +67,8 @@ class Processes:
     def _started(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-m", f"distributed.cli.dask_{kind}", *options]
         command += ["--host", "127.0.0.1", "--no-dashboard"]
-        environment = {**os.environ, **_IN_MEMORY, **self.settings}
+        path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = {**os.environ, **path, **_IN_MEMORY, **self.settings}
         with (self.folder / f"{kind}.log").open("ab") as log:
             return subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 

@@ -104,13 +104,13 @@ def _row(measured: dict[str, Any], one: dict[str, Any], rows: int, cores: int) -
     met += [] if flat is None else [flat < _FLAT]
     met += [] if bound is None or ratio is None else [ratio >= bound]
     return {
-        "of": f"{count} workers" if count else "one thread",
+        "of": f"{count} worker{'s' * (count > 1)}" if count else "one thread",
         "workers": count,
         "seconds": measured["seconds"],
         "million_rows_per_second": rows / measured["seconds"] / 1e6,
         "ratio": ratio,
         "bound": bound,
-        "judged": count <= cores,
+        "judged": count <= cores if count else None,
         "worker_mebibytes": max(measured["worker_peaks"][1], default=0) / _MEBIBYTE if count else None,
         "worker_growth": flat,
         "client_mebibytes": measured["client_peaks"][1] / _MEBIBYTE,

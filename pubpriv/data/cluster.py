@@ -13,8 +13,8 @@ network between them (`tls://` addresses encrypt it; the scheduler runs whatever
 What goes out is a question and the name of a row group, both public. Where the unit is a person, the weights of its
 rows go with it, and how many there are is private: they stay in the memory of scheduler and workers, and neither they
 nor their number stand in a log. (Dask's dashboard shows how many tasks there are: it is for those who may know.) Totals
-are sums of integers, so what is lost costs time: a piece whose worker died, or that failed, is read again, perhaps by
-another worker, and the bits are the same.
+are sums of integers, so what is lost costs time: what a worker had that died, or that failed, is read again, perhaps by
+another one, and the bits are the same.
 """
 
 import logging
@@ -46,7 +46,7 @@ has its pieces read by others."""
 _TRIES = 3
 """Times that a task is sent: its worker, or the store that it reads, may be out of reach for a while."""
 
-_AHEAD = 256
+_AHEAD = 128
 """Tasks that are under way, so that neither this process nor the scheduler holds more for a longer table."""
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/@?#]+:\d+")
@@ -78,6 +78,8 @@ class Cluster(Executor):
 
     def __init__(self, address: str) -> None:
         self.address = _checked_address(address)
+        self.given_up = ""
+        """Why the last scan gave it up; empty: it did not."""
 
     def check(self) -> None:
         """Connect, and look at every worker; to be called before anything is paid for.
@@ -130,6 +132,7 @@ class Cluster(Executor):
             Unavailable: the scheduler does not answer, or nothing has come for a quarter of an hour.
             _BlockFailed: a task failed at the last of its tries.
         """
+        self.given_up = ""
         pieces = zip(*iterables, strict=True)
         tasks = iter(lambda: tuple(islice(pieces, chunksize)), ())
         under_way: dict[Any, tuple[int, tuple[Any, ...]]] = {}
@@ -142,7 +145,8 @@ class Cluster(Executor):
             try:
                 future = done.get(timeout=_SILENT_SECONDS)
             except Empty:
-                raise Unavailable(f"the Dask cluster at {self.address} finishes nothing: see to its workers") from None
+                self.given_up = f"the Dask cluster at {self.address} finishes nothing: see to its workers"
+                raise Unavailable(self.given_up) from None
             tries, task = under_way.pop(future)
             found = _result_of(future)
             if found is not None:

@@ -1,7 +1,8 @@
 """Why a scan failed that was paid for, as far as that may be told: table or cluster are out of reach.
 
 What a scan raised is not looked at, for its text, its class and its place may depend on rows. Table and cluster are
-looked at once more instead, as they are before a charge; what they tell then is public.
+looked at once more instead, as they are before a charge; what they tell then is public. Of the scan itself no more is
+told than that a cluster finished nothing for very long.
 """
 
 from concurrent.futures import Executor
@@ -35,8 +36,9 @@ def failure_of_scan(table: Any, executor: Executor | None) -> PubPrivError:
 
 def _of_cluster(cluster: Cluster) -> str:
     """What is wrong with a cluster that was not before; empty: nothing."""
+    wrong = cluster.given_up
     try:
         cluster.check()
     except PubPrivError as error:
-        return f"{error}. Another cluster, or none, gives the same numbers"
-    return ""
+        wrong = str(error)
+    return f"{wrong}. Another cluster, or none, gives the same numbers" if wrong else ""

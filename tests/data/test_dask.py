@@ -22,12 +22,13 @@ import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data.arithmetic import bits
 from pubpriv.data.cluster import Cluster, _BlockFailed, _client, _on_worker, _versions
+from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.errors import InvalidInput, PrivateStepFailed, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
@@ -181,13 +182,17 @@ def test_what_fails_is_sent_again_and_no_more_than_twice(monkeypatch):
             list(executor.map(_fails_on, [(1234.5,)]))
 
 
-def test_a_cluster_that_finishes_nothing_is_given_up(monkeypatch):
-    """After a while that is bounded; a task that is at work meanwhile is not waited for."""
+def test_a_cluster_that_finishes_nothing_is_given_up(table, monkeypatch):
+    """After a while that is bounded, whatever its workers say of themselves; a later scan begins anew."""
     monkeypatch.setattr("pubpriv.data.cluster._SILENT_SECONDS", 0.2)
     with in_this_process(**IN_MEMORY) as cluster:
         executor = Cluster(cluster.scheduler_address)
         with pytest.raises(Unavailable, match="finishes nothing"):
             list(executor.map(time.sleep, [1.0]))
+        assert "finishes nothing" in str(failure_of_scan(table, executor))
+        monkeypatch.undo()
+        assert list(executor.map(len, ["a"])) == [1]
+        assert type(failure_of_scan(table, executor)) is PrivateStepFailed
 
 
 def test_a_scheduler_that_is_lost_after_a_charge_is_told_and_nothing_else_is(tmp_path, monkeypatch):
