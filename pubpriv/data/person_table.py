@@ -125,11 +125,12 @@ class PersonTable(Confined):
         self._check(found)
         return ArrayTable(sizes.astype(np.float64)[:, None], parse_columns(["rows"]))
 
-    def _chunks(self, most: int, grain: int) -> list[Any]:
-        if (most, grain) not in self._weighted:
+    def _chunks(self, most: int, grain: int, first: int | None) -> list[Any]:
+        if (most, grain, first) not in self._weighted:
             found, d = IdPass(self._table), len(self._table.column_names)
             weights, length = found.weights(most, grain), longest_block(d)
             self._check(found)
+            weights = weights if first is None else first_of(weights, first)
             parts = zip(found.chunks, weights, found.digests, strict=True)
             chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
             if sum(found.rows) * d * 8 <= self._most_bytes:
