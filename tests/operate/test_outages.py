@@ -68,5 +68,5 @@ def test_the_ledgers_postgresql_is_killed_in_mid_release(served: Served, tmp_pat
             assert own.await_run(run).state_name == "Completed", log.read_text()[-3000:]
             carried_through(frail, before)
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
-    told = [line for line in lines if "It is tried again in" in line["message"]]
+    told = [line for line in lines if "It is tried again in" in str(line.get("msg"))]
     assert {(line["flow_run_id"], line["flow_run_name"]) for line in told} == {(str(run), "bookless-r1")}
