@@ -49,7 +49,6 @@ def test_rows_of_persons_who_are_alike_fit_as_rows_by_themselves_do():
         assert not fit_of(rows, budget=200).fits
 
 
-SHIFTED = np.array([[1.5, 0.0, 0.0]])
 MISFITS = {
     "long tails": lambda rows, r: (
         np.sign(rows) * 4 + (rows - np.sign(rows) * 4) / np.sqrt(r.chisquare(5, (len(rows), 1)) / 3)
