@@ -19,7 +19,7 @@ from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask, gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
-from pubpriv.estimators.mixture.choice import Preference, prefer
+from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture.components import (
     Floors,
     Round,
@@ -220,7 +220,8 @@ def _judged(scene: Scene, course: _Course, last: Round, shape: Shape) -> _Judged
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
     fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
-    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard)
+    ahead = head_start(last, shape.kind, len(scene.rows.rows))
+    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
     loud = loudness(last, shape) if guard.clear else (0.0,) * len(last.counts)

@@ -86,7 +86,7 @@ def diagnostics(
         "covariance_noise": list(loud),
         "covariance_noise_predicted": noise,
         "moved": last.moved,
-        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
         "misfit": fit.told_as(),
         "clip_radius": clip_radius(d),
