@@ -30,7 +30,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 BOUNDS = {2: 1.7, 4: 3.0}
 """Times the rate of one worker that so many must have, on as many processors with nothing else to do."""
