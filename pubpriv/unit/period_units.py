@@ -57,6 +57,10 @@ class RowsOfPeriod:
         Raises:
             InvalidInput: no method began, so nothing was asked yet.
         """
+        return self._read()
+
+    def _read(self) -> Size:
+        """The size by the run's own answer; from then on questions are held against it."""
         if self._known is None:
             stands = self._run.find(FIRST)
             if stands is None or stands.answer is None:
@@ -110,7 +114,7 @@ class RowsOfPeriod:
             )
         if stands is None or stands.answer is None:
             release(question, FIRST)
-        self._known = self.size  # from now on questions are held against it
+        self._read()
 
     def purse(self, purse: Purse) -> Purse:
         """All of it: questions that cost more in a period are asked with more noise."""

@@ -13,7 +13,7 @@ import pytest
 from pubpriv import ledger
 from pubpriv.audit import hidden, persons
 from pubpriv.curator import Curator
-from pubpriv.data import frames, person_table, placement, tables
+from pubpriv.data import frames, id_pass, person_table, placement, tables
 from pubpriv.data.questions import PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
 from pubpriv.errors import InvalidInput
@@ -44,12 +44,12 @@ def test_nothing_is_found_without_a_bug():
 
 def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
     """A person with rows in two row groups would count twice."""
-    right = person_table.weights_of
+    right = id_pass.weights_of
 
     def by_group(keys, most, grain):
         return np.concatenate([right(keys[i : i + 70], most, grain) for i in range(0, len(keys), 70)])
 
-    monkeypatch.setattr(person_table, "weights_of", by_group)
+    monkeypatch.setattr(id_pass, "weights_of", by_group)
     assert "persons have one key each" in promise("files", persons._files(0))
 
 
@@ -71,7 +71,7 @@ def test_one_grain_too_many(monkeypatch):
         return weights
 
     monkeypatch.setattr(persons, "weights_of", more)
-    monkeypatch.setattr(person_table, "weights_of", more)
+    monkeypatch.setattr(id_pass, "weights_of", more)
     assert "do not weigh G min(n, L)" in weights_broken()
     counts = next(e for e in persons.examples() if e.name == "counts-everything")
     assert "further than declared" in persons._moved("", PerPerson(counts.question, 1, 64), 1.0, 3, 0).detail

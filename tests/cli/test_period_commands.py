@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.cli_world import URL
+from helpers.cli_world import URL, register_visits
 
 import pubpriv as pp
 from pubpriv.spans import Span
@@ -27,14 +27,7 @@ def visits(rows=6000, seed=3):
 @pytest.fixture
 def place(tmp_path, monkeypatch, program):
     """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of months."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
-    visits().to_parquet("visits.parquet", index=False)
-    pd.DataFrame(np.random.default_rng(1).normal(size=(40, 2)), columns=["a", "b"]).to_csv("public.csv", index=False)
-    told = program(
-        *("budget", "set", "visits", "zcdp:1", *TERMS, "--ledger", URL),
-        *("--private", "visits.parquet", "--columns", "a,b"),
-    )
+    told = register_visits(tmp_path, monkeypatch, program, visits(), "zcdp:1", *TERMS)
     assert (told.code, "for every record, its date included" in told.err) == (0, True)
     return tmp_path
 

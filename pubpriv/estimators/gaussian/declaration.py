@@ -97,7 +97,6 @@ GAUSSIAN = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_size),
-    makes="gaussian",
     without_public=(NO_PUBLIC,),
     trials=(
         Trial("auto", GaussianSettings(target="auto")),

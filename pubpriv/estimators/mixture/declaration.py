@@ -84,7 +84,6 @@ MIXTURE = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_law, _advice),
-    makes="gaussian-mixture",
     without_public=(KSSU,),
     trials=(
         Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
