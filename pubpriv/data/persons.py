@@ -191,15 +191,6 @@ def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
     return weights
 
 
-def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
-    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
-    before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
-    return [
-        np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)
-        for own, start in zip(weights, before[:-1], strict=True)
-    ]
-
-
 def _starts(keys: np.ndarray) -> np.ndarray:
     """Where each person begins in sorted keys, and where the last one ends: int64 (persons + 1,)."""
     begins = np.empty(len(keys), dtype=bool)
@@ -207,3 +198,12 @@ def _starts(keys: np.ndarray) -> np.ndarray:
     np.not_equal(keys[1:], keys[:-1], out=begins[1:])
     begins[: np.searchsorted(keys, NOBODY, side="right")] = False
     return np.append(np.flatnonzero(begins), len(keys))
+
+
+def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
+    return [
+        np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)
+        for own, start in zip(weights, before[:-1], strict=True)
+    ]

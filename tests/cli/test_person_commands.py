@@ -40,7 +40,7 @@ def place(tmp_path, monkeypatch, program):
         ("gaussian", "zcdp:0.2", "1"),
         ("mean", "pure:1", "1"),
         ("mean", "zcdp:1", "auto"),
-        ("mean --method hypotheses --covariance identity", "zcdp:1", "1"),
+        ("mean --method hypotheses --covariance identity --columns a", "zcdp:1", "1"),
     ],
 )
 def test_a_fit_and_its_replay_on_the_table_without_a_person_say_the_same(kind, budget, most, place, program):
