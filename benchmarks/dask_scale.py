@@ -100,9 +100,8 @@ def _row(measured: dict[str, Any], one: dict[str, Any], rows: int, cores: int) -
     ratio = one["seconds"] / measured["seconds"] if count else None
     flat = max((after / before for before, after in zip(*measured["worker_peaks"], strict=True)), default=None)
     bound = BOUNDS.get(count) if count <= cores else None
-    met = [same, measured["client_peaks"][1] < _FLAT * measured["client_peaks"][0]]
-    met += [] if flat is None else [flat < _FLAT]
-    met += [] if bound is None or ratio is None else [ratio >= bound]
+    small, large = measured["client_peaks"]
+    met = [same, flat is None or max(flat, large / small) < _FLAT, bound is None or ratio is None or ratio >= bound]
     return {
         "of": f"{count} worker{'s' * (count > 1)}" if count else "one thread",
         "workers": count,
@@ -113,8 +112,8 @@ def _row(measured: dict[str, Any], one: dict[str, Any], rows: int, cores: int) -
         "judged": count <= cores if count else None,
         "worker_mebibytes": max(measured["worker_peaks"][1], default=0) / _MEBIBYTE if count else None,
         "worker_growth": flat,
-        "client_mebibytes": measured["client_peaks"][1] / _MEBIBYTE,
-        "client_growth": measured["client_peaks"][1] / measured["client_peaks"][0],
+        "client_mebibytes": large / _MEBIBYTE,
+        "client_growth": large / small,
         "gigabytes_from_disk": measured["from_disk"] / _GIGABYTE,
         "same_bits": same,
         "met": all(met),

@@ -134,8 +134,8 @@ class Cluster(Executor):
         """
         self.given_up = ""
         pieces = zip(*iterables, strict=True)
-        tasks = iter(lambda: tuple(islice(pieces, chunksize)), ())
-        under_way: dict[Any, tuple[int, tuple[Any, ...]]] = {}
+        tasks = iter(lambda: _Task(islice(pieces, chunksize)), ())
+        under_way: dict[Any, tuple[int, _Task]] = {}
         done: Queue[Any] = Queue()
         while True:
             for task in islice(tasks, _AHEAD - len(under_way)):
@@ -156,7 +156,7 @@ class Cluster(Executor):
             else:
                 raise _BlockFailed
 
-    def _sent(self, fn: Callable[..., Any], task: tuple[Any, ...], tries: int, done: Queue[Any]) -> Any:
+    def _sent(self, fn: Callable[..., Any], task: "_Task", tries: int, done: Queue[Any]) -> Any:
         """Dask's own future of a task, which goes to `done` when it has ended, or its scheduler was lost.
 
         One of Dask's executor never ends where the scheduler is lost while a result is fetched. What is tried again
@@ -193,8 +193,15 @@ def _on_worker(expected: str, step: Callable[..., _R], *args: Any, **kwargs: Any
     raise _BlockFailed
 
 
-def _of_each(fn: Callable[..., _R], pieces: tuple[tuple[Any, ...], ...]) -> list[_R]:
-    return [fn(*piece) for piece in pieces]
+class _Task(tuple[tuple[Any, ...], ...]):
+    """Pieces that go together. A worker logs what fails, and how many they are tells how many there are in all."""
+
+    def __repr__(self) -> str:
+        return "<_Task>"
+
+
+def _of_each(fn: Callable[..., _R], task: _Task) -> list[_R]:
+    return [fn(*piece) for piece in task]
 
 
 def _result_of(future: Any) -> Any:

@@ -21,7 +21,7 @@ from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 from pubpriv.data.wide import Sums, nothing_of
 
-_TASKS, _TOGETHER = 128, 8
+_TASKS, _TOGETHER = 32, 8
 """An executor may be sent several chunks together, at most so many, if there still are so many tasks: sending one costs
 some milliseconds here and there, and the question goes along with each."""
 

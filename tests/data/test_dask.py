@@ -227,6 +227,7 @@ def test_ids_that_changed_are_found_where_they_are_read(tmp_path, two_workers, c
             scan(asked, question, executor)
     assert "Compute Failed" in caplog.text
     assert "7919" not in caplog.text
+    assert "Chunk" not in caplog.text  # so nobody counts them
 
 
 def test_weights_leave_the_process_for_an_executor_only(persons):

@@ -23,13 +23,11 @@ class ObjectStore:
     Attributes:
         delay: seconds before each answer.
         fails_after: reads of objects that are answered, those to come; None: all. Then each answer is an error 503.
-        reads: of objects, so far.
         environment: what finds it and has its credentials.
     """
 
     delay: float = 0.0
     fails_after: int | None = None
-    reads: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -40,7 +38,6 @@ class ObjectStore:
             time.sleep(self.delay)
             if environ["REQUEST_METHOD"] == "GET" and environ["PATH_INFO"].endswith(".parquet"):
                 with self._lock:
-                    self.reads += 1
                     if self.fails_after is not None:
                         self.fails_after -= 1
             if self.fails_after is not None and self.fails_after < 0:

@@ -32,17 +32,17 @@ from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(300)]
 
-PIECES = 300
-"""Row groups of a table: so many tasks take some seconds, however few rows each has."""
+PIECES = 1000
+"""Row groups of a table: to read so many takes some seconds, however few rows each has."""
 
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     """The same rows in the unit of a row and of a person."""
-    rows = np.random.default_rng(5).normal(0, 4, (PIECES * 40, 2))
+    rows = np.random.default_rng(5).normal(0, 4, (PIECES * 12, 2))
     who = np.random.default_rng(6).integers(0, 900, len(rows))
     path = tmp_path_factory.mktemp("faults") / "t.parquet"
-    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1]), "who": who}), path, row_group_size=40)
+    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1]), "who": who}), path, row_group_size=12)
     question = QUESTIONS["gram-cells"]
     of_persons = PerPerson(question, 2, 64)
     persons = PersonTable(PrivateTable.open(path, COLUMNS, person="who"), most_bytes=0).asked(of_persons)
@@ -104,8 +104,8 @@ def test_a_cluster_that_finishes_nothing_is_given_up(tables, monkeypatch):
 @pytest.fixture
 def visits(tmp_path):
     """A dataset whose table has many pieces: ledger, and the words of a run."""
-    private, public = gaussian_tables(tmp_path, private=PIECES * 40, public=12)
-    pq.write_table(pq.read_table(private), private, row_group_size=40)
+    private, public = gaussian_tables(tmp_path, private=PIECES * 12, public=12)
+    pq.write_table(pq.read_table(private), private, row_group_size=12)
     url = f"sqlite:///{tmp_path}/ledger.db"
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=parse_budget("zcdp:1"))
