@@ -214,8 +214,9 @@ def _ends_in(line: Mapping[str, Any], name: str, path: Path) -> dict[str, End]:
     except TypeError:
         found = None
     if found is None or not all(_is_end(end) for end in found.values()):
-        what = "cut off: its last line does not say where it ends" if name == "ends" else "changed: its first line"
-        raise LedgerViolation(f"the export {path} is {what}")
+        cut_off = "is cut off: its last line does not say where it ends"
+        changed = "was changed: its first line does not say where the export ends that it continues"
+        raise LedgerViolation(f"the export {path} {cut_off if name == 'ends' else changed}")
     return found
 
 
