@@ -60,6 +60,13 @@ class Size:
         """What sampling errors of so many independent rows are multiplied by: the rows of one person are alike."""
         return math.sqrt(self.rows / self.effective) if self.effective else 1.0
 
+    @property
+    def one_each(self) -> int:
+        """How many rows questions count that are asked of one row of each person."""
+        if self.persons is None or self.most == 1:
+            return self.rows
+        return max(2, round(self.persons[0]))
+
     def counted(self, count: float, sd: float, doubt: float, least: float) -> float:
         """How many rows have no missing or infinite value, by one more released count of them.
 

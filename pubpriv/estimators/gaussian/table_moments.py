@@ -310,6 +310,8 @@ def _leant(
     spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
     room = max(trace - float(values[clear].sum()), 0.0)
     spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
+    if clear.any():  # the eigenvalues that stand out are known better than the trace: what is left may be its noise
+        room = max(room - (d - int(clear.sum())) * sd**2 / max(room, 1e-150), 0.0)
     others = vectors[:, ~clear] @ vectors[:, ~clear].T
     own = others @ shape @ others
     own = own / max(float(np.trace(own)), 1e-300)
