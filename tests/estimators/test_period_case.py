@@ -8,6 +8,7 @@ import pytest
 import pubpriv as pp
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data.persons import keys_in_memory
+from pubpriv.errors import InvalidInput
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.period_case import PeriodCase
 from pubpriv.estimators.person_case import PersonCase
@@ -19,9 +20,9 @@ from pubpriv.privacy.runs import SimulatedRun
 BUDGET, ROWS, COLUMNS, PUBLIC = pp.parse_budget("zcdp:0.02"), 1500, 3, 20
 
 
-def simulated(seed, persons):
+def simulated(seed, persons, columns=COLUMNS):
     """A simulation of the rows of a month, which are a third of all."""
-    rows = np.random.default_rng(seed).standard_normal((3 * ROWS, COLUMNS))
+    rows = np.random.default_rng(seed).standard_normal((3 * ROWS, columns))
     keys = np.where(np.arange(len(rows)) % 3 == 0, keys_in_memory(np.arange(len(rows)), len(rows)), np.uint64(0))
     table = replace(in_memory(rows), persons=keys, period="2026-06")
     curator = pp.Curator.simulation(rows, BUDGET, seed)
@@ -44,3 +45,13 @@ def test_errors_of_a_mean_are_those_that_were_predicted(persons):
     asked = [(charge["label"], charge["question"]) for charge in found[0].privacy["charges"]]
     assert asked == [(step.label, step.question) for step in plan.steps]
     assert all(question.endswith("in 2026-06") for _, question in asked)
+
+
+def test_what_is_no_sum_is_not_asked_of_rows_of_a_period():
+    """Of persons of one it is; here it is refused before anything is asked."""
+    ways = {"no-public": (None, {}), "hypotheses": (np.arange(-2.0, 3.0)[:, None] / 2**0.5, {"covariance": "identity"})}
+    for method, (public, more) in ways.items():
+        curator = simulated(0, persons=False, columns=1)
+        with pytest.raises(InvalidInput, match="another period is not proven"):
+            pp.estimate_mean(public, curator, method=method, **more)
+        assert not curator.statement().charges
