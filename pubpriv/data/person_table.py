@@ -130,8 +130,8 @@ class PersonTable(Confined):
             found, d = IdPass(self._table), len(self._table.column_names)
             weights, length = found.weights(most, grain), longest_block(d)
             self._check(found)
-            own = weights if first is None else first_of(weights, first)
-            parts = zip(found.chunks, own, found.digests, strict=True)
+            weights = weights if first is None else first_of(weights, first)
+            parts = zip(found.chunks, weights, found.digests, strict=True)
             chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
             if sum(found.rows) * d * 8 <= self._most_bytes:
                 self._weighted[most, grain, first] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]

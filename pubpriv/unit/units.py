@@ -28,7 +28,7 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
 from pubpriv.unit import difference as differing
-from pubpriv.unit.size import DIFFERENCE, Size, Sizes, effective_rows, grain_for
+from pubpriv.unit.size import UNASKED, Differences, Size, Sizes, effective_rows, grain_for
 
 _SIZES, _ROWS = "person/sizes", "person/rows"
 """Labels of the first questions of a run."""
@@ -260,7 +260,7 @@ class PersonUnit:
         answers = {label: release(question, label) for label, question in asked.items()}
         questions = {label: replace(asked[label], inner=answer.question) for label, answer in answers.items()}
         sums = {label: answer.values["sum"] for label, answer in answers.items()}
-        return auto_rows(sizes, d, purse, differing.difference(sizes, questions, sums))
+        return auto_rows(sizes, d, purse, differing.differences(sizes, questions, sums))
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
@@ -329,14 +329,14 @@ def purse_of_rows(purse: Purse, most: int) -> Purse:
     return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
 
-def auto_rows(sizes: Sizes, d: int, purse: Purse, difference: float = DIFFERENCE) -> int:
+def auto_rows(sizes: Sizes, d: int, purse: Purse, differences: Differences = UNASKED) -> int:
     """L by released or declared sizes; post-processing.
 
     Args:
         sizes: persons by number of rows.
         d: columns.
         purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
-        difference: see `Sizes.rows_that_pay`.
+        differences: see `Sizes.rows_that_pay`.
     """
     louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
-    return sizes.rows_that_pay(d, purse.rho / louder, difference)
+    return sizes.rows_that_pay(d, purse.rho / louder, differences)

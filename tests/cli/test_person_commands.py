@@ -29,7 +29,7 @@ def place(tmp_path, monkeypatch, program):
     """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of persons."""
     terms = ("zcdp:2", "--person", "who", "--unit", "one patient")
     told = register_visits(tmp_path, monkeypatch, program, visits(), *terms)
-    assert (told.code, "all rows of who together" in told.err) == (0, True)
+    assert (told.code, "all rows of one who are protected together" in told.err) == (0, True)
     return tmp_path
 
 

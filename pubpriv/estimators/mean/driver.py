@@ -7,6 +7,7 @@ exactly; see `plan`.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def estimate_mean(
     """
     check_arguments(public, curator)
     table = public_rows(public, curator.columns, method)
+    assumed = isinstance(covariance, str) and covariance == "auto"
     if method == NO_PUBLIC:
         check_learnt(covariance)
     else:
@@ -104,8 +106,10 @@ def estimate_mean(
         if learnt:
             learner = method if method == NO_PUBLIC else "learner"
             return _with_unknown_covariance(table, curator, given, force, runner, learner)
-        checked = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
-        return _with_known_covariance(*checked, curator, method, given, force, runner), checked[1].covariance
+        rows, known, options = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
+        options = replace(options, assumed=assumed)
+        made = _with_known_covariance(rows, known, options, curator, method, given, force, runner)
+        return made, known.covariance
 
     if curator.groups is None:
         return whole(budget)[0]
