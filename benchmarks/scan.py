@@ -16,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _ROW_GROUP = 100_000
 
@@ -59,6 +59,12 @@ def _plain(table: Any, frame: Frame) -> np.ndarray:
             y = matrix @ (block - center[:, None])
             gram += y @ y.T
     return gram
+
+
+def gram(dims: int) -> LiftedGram:
+    """What a Gaussian asks, of `dims` columns: a lifted Gram of all rows under a dense map."""
+    frame = Frame.of(np.zeros(dims), np.eye(dims) + 0.1)
+    return LiftedGram.priced(Everything(), (frame,), (2.0 * dims**0.5,), Fraction(1), GRAM_SHARES)
 
 
 def write(path: Path, rows: int, names: list[str], generator: np.random.Generator) -> Path:

@@ -137,12 +137,12 @@ def test_a_handle_enters_a_run_with_its_own_weights(visits):
 
 def test_the_tasks_of_a_run_do_one_pass_over_its_ids(visits, monkeypatch):
     """While a curator of it is open in their process; then what was read is gone, and another run reads its own."""
-    from pubpriv.data import person_table
+    from pubpriv.data import id_pass, person_table
 
     ledger, path = visits
     table, read = pp.PrivateTable.open(path, ["x"], person="who"), []
-    over = person_table._Pass.over
-    monkeypatch.setattr(person_table._Pass, "over", lambda asked: read.append(asked) or over(asked))
+    parts = id_pass.IdPass._parts
+    monkeypatch.setattr(id_pass.IdPass, "_parts", lambda asked: read.append(asked) or parts(asked))
     with pp.Curator(table, ledger, "visits", RHO, "r") as curator:
         curator.begin("mean", {}, PUBLIC)
         already = len(read)

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli.console import note, table
-from pubpriv.cli.figures import cell, named, tell, tell_rows
+from pubpriv.cli.console import note
+from pubpriv.cli.figures import named, tell, tell_rows
 from pubpriv.cli.options import JsonOption
 from pubpriv.errors import InvalidInput
 
@@ -66,8 +66,9 @@ def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
 
 def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
     if not as_json:
-        rows = [[row["of"].replace("_", " "), cell(row["value"]), cell(row["bound"])] for row in found["rows"]]
-        table(f"{found['bench']} of {found['datasets']} datasets", ["of", "measured", "bound"], rows)
+        rows = [row | {"of": row["of"].replace("_", " ")} for row in found["rows"]]
+        headings = {"of": "of", "value": "measured", "bound": "bound"}
+        tell_rows(f"{found['bench']} of {found['datasets']} datasets", headings, rows)
     tell(found, as_json)
 
 

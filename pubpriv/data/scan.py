@@ -12,9 +12,7 @@ from functools import partial
 from os import cpu_count
 from typing import Any
 
-import numpy as np
-
-from pubpriv.data.arithmetic import single_threaded_blas
+from pubpriv.data.arithmetic import row_by_row, single_threaded_blas
 from pubpriv.data.placement import check_places
 from pubpriv.data.progress import Count
 from pubpriv.data.questions.base import Question, Totals
@@ -45,7 +43,8 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
     watched = nullcontext() if private else Count.watched(lambda: [chunk.n_blocks for chunk in chunks])
     total = nothing_of(question)
     with single_threaded_blas(), watched as count:
-        if executor is not None:
+        # how many rows each person has is reckoned in this process, and does not leave it
+        if executor is not None and (weighing(question) is not None or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
             together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
             each = executor.map(partial(_scan_chunk, question), sent, chunksize=together)
@@ -65,7 +64,7 @@ def _scan_chunk(question: Question, chunk: Any, number: int = 0, count: Count | 
         count: of the blocks read, where somebody watches.
     """
     # odd cells must leave no warning behind: a warning would depend on values
-    with single_threaded_blas(), np.errstate(all="ignore"):
+    with single_threaded_blas(), row_by_row():
         blocks = chunk.blocks() if count is None else count.of(number, chunk.blocks())
         total = nothing_of(question)
         weights = None if weighing(question) is None else chunk.weights

@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.cli_world import URL
+from helpers.cli_world import URL, register_visits
 
 import pubpriv as pp
 
-COLUMNS = "a,b"
 RUN = ("--private", "visits.parquet", "--public", "public.csv", "--dataset", "visits", "--ledger", URL, "--plain")
 ONCE = (*RUN, "--budget", "zcdp:0.2")
 TABLE = ("--private", "visits.parquet")
@@ -28,14 +27,8 @@ def visits(persons=600, many=50, seed=3):
 @pytest.fixture
 def place(tmp_path, monkeypatch, program):
     """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of persons."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
-    visits().to_parquet("visits.parquet", index=False)
-    pd.DataFrame(np.random.default_rng(1).normal(size=(40, 2)), columns=["a", "b"]).to_csv("public.csv", index=False)
-    told = program(
-        *("budget", "set", "visits", "zcdp:2", "--person", "who", "--unit", "one patient", "--ledger", URL),
-        *("--private", "visits.parquet", "--columns", COLUMNS),
-    )
+    terms = ("zcdp:2", "--person", "who", "--unit", "one patient")
+    told = register_visits(tmp_path, monkeypatch, program, visits(), *terms)
     assert (told.code, "all rows of who together" in told.err) == (0, True)
     return tmp_path
 

@@ -10,8 +10,7 @@ import time
 import psutil
 import pytest
 from helpers.bad_line import bad_line
-from helpers.frail import Frail, deploy, working
-from helpers.paid import assert_paid_once
+from helpers.frail import Frail, assert_paid_once, deploy, final, working
 from helpers.served import PUBPRIV, Served, serving
 from helpers.tables import gaussian_tables, write_groups
 from helpers.waiting import eventually
@@ -22,19 +21,6 @@ from pubpriv.privacy.ledger import Ledger
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
 
 GIGABYTE = 1 << 30
-
-
-def final(frail: Frail, release_id: str):
-    """A run that completed the release, whichever attempt it was."""
-
-    def completed() -> bool:
-        return any(
-            run.state_name == "Completed"
-            for run in frail.served.runs(frail.deployment)
-            if run.name == f"{frail.name}-{release_id}"
-        )
-
-    eventually(completed, f"release {release_id} completes", 400)
 
 
 def test_a_slow_line_that_loses_connections(served: Served, tmp_path):

@@ -15,7 +15,7 @@ from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions.base import (
     COUNT_FACTOR,
     Additive,
-    Draw,
+    Around,
     Part,
     Question,
     Totals,
@@ -37,7 +37,7 @@ SIZES = (1, 2, 4, 8, 16, 32)
 
 @public_value
 @dataclass(frozen=True)
-class PerPerson:
+class PerPerson(Around):
     """Another question, of which each person's rows answer as at most `most` records.
 
     Row r has an integer weight a_r in [0, G], G = `grain`, and the weights of one person's rows add up to A = G L at
@@ -82,10 +82,6 @@ class PerPerson:
         if self.grain > MOST_WEIGHT or self.grain & (self.grain - 1):
             raise InvalidInput(f"the grain of weights is a power of two, at most {MOST_WEIGHT}")
 
-    def check(self, columns: int) -> None:
-        """The inner question fits the columns."""
-        self.inner.check(columns)
-
     @property
     def parts(self) -> Mapping[str, Part]:
         """Those of the inner question, in grains; a bound is what one person adds at most."""
@@ -96,15 +92,6 @@ class PerPerson:
         if part.factor % self.grain == 0:
             return replace(part, factor=part.factor // self.grain, bound=bound)
         return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
-
-    @property
-    def total_sizes(self) -> Mapping[str, int | None]:
-        """As many as the inner question has."""
-        return self.inner.total_sizes
-
-    def exact(self, totals: Totals) -> Totals:
-        """The inner question's, in grains."""
-        return self.inner.exact(totals)
 
     @property
     def squared_distance(self) -> Fraction:
@@ -126,10 +113,6 @@ class PerPerson:
             raise ValueError("records without weights")
         return self.inner.totals(view)
 
-    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Answer as the inner question does, in grains."""
-        return self.inner.answer(totals, draw, parts or self.parts)
-
     def values(self, noisy: Totals) -> Values:
         """Answers in the inner question's own units."""
         parts = self.inner.parts
@@ -139,10 +122,6 @@ class PerPerson:
                 for name, integers in noisy.items()
             }
         )
-
-    def noise(self) -> Values:
-        """Standard deviations in the inner question's own units, which are its own."""
-        return self.inner.noise()
 
 
 @public_value

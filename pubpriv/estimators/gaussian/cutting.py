@@ -28,6 +28,9 @@ _SCALE, _SCALES = 0.5, 101
 _UNLIKE, _HEAVY = 3.5, 2.6
 """Rows are no Gaussian's from so many standard deviations of chi-square on, or of the weighted excess in the tail."""
 
+_DOUBTED = 0.02
+"""Small counts are no Gaussian's where a Gaussian has no more than this weight: other laws know their tails."""
+
 _INSIDE = 0.9
 """The tail is what lies beyond this share of a Gaussian's rows."""
 
@@ -55,9 +58,10 @@ def cut(
     if may_be_gaussian and shape.steps:
         shift = lattice_shift(frame, shape, edges, scale)
         unlike, excess, scale = _against_gaussian(histogram, d, records, shift)
+    first, weights = BINS_INSIDE + round(math.log(scale) / math.log(FINE)), None
     if may_be_gaussian and unlike < _UNLIKE and excess < _HEAVY:
-        first = BINS_INSIDE + round(math.log(scale) / math.log(FINE))
         weights = believe(histogram, d, records, first + 1 + _BINS_BEYOND, shift, shape.odds)
+    if weights is not None and (weights[0] > _DOUBTED or not shape.counts):
         most = float(edges[first]) / scale
         least = min(best_moment_radius(int(records), d, rho), most)
         radius = scale * best_radius(weights, d, records, rho, least, most)

@@ -16,8 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian.shells import RATIO, Cut, Fourths, Histogram, column_scales, middle_squares
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
 _CLEAR = 1.1
@@ -101,7 +104,8 @@ def read_outside(
     where: Cut,
     core: np.ndarray,
     center: np.ndarray,
-    matrix: np.ndarray,
+    frame: Frame,
+    public: PublicShape,
 ) -> Outside:
     """Read what lies beyond the core.
 
@@ -114,9 +118,10 @@ def read_outside(
         where: the cut of the release.
         core: (d, d) second moment of the core about `center`, as it is taken to be.
         center: (d,) middle of the core, in w.
-        matrix: (d, d) of the frame.
+        frame: the map to w.
+        public: what the public rows say of the shape of all rows.
     """
-    axes = _axes(core, matrix)
+    axes = _axes(core, frame.dense()[1])
     n, d = moments.records, len(core)
     ends = np.array([*where.edges, where.edges[-1] * RATIO])
     middle = middle_squares(ends)
@@ -124,7 +129,13 @@ def read_outside(
     traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
     trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
-    tail = read_tail(Shells(traces, trace_sds, rows, rows_sd, middle), _before(histogram, where, n), where.gaussian, n)
+    shells = Shells(traces, trace_sds, rows, rows_sd, middle)
+    tail = read_tail(shells, _before(histogram, where, n), where.gaussian, n)
+    if not where.gaussian:
+        seen = slice(0, tail.last + 1)
+        place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
+        so_far = place, square - np.outer(place, place)
+        tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), frame, public, so_far)
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
@@ -208,6 +219,18 @@ def _binned(histogram: Histogram, where: Cut) -> tuple[np.ndarray, np.ndarray]:
     first = np.searchsorted(edges, np.array(where.edges) * 0.999) + 1
     ends = np.append(first[1:], len(counts))
     return np.array([counts[a:b].sum() for a, b in zip(first, ends, strict=True)]), ends - first
+
+
+def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Lengths:
+    """Counts by length: the histogram's in the core, and beyond it all that was released."""
+    at = int(np.searchsorted(np.array(histogram.edges), where.edges[0] * 0.999))
+    return Lengths(
+        np.array([*histogram.edges[:at], *where.edges]),
+        np.array([*histogram.counts[: at + 1], *shells.rows]),
+        np.array([*[histogram.sd] * (at + 1), *shells.rows_sd]),
+        at + 1,
+        n,
+    )
 
 
 def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:

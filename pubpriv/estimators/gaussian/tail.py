@@ -24,7 +24,7 @@ none is expected, needs more."""
 _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 """Up to WINDOW adjacent shells with GROUP sds together count, too, and GAP more for each empty shell before them."""
 
-_UNSURE = 0.12
+UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
 _BACK, _AHEAD = 3, 10
@@ -110,8 +110,8 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
         n: whole rows.
     """
-    lengths, sds = _lengths(shells, n)
-    last = _last(shells.rows / shells.rows_sd, gaussian)
+    lengths, sds = shell_lengths(shells, n)
+    last = last_shell(shells.rows / shells.rows_sd, gaussian)
     beyond, beyond_sd, endless = 0.0, 0.0, False
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
@@ -128,16 +128,16 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
 
 
-def _lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
+def shell_lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle."""
     counted = shells.rows * shells.middle / n
-    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, _UNSURE * np.maximum(shells.trace, 0.0))
+    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, UNSURE * np.maximum(shells.trace, 0.0))
     weight = shells.trace_sd**-2 / (shells.trace_sd**-2 + counted_sd**-2)
     sd = np.sqrt(1 / (shells.trace_sd**-2 + counted_sd**-2))
     return weight * shells.trace + (1 - weight) * counted, sd
 
 
-def _last(clear: np.ndarray, gaussian: bool) -> int:
+def last_shell(clear: np.ndarray, gaussian: bool) -> int:
     """Count the shells that hold rows, by the sds `clear` (shells,) by which they stand out."""
     last = 0
     found: int | None = 0

@@ -19,7 +19,7 @@ from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.linear import floored, one_thread
-from pubpriv.estimators.mixture.plan import round_question
+from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
 from pubpriv.estimators.steps import step
@@ -48,6 +48,10 @@ _SETTLED, _UNSETTLED, _ASTRAY = 0.1, 0.5, 1.5
 """... until this changes nothing by more than the first of these many standard errors, or changes more by the third of
 these factors than before; above the second the round has not settled: its components hang on rows that they share."""
 
+_MOVED, _QUIET = 1.0, 0.25
+"""Nor has it if a component's mean moved by more than so many standard deviations, or a variance by more than such a
+power of e, where the spectral noise is below the second number: then what moved it is not the noise of the last round.
+"""
 
 Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
@@ -66,6 +70,8 @@ class Round:
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         frames: covariances (k, d, d) by which records were whitened.
         change: by how many standard errors the last pass over strays changed the mean or covariance of a component.
+        moved: how far the round moved a component that noise cannot move: its mean in standard deviations, or the
+            logarithm of a variance.
     """
 
     mixture: Mixture
@@ -75,11 +81,12 @@ class Round:
     moment_sd: float
     frames: tuple[tuple[tuple[float, ...], ...], ...]
     change: float = 0.0
+    moved: float = 0.0
 
     @property
     def settled(self) -> bool:
-        """Rows that components share do not decide what the components are."""
-        return self.change <= _UNSETTLED
+        """Neither rows that components share nor one more round would change what the components are."""
+        return self.change <= _UNSETTLED and self.moved <= _MOVED
 
     @property
     def held(self) -> bool:
@@ -189,7 +196,7 @@ def estimate_components(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, "full")
 
 
 def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
@@ -214,13 +221,17 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
     return seen.round(means, covariances, noise["moment"], tuple(frames))
 
 
-def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
+def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, kind: str) -> Round:
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
+
+    `kind` is the type of its covariances.
+    """
     frames = [scaling.standard(frame) for frame in seen.frames]
     found, change = read(seen), math.inf
     for _ in range(_PASSES):
         if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
-            return found
+            change = 0.0
+            break
         better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
         last, change = change, found.off(better)
         if change > _ASTRAY * last:
@@ -228,7 +239,18 @@ def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling:
         found = better
         if change < _SETTLED:
             break
-    return replace(found, change=change)
+    return replace(found, change=change, moved=_moved(frames, found, spectral_factor(kind, len(frames[0][0]))))
+
+
+def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Round, factor: float) -> float:
+    """Tell how far components of little noise lie from the frames that they were measured in; see `Round`."""
+    _, means, covariances = found.mixture.arrays
+    most = 0.0
+    for (center, whiten), mean, covariance, count in zip(frames, means, covariances, found.counts, strict=True):
+        if factor * found.moment_sd / count < _QUIET:
+            spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
+            most = max(most, float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max()))
+    return most
 
 
 def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
@@ -275,7 +297,7 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling, "diag")
 
 
 def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
@@ -305,7 +327,7 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling)
+    return _settled(partial(_spherical, scaling, floors), seen, scaling, "spherical")
 
 
 def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:

@@ -172,7 +172,7 @@ class _Course:
     @property
     def surely(self) -> list[Question]:
         """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
-        rounds = self.plan.rounds if self.ladder is None else self.plan.rounds[:1]
+        rounds = self.plan.rounds if self.ladder is None else self.plan.rounds[:-1]
         return [ask.question for ask in (*chain(*self.plan.starts), *rounds) if ask.question is not None]
 
 
@@ -288,10 +288,10 @@ def _separated(scene: Scene, layout: Placement, plan: MixturePlan) -> Round:
 
 
 def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder) -> tuple[Round, Shape, Climbed | None]:
-    """Measure the components that stand apart once; if they do not explain the rows, look for more that do."""
+    """Measure the components that stand apart; if they do not explain the rows, look for more that do."""
     run, scaling, rows = scene.run, scene.scaling, scene.rows
     located, apart = _located(scene, layout, plan)
-    first = _refine(scene, scene.start(located), apart, plan.rounds[:1], "1 of 2", located)
+    first = _refine(scene, scene.start(located), apart, plan.rounds[:-1], "(that lie apart)", located)
     several = run(rung_start, rows, scaling, plan.several)
     assert plan.explained is not None
     found = run.at("", first, several)(explained, scaling, rows, first.mixture, several, plan.explained)
@@ -302,7 +302,7 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
         return _refine(scene, scene.start(start), floors, asks, whose, *sources)
 
     if found.complete:
-        return *_of_type(scene, refine(first.mixture, plan.rounds[1:], "2 of 2", found)), None
+        return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
     climbed = climb(run, rows, scaling, layout.groups.steps, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
 

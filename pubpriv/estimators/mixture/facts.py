@@ -9,7 +9,8 @@ from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.ladder import Climbed
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.misfit import Fit
-from pubpriv.estimators.mixture.plan import UNTRUSTED, MixturePlan, spectral_factor
+from pubpriv.estimators.mixture.plan import MixturePlan
+from pubpriv.estimators.mixture.rounds import UNTRUSTED, spectral_factor
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.shapes import Shape
@@ -84,6 +85,7 @@ def diagnostics(
         "covariance_reason": shape.reason,
         "covariance_noise": list(loud),
         "covariance_noise_predicted": noise,
+        "moved": last.moved,
         "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
         "private_model_chosen": guard.clear,
         "misfit": fit.told_as(),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pubpriv.curator import Curator
+from pubpriv.data.arithmetic import row_by_row
 from pubpriv.data.codec import public_value
 from pubpriv.data.component_shells import ComponentShells
 from pubpriv.data.questions import JointCounts
@@ -267,7 +268,8 @@ def _shares(question: JointCounts, model: Mixture, public: np.ndarray) -> np.nda
     """Share of the rows of a model in each region, by rows that are drawn from it."""
     drawn = drawn_rows(model, public, DRAWN)
     blocks = (np.ascontiguousarray(drawn[first : first + _BLOCK].T) for first in range(0, DRAWN, _BLOCK))
-    return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)) / DRAWN)
+    with row_by_row():
+        return np.asarray(sum(question.totals(view)["count"] for view in View.of_each(blocks)) / DRAWN)
 
 
 def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clumped: float = 1.0) -> tuple[float, float]:

@@ -19,7 +19,7 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import UNTRUSTED
+from pubpriv.estimators.mixture.rounds import UNTRUSTED
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part

@@ -8,6 +8,9 @@ import pytest
 import pubpriv as pp
 from pubpriv.data.frames import Frame
 from pubpriv.data.regions import Cells
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.components import estimate_components
+from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.strays import overlapping, strays
 from pubpriv.released.law import Mixture
 
@@ -61,3 +64,15 @@ def test_intervals_hold(distance, narrower):
     owners = np.repeat([0, 1], 20)
     public = truth.arrays[1][owners] + generator.normal(size=(40, D)) / math.sqrt(narrower)
     assert max(off(public, truth.sample(30_000, seed=4), truth)) < 1.8
+
+
+@pytest.mark.parametrize(("spread", "settled"), [(1.1, True), (5.0, False)])
+def test_a_round_that_changes_its_start_has_not_settled(spread, settled):
+    """One more round would change it again, and nothing but noise may do that."""
+    truth = two(9.0)
+    curator = pp.Curator.simulation(truth.sample(20_000, seed=6), pp.ZeroConcentratedDP(1.0), 7)
+    start = Mixture.of([0.5, 0.5], truth.means, [spread * np.eye(D)] * 2)
+    scaling = Scaling((0.0,) * D, (1.0,) * D)
+    found = estimate_components(curator, scaling, start, ((0.01,) * D,) * 2, Ask("round", 1, 1))
+    assert found.settled is settled
+    assert found.moved == pytest.approx(math.log(spread), abs=0.1)

@@ -17,8 +17,8 @@ from pubpriv.estimators.mixture.bks.plan import BksPlan
 from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
-from pubpriv.estimators.mixture.plan import UNTRUSTED
 from pubpriv.estimators.mixture.public_model import public_model
+from pubpriv.estimators.mixture.rounds import UNTRUSTED
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.sample_sizes.terms import ALPHA

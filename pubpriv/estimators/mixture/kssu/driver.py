@@ -25,7 +25,7 @@ from pubpriv.estimators.mixture.kssu.grid import PartGrid, cut
 from pubpriv.estimators.mixture.kssu.plan import KssuPlan, SearchLevel, directions, kssu_plan
 from pubpriv.estimators.mixture.kssu.tree import FullCells, RowParts, look, split, zoom
 from pubpriv.estimators.mixture.linear import clip_radius, one_thread
-from pubpriv.estimators.mixture.plan import MOMENT_SHARES, UNTRUSTED, spectral_factor
+from pubpriv.estimators.mixture.rounds import MOMENT_SHARES, UNTRUSTED, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.steps import Execution, step
