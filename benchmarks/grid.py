@@ -1,6 +1,6 @@
 """The grid of synthetic mixtures: every setting at every budget, beside what it must reach."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from statistics import median
@@ -20,6 +20,7 @@ DISTANCES = ("dist_gmm_lower", "dist_gmm_upper", "dist_param")
 _NORMAL = 1.959964
 """Half the width of a 95% interval, in standard errors."""
 
+_Cell = TypeVar("_Cell")
 _Task = TypeVar("_Task")
 _Found = TypeVar("_Found")
 
@@ -149,16 +150,28 @@ def bench(
     tasks = [(name, budgets[name], first_seed + run) for name in names for run in range(runs)]
     found = [row for rows in in_processes(runs_of, tasks, workers) for row in rows]
     table = [summary(name, budget, found) for name in names for budget in budgets[name]]
-    return {
-        "bench": "mixture",
-        "part": "dp" if approximate else "grid",
-        "runs": runs,
-        "first_seed": first_seed,
-        "ratio": max(row["mean_ratio"] / row["mean_bound"] for row in table),
-        "ratio_of": "largest median mean ratio to the true-label oracle, over its bound",
-        "met": all(row["met"] for row in table),
-        "rows": table,
-    }
+    ratio = max(row["mean_ratio"] / row["mean_bound"] for row in table)
+    ratio_of = "largest median mean ratio to the true-label oracle, over its bound"
+    return part_of("dp" if approximate else "grid", table, runs, first_seed, ratio, ratio_of)
+
+
+def part_of(
+    part: str, rows: list[dict[str, Any]], runs: int, first_seed: int, ratio: float, ratio_of: str, **more: Any
+) -> dict[str, Any]:
+    """Make what `pubpriv bench mixture --part` prints, of rows that each say whether they met their bound."""
+    figures = {"runs": runs, "first_seed": first_seed, "ratio": ratio, "ratio_of": ratio_of}
+    return {"bench": "mixture", "part": part, **more, **figures, "met": all(row["met"] for row in rows), "rows": rows}
+
+
+def by_cell(
+    work: Callable[[tuple[_Cell, int]], _Found], cells: Iterable[_Cell], runs: int, first_seed: int, workers: int
+) -> dict[_Cell, list[_Found]]:
+    """Work on every cell with the seeds `first_seed`, `first_seed` + 1, ...; give what was found by cell."""
+    tasks = [(cell, first_seed + run) for cell in cells for run in range(runs)]
+    found: dict[_Cell, list[_Found]] = {}
+    for (cell, _), each in zip(tasks, in_processes(work, tasks, workers), strict=True):
+        found.setdefault(cell, []).append(each)
+    return found
 
 
 def in_processes(work: Callable[[_Task], _Found], tasks: list[_Task], workers: int = WORKERS) -> Iterator[_Found]:

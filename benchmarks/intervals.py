@@ -16,6 +16,9 @@ from pubpriv.errors import InvalidInput, PubPrivError
 SEPARATION, COMPONENTS = 8.0, 3
 """Of the mixtures: distance of two means in the largest standard deviation of a component, and how many there are."""
 
+_SOME = 20
+"""Rows that show whether a column has whole numbers only."""
+
 _Judged = dict[str, list[float]]
 
 
@@ -158,7 +161,10 @@ def _mixture(task: Task, law: Law) -> dict[str, Any]:
 
 
 def _components(law: Law, d: int, generator: np.random.Generator) -> Truth:
-    """Equal weights; orthogonal means, on a line where there are too few columns; columns of variance 1."""
+    """Equal weights; orthogonal means, on a line where there are too few columns; columns of variance 1.
+
+    Columns of whole numbers keep to one lattice, as those of a table do: means are moved to the nearest point of it.
+    """
     sd = np.sqrt(np.diag(law.covariance(d)))
     covariance = law.covariance(d) / np.outer(sd, sd)
     apart = SEPARATION * float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))
@@ -167,6 +173,8 @@ def _components(law: Law, d: int, generator: np.random.Generator) -> Truth:
         means = apart * np.arange(COMPONENTS)[:, None] * axes[0]
     else:
         means = apart / np.sqrt(2) * axes[:COMPONENTS]
+    some = law.draw(_SOME, d, np.random.default_rng(0))
+    means = np.where((some == np.rint(some)).all(axis=0), np.rint(means * sd) / sd, means)
     return Truth(np.full(COMPONENTS, 1 / COMPONENTS), means, np.stack([covariance] * COMPONENTS))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, by_cell, part_of
 from benchmarks.synthetic import Truth, error
 from pubpriv.errors import NoAnswer
 
@@ -53,20 +53,11 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         first_seed: of laws, rows and noise.
         workers: processes.
     """
-    tasks = [(number, first_seed + run) for number in range(len(_CELLS)) for run in range(runs)]
-    found = list(in_processes(_run_of, tasks, workers))
-    table = [_row(cell, [run for run in found if run["cell"] == number]) for number, cell in enumerate(_CELLS)]
-    return {
-        "bench": "mixture",
-        "part": "kssu",
-        "budget": _BUDGET,
-        "runs": runs,
-        "first_seed": first_seed,
-        "ratio": min(row["success"] / row["bound"] for row in table),
-        "ratio_of": "share of runs that find every component, over what it must be, least",
-        "met": all(row["met"] for row in table),
-        "rows": table,
-    }
+    found = by_cell(_run_of, range(len(_CELLS)), runs, first_seed, workers)
+    table = [_row(_CELLS[number], rows) for number, rows in found.items()]
+    ratio = min(row["success"] / row["bound"] for row in table)
+    ratio_of = "share of runs that find every component, over what it must be, least"
+    return part_of("kssu", table, runs, first_seed, ratio, ratio_of, budget=_BUDGET)
 
 
 def _row(cell: Cell, found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -97,12 +88,11 @@ def _run_of(task: tuple[int, int]) -> dict[str, Any]:
     try:
         found = pp.estimate_mixture(None, curator, n_components=cell.k, method="kssu", bound=BOUND)
     except NoAnswer:
-        return {"cell": number, "good": False, "converged": False}
+        return {"good": False, "converged": False}
     if len(found.weights) < cell.k:
-        return {"cell": number, "good": False, "converged": found.converged}
+        return {"good": False, "converged": found.converged}
     off = error(truth, Truth(found.weights, found.means, found.covariances))
     return {
-        "cell": number,
         "good": bool(off.mean < FOUND),
         "converged": found.converged,
         "mean": off.mean,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, in_processes, part_of
 from benchmarks.synthetic import TABLES
 from pubpriv.deployments import randhie
 from pubpriv.errors import InvalidInput
@@ -33,16 +33,8 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         for name in names
         for budget in _LADDER["budgets"]
     ]
-    return {
-        "bench": "mixture",
-        "part": "ladder",
-        "runs": runs,
-        "first_seed": first_seed,
-        "ratio": min(row["right"] for row in table),
-        "ratio_of": "share of runs that are near enough to the best number, or leave one component whole, least",
-        "met": all(row["met"] for row in table),
-        "rows": table,
-    }
+    ratio_of = "share of runs that are near enough to the best number, or leave one component whole, least"
+    return part_of("ladder", table, runs, first_seed, min(row["right"] for row in table), ratio_of)
 
 
 def _draw_of(task: tuple[str, str, int]) -> dict[str, float]:

@@ -23,7 +23,7 @@ from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _MEBIBYTE = 1 << 20
 _THREADS = 2

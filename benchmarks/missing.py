@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, by_cell, part_of
 from benchmarks.synthetic import TABLES, Setting, Truth, draw, error, oracle
 
 _CELLS: dict[str, dict[str, Any]] = TABLES["missing"]
@@ -83,20 +83,10 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         first_seed: of rows, public rows and noise.
         workers: processes.
     """
-    tasks = [(name, first_seed + run) for name in _CELLS for run in range(runs)]
-    found = dict(zip(tasks, in_processes(run_of, tasks, workers), strict=True))
-    table = [_row(name, [found[name, first_seed + run] for run in range(runs)]) for name in _CELLS]
-    return {
-        "bench": "mixture",
-        "part": "missing",
-        "budget": _BUDGET,
-        "runs": runs,
-        "first_seed": first_seed,
-        "ratio": min(row["found_or_told"] / row["bound"] for row in table),
-        "ratio_of": "share of runs that find all components, or say that they may not, over what it must be, least",
-        "met": all(row["met"] for row in table),
-        "rows": table,
-    }
+    table = [_row(*cell) for cell in by_cell(run_of, _CELLS, runs, first_seed, workers).items()]
+    ratio = min(row["found_or_told"] / row["bound"] for row in table)
+    ratio_of = "share of runs that find all components, or say that they may not, over what it must be, least"
+    return part_of("missing", table, runs, first_seed, ratio, ratio_of, budget=_BUDGET)
 
 
 def run_of(task: tuple[str, int]) -> dict[str, Any]:

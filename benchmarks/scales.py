@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import pubpriv as pp
-from benchmarks.grid import WORKERS, in_processes
+from benchmarks.grid import WORKERS, by_cell, part_of
 from benchmarks.synthetic import TABLES, Truth, error, matched, oracle
 
 _PLAN = TABLES["scales"]
@@ -20,20 +20,10 @@ def bench(runs: int, first_seed: int = 0, workers: int = WORKERS) -> dict[str, A
         first_seed: of settings, rows, public rows and noise.
         workers: processes.
     """
-    tasks = [(scales, first_seed + run) for scales in _PLAN["scales"] for run in range(runs)]
-    found = list(in_processes(_run_of, tasks, workers))
-    table = [_row(scales, [run for run in found if run["scales"] == scales]) for scales in _PLAN["scales"]]
-    return {
-        "bench": "mixture",
-        "part": "scales",
-        "budget": _BUDGET,
-        "runs": runs,
-        "first_seed": first_seed,
-        "ratio": min(row["found"] / row["bound"] for row in table),
-        "ratio_of": "share of runs that find every component, over what it must be, least",
-        "met": all(row["met"] for row in table),
-        "rows": table,
-    }
+    table = [_row(*cell) for cell in by_cell(_run_of, _PLAN["scales"], runs, first_seed, workers).items()]
+    ratio = min(row["found"] / row["bound"] for row in table)
+    ratio_of = "share of runs that find every component, over what it must be, least"
+    return part_of("scales", table, runs, first_seed, ratio, ratio_of, budget=_BUDGET)
 
 
 def _row(scales: int, found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -73,7 +63,6 @@ def _run_of(task: tuple[int, int]) -> dict[str, Any]:
     ours, least = error(truth, numbers), error(truth, best)
     ratio = float(_covariance_ratios(truth, numbers, best).max())
     return {
-        "scales": scales,
         "converged": estimate.converged,
         "mean_ratio": ours.mean / least.mean,
         "covariance_ratio": ratio,

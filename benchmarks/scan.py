@@ -16,7 +16,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import LiftedGram
 from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _ROW_GROUP = 100_000
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
+from pubpriv.audit.hidden import NOW, drivers, of_period, of_persons_of_period, searches
 from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers
-from pubpriv.audit.persons import ASKED, by_hand, drivers, example_of, sum_by_hand
-from pubpriv.audit.tape import Driver, record
+from pubpriv.audit.persons import ASKED, by_hand, example_of, sum_by_hand
 from pubpriv.data.codec import to_json
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import InPeriod, PerPerson
@@ -28,7 +28,7 @@ from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
-_NOW, _NEXT = "2026-10", "2026-11"
+_NEXT = "2026-11"
 _DAYS = (date(2026, 9, 30), date(2026, 10, 1), date(2026, 10, 31), date(2026, 11, 1), date(2026, 11, 30), None)
 """At the edges of both months, before them, and never."""
 
@@ -44,8 +44,13 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
         if example.name in ASKED:
             yield _moved(example.mechanism, example.question, example.attainable, 2 if fast else 20, seed)
     yield promised("periods", "caps of periods", _enforced())
-    for driver in list(drivers(seed))[: 1 if fast else None]:
-        yield _replayed(driver, seed)
+    known = [driver for driver in drivers(seed) if driver.budget.kind != "pure"]  # which no period takes
+    by_group = next(driver for driver in known if driver.by is not None)
+    for driver in (known[0], by_group) if fast else known:
+        yield of_period(driver, seed)
+        yield of_persons_of_period(driver, seed)
+    for driver in searches(seed):
+        yield of_persons_of_period(driver, seed)
 
 
 def _month_of(day: _Day) -> str | None:
@@ -102,7 +107,7 @@ def _counted(seed: int) -> Claims:
         path = Path(folder) / "t.parquet"
         for kind in _KINDS:
             _write(path, rows, days, persons, kind)
-            for period in (_NOW, _NEXT):
+            for period in (NOW, _NEXT):
                 inside = [_month_of(day) == period for day in days]
                 by_row = sum_by_hand(question, rows, [int(each) for each in inside])
                 yield f"{kind}: rows of {period}", _totals(InPeriod(question, period), path) == by_row
@@ -117,7 +122,7 @@ def _moved(mechanism: str, question: Any, attainable: float, tables: int, seed: 
     random = np.random.default_rng([seed, 6])
     turns = [(np.cos(t), np.sin(t)) for t in np.linspace(0, 2 * np.pi, 8, endpoint=False)]
     edge = [at(center, turn) for center in (WEST, EAST) for turn in turns] + [(900.0, 0.0), (0.5, 0.6), NOBODY]
-    asked = [InPeriod(question, period) for period in (_NOW, _NEXT)]
+    asked = [InPeriod(question, period) for period in (NOW, _NEXT)]
     alone = {row: adds(question, row) for row in edge}
     nothing: Integers = {name: [0] * len(values) for name, values in alone[NOBODY].items()}
     # stays in its month as another row, or goes to the other month as any
@@ -143,7 +148,7 @@ def _moved(mechanism: str, question: Any, attainable: float, tables: int, seed: 
     possible = max(Fraction(attainable) * question.squared_distance, 2 * leaves) / declared
     if furthest < Fraction(_REACHED) * possible * declared:
         broken.append(f"only {float(furthest / declared):.1%} of the declared distance was reached: too much noise")
-    if InPeriod.of_rows(question, _NOW).squared_distance > question.squared_distance:
+    if InPeriod.of_rows(question, NOW).squared_distance > question.squared_distance:
         broken.append("asked in a period a question costs more than its driver paid for")
     how = f"reached {float(furthest / declared):.2%} of the squared distance, over both months"
     return judged("periods", mechanism, broken, how, float(declared) ** 0.5, float(furthest) ** 0.5)
@@ -159,9 +164,9 @@ def _enforced() -> Claims:
         Ledger.open(f"sqlite:///{folder}/l.db") as books,
     ):
         books.register("visits", ZeroConcentratedDP(50), periods=tenth)
-        asked = [InPeriod.of_rows(type(bare).priced(bare.partition, Fraction(1, 20)), name) for name in (_NOW, _NEXT)]
+        asked = [InPeriod.of_rows(type(bare).priced(bare.partition, Fraction(1, 20)), name) for name in (NOW, _NEXT)]
         run = books.run("visits", "a")
-        run.open(price, _NOW)
+        run.open(price, NOW)
 
         def charge(question: Any, label: str) -> None:
             run.charge(label, to_json(question), event_of(question))
@@ -171,10 +176,10 @@ def _enforced() -> Claims:
         charge(asked[0], "x/1")
         charge(asked[0], "x/2")
         yield "a run spends what it holds of its period", refuses(lambda: charge(asked[0], "x/3"), BudgetExceeded)
-        yield "the charges say so", {each.period for each in books.records("visits")} == {None, _NOW}
-        over = refuses(lambda: books.run("visits", "b").open(ZeroConcentratedDP("0.06"), _NOW), BudgetExceeded)
+        yield "the charges say so", {each.period for each in books.records("visits")} == {None, NOW}
+        over = refuses(lambda: books.run("visits", "b").open(ZeroConcentratedDP("0.06"), NOW), BudgetExceeded)
         yield "a period has its own cap", over
-        books.run("visits", "c").open(price, _NOW)
+        books.run("visits", "c").open(price, NOW)
         yield (
             "a run without a period fits every one",
             refuses(lambda: books.run("visits", "d").open(ZeroConcentratedDP("0.01")), BudgetExceeded),
@@ -186,25 +191,3 @@ def _enforced() -> Claims:
             refuses(lambda: books.register("visits", ZeroConcentratedDP(50), periods=weaker), SpecMismatch),
         )
         yield "and it verifies", not refuses(lambda: books.verify("visits"), LedgerViolation)
-
-
-def _replayed(driver: Driver, seed: int) -> Finding:
-    """Run on rows of a period, and with the same answers where another number of rows is of it."""
-    inside = np.random.default_rng([seed, 7]).random(len(driver.rows)) < 0.8
-    tape = record(driver, driver.rows, seed, period=(_NOW, inside))
-    broken = [] if tape.failure is None else [f"the driver fails on synthetic rows ({tape.failure})"]
-    for others in (np.zeros(len(driver.rows), dtype=bool), ~inside):
-        again = record(driver, driver.rows, seed, tape, period=(_NOW, others))
-        same = (again.begun, again.asked, again.spent, again.result) == (
-            tape.begun,
-            tape.asked,
-            tape.spent,
-            tape.result,
-        )
-        if not same or again.failure is not None:
-            broken.append("what is asked or returned depends on how many rows a period has")
-        if again.looks or again.draws:
-            broken.append("rows were opened, or noise drawn, although every answer was there")
-    how = f"{len(tape.entries)} questions replayed where other rows, and none, are of the period"
-    name = driver.name.removesuffix(" of persons")
-    return judged("periods", f"{name} of a period: the number of rows does not show", broken, how)

@@ -6,7 +6,8 @@ to scan or to draw. The table and the noise count how often they are used.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +91,8 @@ class Tape:
         begun: methods with their configurations and public hashes.
         entries: questions in the order in which they were charged.
         spent: units charged.
+        planned: prices of the plans that were rehearsed.
+        said: warnings, in the order in which they came.
         looks: how often rows were opened.
         draws: how often noise was drawn.
         result: canonical JSON of what the driver returned; None if it failed.
@@ -99,10 +102,24 @@ class Tape:
     begun: tuple[tuple[str, ...], ...]
     entries: tuple[_Entry, ...]
     spent: int
+    planned: tuple[tuple[tuple[Event, ...], ...], ...]
+    said: tuple[str, ...]
     looks: int
     draws: int
     result: str | None
     failure: str | None
+
+    def told_apart(self, other: "Tape") -> list[str]:
+        """Name what differs from another run that was given the same answers."""
+        seen = {
+            "what a method begins with": (self.begun, other.begun),
+            "a plan": (self.planned, other.planned),
+            "a question, or their order": (self.asked, other.asked),
+            "what is paid": (self.spent, other.spent),
+            "what is said": (self.said, other.said),
+            "what is returned": (self.result, other.result),
+        }
+        return [name for name, (one, another) in seen.items() if one != another]
 
     @property
     def asked(self) -> list[tuple[str, str, Event]]:
@@ -125,12 +142,18 @@ class _TapedRun(SimulatedRun):
         self.begun: list[tuple[str, ...]] = []
         self.asked: list[tuple[str, str, Event]] = []
         self.answers: dict[str, _Answer] = {}
+        self.planned: list[tuple[tuple[Event, ...], ...]] = []
 
     def begin(self, method: str, configuration: str, public_sha256: str, budget: Budget | None) -> Purse:
         """As a simulation does."""
         purse = super().begin(method, configuration, public_sha256, budget)
         self.begun.append((method, configuration, public_sha256, str(purse.units)))
         return purse
+
+    def afford(self, plans: Sequence[Sequence[Event]]) -> None:
+        """As a simulation does."""
+        super().afford(plans)
+        self.planned.append(tuple(tuple(plan) for plan in plans))
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Paid as a simulation pays, and answered if an answer was kept."""
@@ -204,7 +227,7 @@ class _WatchedChunk:
         self._table.looks += 1
         yield from self._chunk.keys()
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         self._table.looks += 1
         yield from self._chunk.keyed_blocks(length, seen)
 
@@ -246,9 +269,13 @@ def record(
     table, books, noise = _WatchedTable(held), _TapedRun(driver.budget, kept), _CountedNoise(seed)
     curator._assemble(table, books, noise, None, terms, 1)
     result, failure = None, None
-    try:
-        result = canonical(driver.run(curator))
-    except Exception as error:  # a driver that fails on some tables only tells them apart
-        failure = type(error).__name__
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            result = canonical(driver.run(curator))
+        except Exception as error:  # a driver that fails on some tables only tells them apart
+            failure = type(error).__name__
     entries = tuple(_Entry(*asked, books.answers.get(asked[0], {})) for asked in books.asked)
-    return Tape(tuple(books.begun), entries, books.spent, table.looks, noise.draws, result, failure)
+    said = tuple(str(each.message) for each in heard)
+    known = tuple(books.begun), entries, books.spent, tuple(books.planned), said
+    return Tape(*known, table.looks, noise.draws, result, failure)

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import buys, honest, persons, pure
+from pubpriv.cli import buys, fleet, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
-from pubpriv.cli.figures import cell, tell
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.figures import named, tell, tell_rows
+from pubpriv.cli.options import EachBudgetOption, FirstSeedOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _MOST_DRAWS = 20
@@ -73,6 +73,7 @@ app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)
 app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
+app.command("fleet")(fleet.fleet)
 
 
 @app.callback()
@@ -126,43 +127,6 @@ def _ledger(
     tell(bench(charges, runs), as_json)
 
 
-@app.command("fleet")
-def _fleet(
-    runs: Annotated[int, typer.Option(min=100, max=99_999, help="Runs in the ledger, of four charges each.")] = 8_750,
-    year: Annotated[
-        bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
-    ] = False,
-    deploy: Annotated[
-        bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
-    ] = False,
-    datasets: Annotated[
-        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
-    if year or deploy:
-        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
-        return
-    from benchmarks.fleet import bench
-
-    tell(bench(runs), as_json)
-
-
-def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
-    from benchmarks import deploying
-    from benchmarks import year as whole_year
-
-    return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
-
-
-def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
-    if not as_json:
-        rows = [[row["of"].replace("_", " "), cell(row["value"]), cell(row["bound"])] for row in found["rows"]]
-        table(f"{found['bench']} of {found['datasets']} datasets", ["of", "measured", "bound"], rows)
-    tell(found, as_json)
-
-
 @app.command("startup")
 def _startup(
     repeats: Annotated[int, typer.Option(min=1, help="Fresh processes of each command, in turns with imports.")] = 5,
@@ -174,9 +138,8 @@ def _startup(
     found = bench(repeats)
     if not as_json:
         names = ("seconds", "seconds_beside", "ratio", "processor_ratio", "bound", "seconds_bound", "met")
-        rows = [[row["of"], row["beside"], *(cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"fresh processes, medians of {found['repeats']}"
-        table(title, ["of", "beside", *(name.replace("_", " ") for name in names)], rows)
+        tell_rows(title, named("of", "beside", *names), found["rows"])
     tell(found, as_json)
 
 
@@ -215,7 +178,7 @@ def _mixture(
     part: Annotated[str | None, typer.Option(help=f"A whole table: {', '.join(_PARTS)}.")] = None,
     budget: Annotated[str, typer.Option(help="Budget of each run of a setting.")] = "zcdp:0.5",
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each row; default by part.")] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    first_seed: FirstSeedOption = 0,
     clock: Annotated[bool, typer.Option(help="Also time a real private fit against scikit-learn's EM.")] = True,
     workers: Annotated[int, typer.Option(min=1, help="Processes of simulated runs.")] = 2,
     adult: Annotated[Path | None, typer.Option(help="File of the census extract, for --part real.")] = None,
@@ -231,19 +194,14 @@ def _mixture(
         raise InvalidInput(f"part must be one of {', '.join(_PARTS)}, not {part!r}")
     found = _mixture_part(part, setting, runs or _RUNS[part], first_seed, workers, adult)
     if not as_json:
-        names = _COLUMNS[part]
-        table(
-            f"{part}: {_PARTS[part]}",
-            [name.replace("_", " ") for name in names],
-            [[cell(row.get(name)) for name in names] for row in found["rows"]],
-        )
+        tell_rows(f"{part}: {_PARTS[part]}", named(*_COLUMNS[part]), found["rows"])
     tell(found, as_json)
 
 
 @app.command("gaussian")
 def _gaussian(
     part: Annotated[str, typer.Option(help="mean, covariance or all.")] = "all",
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    budget: EachBudgetOption = "zcdp:0.5",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row, seeds 0, 1, ...")] = 100,
     method: Annotated[str, typer.Option(help="Of the mean: two-step, clip-and-noise or coinpress.")] = "two-step",
     real: Annotated[bool, typer.Option(help="Repeat one row of the mean with a real curator and its noise.")] = True,
@@ -262,15 +220,14 @@ def _gaussian(
     found = bench(part, budget, runs, method, real)
     if not as_json:
         names = ("runs", "ratio", "target", "predicted", "covered", "flagged", "bad", "seconds_per_run")
-        rows = [[row["of"], row["setting"], *(cell(row.get(name)) for name in names)] for row in found["rows"]]
         title = f"error over the non-private one, {found['budget']}, 10% trimmed means"
-        table(title, ["of", "setting", *(name.replace("_", " ") for name in names)], rows)
+        tell_rows(title, named("of", "setting", *names), found["rows"])
     tell(found, as_json)
 
 
 @app.command("no-public")
 def _no_public(
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "approx:4,1e-6",
+    budget: EachBudgetOption = "approx:4,1e-6",
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 10,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run of each row.")] = 20000,
     as_json: JsonOption = False,
@@ -280,9 +237,8 @@ def _no_public(
 
     found = bench(budget, runs, first_seed)
     if not as_json:
-        names = list(found["rows"][0])
-        rows = [[cell(row[name]) for name in names] for row in found["rows"]]
-        table(f"median errors over the non-private ones, {budget}", [name.replace("_", " ") for name in names], rows)
+        title = f"median errors over the non-private ones, {budget}"
+        tell_rows(title, named(*found["rows"][0]), found["rows"])
     tell(found, as_json)
 
 
@@ -311,9 +267,8 @@ def _real_table(name: str, runs: int, adult: Path | None, as_json: bool) -> None
     found = bench(name, runs, adult=adult)
     if not as_json:
         names = ("error", "target", "worst", "mean_error", "public_only", "moments", "flagged")
-        rows = [[row["of"], row["setting"], *(cell(row[name]) for name in names)] for row in found["rows"]]
         title = f"errors to the table's own mean and covariance, median of {found['runs']} draws of 60 public rows"
-        table(title, ["columns", "setting", *(name.replace("_", " ") for name in names)], rows)
+        tell_rows(title, {"of": "columns"} | named("setting", *names), found["rows"])
     tell(found, as_json)
 
 

@@ -107,9 +107,9 @@ def _set(
         table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
         books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
         known = books.periods(dataset)
-    whose = f", for all rows of {', '.join(ids)} together" if ids else ""
     named = f" and the table {declared.uri}" if declared else ""
-    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{named}")
+    whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
     if known is not None:
         for line in period_lines(known, bool(ids)):
             note(line)
@@ -149,15 +149,19 @@ def _show(dataset: _Dataset, ledger: LedgerOption = None, as_json: JsonOption = 
 
 def _show_balance(outlook: Any) -> None:
     """Show cap, spent, held and remaining in the ledger's unit and as an epsilon."""
-    from pubpriv.privacy.wording import declared, for_people, neighbours, period_lines
+    from pubpriv.privacy.units import DELTA_UNIT, to_text
+    from pubpriv.privacy.wording import declared, for_people, left_for_people, neighbours, period_lines
 
-    balance, figures, epsilon = outlook.balance, outlook.balance.to_json(), outlook.epsilon()
+    balance, epsilon = outlook.balance, outlook.epsilon()
+    left = left_for_people(balance.remaining, balance.cap)
     columns = ["", balance.budget.currency]
     columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
     rows = []
-    for name, title in (("cap", "cap"), ("spent", "spent so far"), ("held", "held"), ("remaining", "remaining")):
-        row = [title, for_people(figures["exact"][name])]
-        row += [f"{figures[f'delta_{name}']:.3g}", f"{epsilon[name]:.4g}"] if "delta" in epsilon else []
+    amounts = {"cap": balance.cap, "spent": balance.spent, "held": balance.held, "remaining": left}
+    for name, amount in amounts.items():
+        row = ["spent so far" if name == "spent" else name, for_people(to_text(amount.main))]
+        if "delta" in epsilon:
+            row += [f"{amount.delta / DELTA_UNIT:.3g}", f"{epsilon[name] if amount.main else 0:.4g}"]
         rows.append(row)
     if balance.capped:
         table(f"{balance.dataset}: {balance.budget.describe()}", columns, rows)
@@ -176,13 +180,13 @@ def _show_balance(outlook: Any) -> None:
 
 def _show_periods(balance: Any) -> None:
     """Show what each of the newest periods spent and holds of its cap, after what counts in all of them."""
-    from pubpriv.privacy.wording import for_people
+    from pubpriv.privacy.wording import for_people, left_for_people
 
     common, *each = balance.by_period
     rows = []
     for period in each[-_MOST_PERIODS:]:
         left = balance.period_cap - common.spent - common.held - period.spent - period.held
-        amounts = period.spent, period.held, left
+        amounts = period.spent, period.held, left_for_people(left, balance.period_cap)
         rows.append([period.name, *(for_people(balance.periods.budget.amount_text(amount)) for amount in amounts)])
     every = common.spent.main + common.held.main
     told = f"; {for_people(balance.periods.budget.amount_text(common.spent + common.held))} count in every one"

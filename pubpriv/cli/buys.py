@@ -7,8 +7,8 @@ import typer
 
 from pubpriv.cli.console import out, table
 from pubpriv.cli.figures import tell
-from pubpriv.cli.honest import FirstSeedOption, WorkersOption, counts
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.honest import counts
+from pubpriv.cli.options import FirstSeedOption, JsonOption, WorkersOption
 from pubpriv.errors import InvalidInput
 
 

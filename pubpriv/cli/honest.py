@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pubpriv.cli.figures import named, tell, tell_rows
-from pubpriv.cli.options import ColumnsOption, JsonOption
+from pubpriv.cli.options import ColumnsOption, EachBudgetOption, FirstSeedOption, JsonOption, WorkersOption
 from pubpriv.errors import InvalidInput
 
 _HEADINGS = named("estimator", "law", "n", "d", "flagged") | {
@@ -32,8 +32,6 @@ _LEVEL_HEADINGS = named(
     "estimator", "kind", "level", "refused", "flagged", "loss", "loss_of_unflagged", "harmless", "told"
 )
 _LIMIT_HEADINGS = named("estimator", "kind", "harmless_to", "told", "neither", "met")
-WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
-FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
 
 
 def honest(
@@ -48,7 +46,7 @@ def honest(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 20,
     first_seed: FirstSeedOption = 0,
     workers: WorkersOption = 2,
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    budget: EachBudgetOption = "zcdp:0.5",
     public: Annotated[
         int | None,
         typer.Option(
@@ -87,7 +85,7 @@ def shift(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each level.")] = 20,
     first_seed: FirstSeedOption = 0,
     workers: WorkersOption = 2,
-    budget: Annotated[str, typer.Option(help="Budget of each run.")] = "zcdp:0.5",
+    budget: EachBudgetOption = "zcdp:0.5",
     as_json: JsonOption = False,
 ) -> None:
     """Measure how far public rows may be wrong before errors grow by a tenth, and whether that is told."""

@@ -71,6 +71,7 @@ def deploy(
         out(prefect_yaml(render(read_all(paths, put_in=False))).rstrip())
         return
     from pubpriv.deployments.register import INSTALLATION, register, server
+    from pubpriv.flows.again import in_words
     from pubpriv.flows.tags import NOBODY
 
     owner = installation or os.environ.get(INSTALLATION) or NOBODY
@@ -93,6 +94,7 @@ def deploy(
         out(f"{outcome.what}: {outcome.result}" + (f" ({outcome.detail})" if outcome.detail else ""))
     if all(outcome.result == "unchanged" for outcome in outcomes):
         note("nothing to change")
+    out(f"retries: {in_words()}")
     if dry_run and configuration is not None:
         out("each run is this job, with the environment of its dataset file:")
         out(json.dumps(configuration["job_manifest"], indent=2))

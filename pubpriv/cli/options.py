@@ -35,6 +35,11 @@ PersonsOption = Annotated[
     int | None, typer.Option(min=2, help="Number of persons, where the unit is a person.", show_default=False)
 ]
 
+# of measurements
+FirstSeedOption = Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")]
+WorkersOption = Annotated[int, typer.Option(min=1, help="Processes.")]
+EachBudgetOption = Annotated[str, typer.Option(help="Budget of each run.")]
+
 
 def ledger_url(option: str | None) -> str:
     """Choose the ledger that was named, one way or the other; its password is left out (`ledger.urls` keeps it)."""

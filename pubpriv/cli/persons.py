@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from pubpriv.cli.figures import named, tell, tell_rows
-from pubpriv.cli.honest import FirstSeedOption
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.options import FirstSeedOption, JsonOption
 from pubpriv.errors import InvalidInput
 
 _REAL = named("way", "budget", "person_mean", "person_covariance", "row_mean", "row_covariance")
@@ -23,6 +22,7 @@ def persons(
     largest: Annotated[int, typer.Option(min=1000, help="Persons of the largest panels.")] = 10_000,
     speed: Annotated[bool, typer.Option("--speed", help="Time and memory of the pass over ids, and of scans.")] = False,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the table for --speed.")] = 1_000_000,
+    dims: Annotated[int, typer.Option(min=1, help="Columns of it.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians of a table in which a person has many rows, by how many of each count."""
@@ -31,7 +31,7 @@ def persons(
     if speed:
         from benchmarks.person_speed import bench as of_speed
 
-        tell(of_speed(rows, 20), as_json)
+        tell(of_speed(rows, dims), as_json)
         return
     if panels:
         from benchmarks.panels import bench as of_panels
@@ -48,10 +48,22 @@ def persons(
 
 def groups(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
-    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the next ones follow.")] = 0,
+    first_seed: FirstSeedOption = 0,
+    frames: Annotated[
+        bool, typer.Option("--frames", help="What a second round in coordinates of each large group would change.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
+    if frames:
+        from benchmarks.group_frames import bench as of_frames
+
+        found = of_frames(runs, first_seed)
+        if not as_json:
+            headings = named("apart", "rows", "mean", "covariance", "mean_ratio", "covariance_ratio")
+            tell_rows("errors of raw answers by one question, and by two over those", headings, found["rows"])
+        tell(found, as_json)
+        return
     from benchmarks.groups import bench
 
     found = bench(runs, first_seed)

@@ -21,6 +21,7 @@ from pubpriv.cli.options import (
     PersonsOption,
     RowsPerPersonOption,
 )
+from pubpriv.cli.planned_period import outlook_of, show_outlook, with_outlook, without_table
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pubpriv.data.tables import PublicTable
     from pubpriv.estimators.person_case import PersonCase
     from pubpriv.estimators.planning import Size
+    from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
 
 _LARGE = 10**9
 """Counts from here on are written with an exponent."""
@@ -72,6 +74,14 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
         dims: Annotated[
             int | None, typer.Option(min=1, help="Number of columns, with --public-rows.", show_default=False)
         ] = None,
+        period: Annotated[
+            str | None,
+            typer.Option(
+                metavar="NAME",
+                help="Plan for the rows of one period of --dataset, as 2026-11; --rows or --persons is what one has.",
+                show_default=False,
+            ),
+        ] = None,
         error: Annotated[
             float | None,
             typer.Option(
@@ -83,6 +93,9 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
     ) -> None:
         settings = settings_from(estimator, given)
         known = Known.of(dataset, private, public, columns, ledger)
+        outlook = None if period is None else outlook_of(known, period, budget)
+        if outlook is not None:
+            known = without_table(known, rows, persons is not None or sizes is not None, outlook)
         if rows is not None and private is None:
             known = replace(known, private=None)  # so many rows are asked about, whatever the dataset has
         if not estimator.needs_public(settings):
@@ -96,12 +109,12 @@ def _plan(estimator: Estimator) -> Callable[..., None]:
             raise InvalidInput(f"{by_column[0]} names columns of --public: give that file too")
         case = estimator.case(settings, opened)
         if persons is None and sizes is None and rows_per_person == "1":
-            _show(estimator.name, case, _rows(rows, known, opened), budget, error, as_json)
-            return
-        if rows is not None or known.private is not None:
+            count = _rows(rows, known, opened)
+        elif rows is not None or known.private is not None:
             raise InvalidInput("--persons N is for tables whose unit is a person: leave out --rows and --private")
-        person_case, count = _persons(case, persons, rows_per_person, sizes)
-        _show(estimator.name, person_case, count, budget, error, as_json)
+        else:
+            case, count = _persons(case, persons, rows_per_person, sizes)
+        _show(estimator.name, case, count, budget, error, as_json, outlook)
 
     return plan
 
@@ -174,21 +187,34 @@ def _rows(rows: int | None, known: Known, public: "PublicTable | Size") -> int:
     return int(PrivateTable.open(known.private, public.columns, known.columns is None).n_rows or 0)
 
 
-def _show(name: str, case: Any, rows: int, budget: str, error: float | None, as_json: bool) -> None:
+def _show(
+    name: str,
+    case: Any,
+    rows: int,
+    budget: str,
+    error: float | None,
+    as_json: bool,
+    outlook: "PeriodOutlook | None",
+) -> None:
+    from pubpriv.estimators.period_case import PeriodCase
     from pubpriv.estimators.person_case import PersonCase
     from pubpriv.estimators.planning import make_plan
     from pubpriv.privacy.budgets import parse_budget
     from pubpriv.privacy.wording import for_people
 
-    plan = make_plan(case, rows, parse_budget(budget), error)
+    asked = case if outlook is None else PeriodCase(case, outlook.period)
+    plan = make_plan(asked, rows, parse_budget(budget), error)
     if as_json:
-        out(json.dumps({"plan": name, **plan.to_json()}))
+        out(json.dumps(with_outlook({"plan": name, **plan.to_json()}, outlook)))
         return
-    what = "private rows"
+    whose = "" if outlook is None else f" of {outlook.period}"
+    what = f"private rows{whose}"
     if isinstance(case, PersonCase):
-        what = "persons, each counted once" if case.most == 1 else "persons"
+        what = f"persons{whose}, each counted once" if case.most == 1 else f"persons{whose}"
     out(f"estimate: {name} of {plan.n:,} {what}, {plan.d} columns, with {plan.m:,} public rows")
     out(f"privacy: {plan.guarantee['text']}")
+    if outlook is not None:
+        show_outlook(outlook)
     steps = [[step.label, step.question, f"{step.share:.3%}", for_people(step.price)] for step in plan.steps]
     table("questions", ["", "asks for", "share", "price"], steps)
     errors = [

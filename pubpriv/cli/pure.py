@@ -5,8 +5,7 @@ from typing import Annotated
 import typer
 
 from pubpriv.cli.figures import named, tell, tell_rows
-from pubpriv.cli.honest import FirstSeedOption
-from pubpriv.cli.options import JsonOption
+from pubpriv.cli.options import FirstSeedOption, JsonOption
 
 _HEADINGS = named(
     "part", "d", "m", "n", "epsilon", "ratio", "bound", "predicted", "mean_ratio", "covariance_ratio", "flagged", "met"

@@ -6,6 +6,7 @@ in the private column is in no group, and is never told.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -103,3 +104,20 @@ class ByCategory:
             raise ValueError("records without categories")
         known = (view.codes >= 0) & (view.codes < self.n_regions)  # NaN is neither
         return np.where(known, view.codes, -1).astype(np.int64)
+
+
+def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
+    """Refuse groups by a column that is read for something else.
+
+    Raises:
+        InvalidInput: it is, or they are no groups.
+    """
+    if by is None:
+        return
+    if type(by) is not ByCategory:
+        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
+    if by.source in {*columns}:
+        raise InvalidInput(
+            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
+            "--columns"
+        )

@@ -1,7 +1,7 @@
 """A private table whose unit is a person, for one curator's scans: which rows weigh how much, and that it stays so.
 
-Before its first scan only the id columns are read, in full (pass 0): from them come the weights, a byte a row, in the
-memory of this process alone; those of a chunk go with it where an executor reads it elsewhere, inside the trust
+Before its first scan only the id columns are read, in full (`id_pass`): from them come the weights, a byte a row, in
+the memory of this process alone; those of a chunk go with it where an executor reads it elsewhere, inside the trust
 boundary. Each scan reads the ids again beside the rows and compares a digest of them: weights that were reckoned for
 other rows would break what is promised.
 """
@@ -18,18 +18,15 @@ import numpy as np
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.confined import Confined
+from pubpriv.data.id_pass import IdPass, Replaced
 from pubpriv.data.memory import MOST_BYTES, Kept
-from pubpriv.data.persons import sizes_of, weights_of
+from pubpriv.data.persons import first_of
 from pubpriv.data.pieces import longest_block
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import weighing, whole
-from pubpriv.data.questions.per_person import PersonSizes
+from pubpriv.data.questions.per_person import PersonSizes, first_rows
 from pubpriv.data.questions.radial import without_law
 from pubpriv.data.tables import ArrayTable
-
-
-class _Replaced(Exception):
-    """The ids are not those that weights were reckoned from; nobody outside the door sees this."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,12 +56,12 @@ class _Weighted:
         """Blocks (d, length); each overwrites the one before.
 
         Raises:
-            _Replaced: after the last one, if the ids are others by now.
+            Replaced: after the last one, if the ids are others by now.
         """
         found = hashlib.sha256()
         yield from self.chunk.keyed_blocks(self.length, found.update)
         if found.digest() != self.digest:
-            raise _Replaced
+            raise Replaced
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -82,31 +79,6 @@ class _WeightedChunk(Confined, _Weighted):
         return _TravellingChunk(self.chunk, self.length, self.weights, self.digest)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _Pass(Confined):
-    """What pass 0 found: chunks, with the keys of their rows."""
-
-    chunks: list[Any]
-    keys: list[np.ndarray]
-
-    @classmethod
-    def over(cls, table: Any) -> "_Pass":
-        """Read the id columns."""
-        chunks = table.chunks()
-        nothing = np.empty(0, dtype=np.uint64)
-        return cls(chunks, [np.concatenate([nothing, *chunk.keys()]) for chunk in chunks])
-
-    @property
-    def all_keys(self) -> np.ndarray:
-        """Join the keys of all rows of the table."""
-        return np.concatenate([np.empty(0, dtype=np.uint64), *self.keys])
-
-    @property
-    def digests(self) -> list[bytes]:
-        """Of each chunk's keys."""
-        return [hashlib.sha256(keys.tobytes()).digest() for keys in self.keys]
-
-
 class PersonTable(Confined):
     """What scans read where the unit is a person.
 
@@ -119,7 +91,7 @@ class PersonTable(Confined):
         self._table, self._most_bytes = table, most_bytes
         self._lock = Lock()
         self._digests: list[bytes] | None = None
-        self._weighted: dict[tuple[int, int], list[Any]] = {}
+        self._weighted: dict[tuple[int, int, int | None], list[Any]] = {}
         self._memory: dict[int, list[np.ndarray]] = {}
 
     @classmethod
@@ -140,40 +112,39 @@ class PersonTable(Confined):
         """The table that a question is asked of: weighted rows, or one record for each person.
 
         Raises:
-            _Replaced: the ids are not what they were at the first question.
+            Replaced: the ids are not what they were at the first question.
             TypeError: a defect; it is asked neither of persons nor of weighted rows.
         """
         weights = weighing(question)
         if weights is not None:
-            return _Chunks(self._chunks(*weights))
+            return _Chunks(self._chunks(*weights, first_rows(question)))
         if not isinstance(without_law(whole(question)), PersonSizes):
             raise TypeError("a question that counts rows by themselves")
-        found = self._read()
-        sizes = sizes_of(found.all_keys).astype(np.float64)
-        return ArrayTable(sizes[:, None], parse_columns(["rows"]))
+        found = IdPass(self._table)
+        sizes = found.sizes()
+        self._check(found)
+        return ArrayTable(sizes.astype(np.float64)[:, None], parse_columns(["rows"]))
 
-    def _chunks(self, most: int, grain: int) -> list[Any]:
-        if (most, grain) not in self._weighted:
-            found, d = self._read(), len(self._table.column_names)
-            weights, length = weights_of(found.all_keys, most, grain), longest_block(d)
-            own = np.split(weights, np.cumsum([len(keys) for keys in found.keys])[:-1]) if found.chunks else []
-            parts = zip(found.chunks, own, found.digests, strict=True)
+    def _chunks(self, most: int, grain: int, first: int | None) -> list[Any]:
+        if (most, grain, first) not in self._weighted:
+            found, d = IdPass(self._table), len(self._table.column_names)
+            weights, length = found.weights(most, grain), longest_block(d)
+            self._check(found)
+            weights = weights if first is None else first_of(weights, first)
+            parts = zip(found.chunks, weights, found.digests, strict=True)
             chunks = [_WeightedChunk(chunk, length, mine, digest) for chunk, mine, digest in parts]
-            if len(weights) * d * 8 <= self._most_bytes:
-                self._weighted[most, grain] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
+            if sum(found.rows) * d * 8 <= self._most_bytes:
+                self._weighted[most, grain, first] = [Kept(chunk, self._memory, i) for i, chunk in enumerate(chunks)]
             else:
-                self._weighted[most, grain] = chunks
-        return self._weighted[most, grain]
+                self._weighted[most, grain, first] = chunks
+        return self._weighted[most, grain, first]
 
-    def _read(self) -> _Pass:
-        """Do pass 0; where it was done before, the ids must be the same, as rows may be remembered from then."""
-        found = _Pass.over(self._table)
-        digests = found.digests
+    def _check(self, found: IdPass) -> None:
+        """Where pass 0 was done before, the ids must be the same, as rows may be remembered from then."""
         with self._lock:  # two tasks may ask first at once, and files may change between their looks
-            if self._digests not in (None, digests):
-                raise _Replaced
-            self._digests = digests
-        return found
+            if self._digests not in (None, found.digests):
+                raise Replaced
+            self._digests = found.digests
 
 
 # weak, so that what was read goes when the run's last curator of this process does

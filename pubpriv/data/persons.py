@@ -6,6 +6,7 @@ share the weight of one person.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,32 @@ NOBODY = np.uint64(0)
 _LONG = 256
 """Bytes of a text from which on it is hashed by itself."""
 
+_SLICE = 1 << 16
+"""Rows that are weighed at once."""
+
 _GOLDEN, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
+    """Id columns, checked, or none.
+
+    Args:
+        person: their names.
+        columns: what an estimate reads.
+
+    Raises:
+        InvalidInput: they are no names, or one twice, or among those of the estimate.
+    """
+    names = tuple(person) if isinstance(person, list | tuple) else (None,)
+    if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
+        raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
+    both = sorted({*names} & {*columns})
+    if both:
+        raise InvalidInput(
+            f"column {', '.join(both)} tells whose row it is, so it is no column of an estimate: leave it out of "
+            "--columns"
+        )
+    return names
 
 
 def id_kind(name: str, kind: Any, where: str) -> str:
@@ -53,25 +79,25 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
     """
-    keys, known = _keys_of(columns[0])
+    keys = _keys_of(columns[0])
     for column in columns[1:]:
-        more, valid = _keys_of(column)
-        keys, known = _mixed(_mixed(keys) + more), known & valid
-    keys = np.where(keys == NOBODY, np.uint64(1), keys)
-    return np.where(known, keys, NOBODY)
+        keys = _mixed(_mixed(keys) + _keys_of(column))
+    np.maximum(keys, np.uint64(1), out=keys)  # somebody's, whatever the id
+    for column in columns:
+        if column.null_count:
+            keys[~validity_of(column)] = NOBODY
+    return keys
 
 
-def _keys_of(array: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(key of each id, whether there is one)."""
+def _keys_of(array: Any) -> np.ndarray:
+    """Key of each id, anything where there is none."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    known = validity_of(array)
     if not pa.types.is_integer(array.type):
-        return _keys_of_text(array), known
-    array = array.cast(pa.int64(), safe=False)
-    return _mixed(_own(array, np.uint64)), known
+        return _keys_of_text(array)
+    return _mixed(_own(array.cast(pa.int64(), safe=False), np.uint64))
 
 
 def _keys_of_text(array: Any) -> np.ndarray:
@@ -109,10 +135,13 @@ def _own(array: Any, kind: type) -> np.ndarray:
 
 def _mixed(keys: np.ndarray) -> np.ndarray:
     """A bijection of 64 bits under which near numbers fall far apart (splitmix64); arrays wrap around silently."""
-    keys = keys + _GOLDEN
-    keys = (keys ^ (keys >> np.uint64(30))) * _FIRST
-    keys = (keys ^ (keys >> np.uint64(27))) * _SECOND
-    return np.asarray(keys ^ (keys >> np.uint64(31)))
+    keys = np.asarray(keys + _GOLDEN)
+    moved = np.empty_like(keys)
+    for bits, factor in ((30, _FIRST), (27, _SECOND)):
+        keys ^= np.right_shift(keys, np.uint64(bits), out=moved)
+        keys *= factor
+    keys ^= np.right_shift(keys, np.uint64(31), out=moved)
+    return keys
 
 
 def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
@@ -130,7 +159,7 @@ def keys_in_memory(persons: Any, rows: int) -> np.ndarray:
 
 def sizes_of(keys: np.ndarray) -> np.ndarray:
     """Number of rows of each person, int64 (persons,)."""
-    return _grouped(keys)[1]
+    return np.diff(_starts(np.sort(keys)))
 
 
 def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
@@ -141,24 +170,40 @@ def weights_of(keys: np.ndarray, most: int, grain: int) -> np.ndarray:
     weight exceeds G. It depends on the rows of this person alone, as `questions.per_person` takes it. With n_p > G L it
     is 0 or 1: a systematic sample.
 
+    It takes up to 24 bytes a row beside the keys.
+
     Args:
-        keys: of the rows of the whole table, in order.
+        keys: of all rows of some persons, in the order of the table.
         most: L.
         grain: G.
     """
-    rows, sizes = _grouped(keys)
-    own = np.repeat(sizes, sizes)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    whole = grain * np.minimum(own, most)
+    order = np.argsort(keys, kind="stable")  # person by person, and in order within each
+    starts = _starts(keys[order])
     weights = np.zeros(len(keys), dtype=np.uint8)
-    weights[rows] = (place + 1) * whole // own - place * whole // own
+    for first in range(int(starts[0]), len(keys), _SLICE):
+        places = np.arange(first, min(first + _SLICE, len(keys)))
+        person = np.searchsorted(starts, places[0], side="right") - 1, np.searchsorted(starts, places[-1], side="right")
+        edges = starts[person[0] : person[1] + 1]
+        rows = np.diff(np.clip(edges, places[0], places[-1] + 1))  # of each person in this slice
+        place, own = places - np.repeat(edges[:-1], rows), np.repeat(np.diff(edges), rows)
+        whole = grain * np.minimum(own, most)
+        weights[order[first : first + _SLICE]] = (place + 1) * whole // own - place * whole // own
     return weights
 
 
-def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(rows of persons, person by person and in order within each; number of rows of each person)."""
-    rows = np.flatnonzero(keys != NOBODY)
-    rows = rows[np.argsort(keys[rows], kind="stable")]
-    own = keys[rows]
-    starts = np.flatnonzero(np.r_[True, own[1:] != own[:-1]][: len(own)])
-    return rows, np.diff(np.r_[starts, len(own)])
+def _starts(keys: np.ndarray) -> np.ndarray:
+    """Where each person begins in sorted keys, and where the last one ends: int64 (persons + 1,)."""
+    begins = np.empty(len(keys), dtype=bool)
+    begins[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=begins[1:])
+    begins[: np.searchsorted(keys, NOBODY, side="right")] = False
+    return np.append(np.flatnonzero(begins), len(keys))
+
+
+def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
+    return [
+        np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)
+        for own, start in zip(weights, before[:-1], strict=True)
+    ]

@@ -85,13 +85,13 @@ class Chunk:
             yield self.keys_in(batch, start)
             start += batch.num_rows
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
 
         def batches() -> Iterator[Any]:
             start = 0
             for batch in self._batches(sorted({*self._sources, *self.key_columns})):
-                seen(self.keys_in(batch, start).tobytes())
+                seen(self.keys_in(batch, start))
                 start += batch.num_rows
                 yield batch
 
@@ -99,7 +99,7 @@ class Chunk:
 
     @property
     def _sources(self) -> list[str]:
-        return sorted({*sources_of(self.columns), *(() if self.by is None else (self.by.source,))})
+        return sorted({*columns_read(self.columns, by=self.by)})
 
     @property
     def key_columns(self) -> list[str]:
@@ -128,6 +128,13 @@ class _Footer:
     def rows(self) -> int:
         """Rows of all pieces."""
         return sum(piece.rows for piece in self.pieces)
+
+
+def columns_read(
+    columns: tuple[Column, ...], person: tuple[str, ...] = (), by: ByCategory | None = None, dates: str = ""
+) -> list[str]:
+    """Columns of a file that are read for an estimate: its own, those of ids, of groups, and of dates."""
+    return [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
 
 
 def footers(
@@ -181,7 +188,7 @@ _DAMAGED = {
 def _footer(
     path: str, where: str, columns: tuple[Column, ...], person: tuple[str, ...], by: ByCategory | None, dates: str
 ) -> _Footer:
-    names = [*sources_of(columns), *person, *(() if by is None else (by.source,)), *([dates] if dates else [])]
+    names = columns_read(columns, person, by, dates)
     damaged = _DAMAGED[kind_of(path)].format(where=where)
     look = _attempt(lambda: format_of(path).look(path, names), where, damaged)
     _check_schema(look, columns, where)

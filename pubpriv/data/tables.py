@@ -7,20 +7,20 @@ What is looked at in a private file is said in `data.pieces`, which opens it.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from pubpriv.data.categories import ByCategory
+from pubpriv.data.categories import ByCategory, check_groups
 from pubpriv.data.category_codes import codes_in_memory
 from pubpriv.data.columns import Column, map_columns, parse_columns, sources_of
 from pubpriv.data.dated import DatedChunk
 from pubpriv.data.formats import BATCH, memory_table
-from pubpriv.data.persons import keys_in_memory
-from pubpriv.data.pieces import Chunk, block_length, footers
+from pubpriv.data.persons import id_columns, keys_in_memory
+from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
 from pubpriv.places import canonical
@@ -119,16 +119,16 @@ class PrivateTable:
         declared = parse_columns(columns)
         ids = id_columns((person,) if isinstance(person, str) else person, sources_of(declared))
         check_groups(by, (*sources_of(declared), *ids))
-        beside = (*ids, *(() if by is None else (by.source,)))
+        read = columns_read(declared, ids, by, dates)
         if isinstance(source, str | os.PathLike):
             if name is not None:
                 raise InvalidInput("a private table in a file has the name of that file: leave out name=")
             where = canonical(os.fspath(source))
         else:
-            where = memory_table.keep(source, name, [*sources_of(declared), *beside, *([dates] if dates else [])])
+            where = memory_table.keep(source, name, read)
         rows, sources = 0, {*sources_of(declared)}
         for footer in footers(where, declared, ids, by, dates):
-            if exact and set(footer.names) - ({*beside, dates} - sources) != sources:
+            if exact and set(footer.names) - ({*read} - sources) != sources:
                 names = ",".join(column.name for column in declared)
                 raise InvalidInput(
                     f"the private table {where} has columns that the public table has not, or not as numbers. "
@@ -270,10 +270,10 @@ class ArrayTable:
         """Keys of the persons of its rows."""
         yield np.asarray(self.persons)[self.start : self.stop]
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
         for keys in self.keys():
-            seen(keys.tobytes())
+            seen(keys)
         return self._blocks(length)
 
     def _blocks(self, length: int) -> Iterator[np.ndarray]:
@@ -345,45 +345,6 @@ class PublicTable:
             chosen = [self.columns.index(name) for name in columns]
             return PublicTable(tuple(columns), self.rows[:, chosen], self.dropped, self.source)
         return PublicTable(*select_rows(self.rows, self.columns, columns), self.source)
-
-
-def id_columns(person: Any, columns: Iterable[str]) -> tuple[str, ...]:
-    """Id columns, checked, or none.
-
-    Args:
-        person: their names.
-        columns: what an estimate reads.
-
-    Raises:
-        InvalidInput: they are no names, or one twice, or among those of the estimate.
-    """
-    names = tuple(person) if isinstance(person, list | tuple) else (None,)
-    if not all(isinstance(name, str) and name.strip() == name != "" for name in names) or len({*names}) < len(names):
-        raise InvalidInput("a person is told by the names of one or more columns, each once: --person patient_id")
-    both = sorted({*names} & {*columns})
-    if both:
-        raise InvalidInput(
-            f"column {', '.join(both)} tells whose row it is, so it is no column of an estimate: leave it out of "
-            "--columns"
-        )
-    return names
-
-
-def check_groups(by: ByCategory | None, columns: Iterable[str]) -> None:
-    """Refuse groups by a column that is read for something else.
-
-    Raises:
-        InvalidInput: it is, or they are no groups.
-    """
-    if by is None:
-        return
-    if type(by) is not ByCategory:
-        raise InvalidInput('groups are told by a column and its values: by=ByCategory("region", ("north", "south"))')
-    if by.source in {*columns}:
-        raise InvalidInput(
-            f"column {by.source} tells groups apart, so it is no column of an estimate and no id: leave it out of "
-            "--columns"
-        )
 
 
 def source_of(public: Any) -> str | None:

@@ -6,12 +6,13 @@ and whatever a person or an automation paused.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from pubpriv.deployments.notify import ensure_notices, targets
 from pubpriv.deployments.outcomes import CHANGED, CREATED, LEFT, REMOVED, UNCHANGED, Outcome, differences
 from pubpriv.deployments.pools import added_variables, make_pool, refuse_other_types
-from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered
+from pubpriv.deployments.render import OWN_VARIABLES, SLUG, SLUG_OFF, Rendered, flow_at
 from pubpriv.errors import InvalidInput, Unavailable
 from pubpriv.flows.automations import ensure_automations
 from pubpriv.flows.deployed import slot_of
@@ -175,10 +176,8 @@ def _bare_slot(client: Any, dataset: str, dry_run: bool) -> Outcome:
 
 def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dry_run: bool) -> Outcome:
     from prefect.client.schemas.objects import ConcurrencyLimitStrategy, ConcurrencyOptions
-    from prefect.utilities.callables import parameter_schema
 
-    flow = wanted.flow()
-    schema = parameter_schema(flow).model_dump_for_openapi()
+    schema = _form(wanted.entrypoint)
     schedules = _schedules(wanted, known)
     values = {
         "entrypoint": wanted.entrypoint,
@@ -198,7 +197,7 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
         if known is not None and known.entrypoint != wanted.entrypoint:  # of another flow: it would go on beside it
             client.delete_deployment(known.id)
         client.create_deployment(
-            flow_id=client.create_flow_from_name(flow.name),
+            flow_id=client.create_flow_from_name(wanted.flow_name),
             name=wanted.name,
             schedules=schedules,
             concurrency_limit=1,
@@ -218,6 +217,15 @@ def _deployment(client: Any, wanted: Rendered, known: Any, installation: str, dr
     if known is None:
         return Outcome(what, CREATED)
     return Outcome(what, CHANGED, "; ".join([*told, *([stopped] if stopped else [])]))
+
+
+@cache
+def _form(entrypoint: str) -> dict[str, Any]:
+    """Make the schema of a flow's parameters: once for all deployments of a flow, of which a fleet has hundreds."""
+    from prefect.utilities.callables import parameter_schema
+
+    schema: dict[str, Any] = parameter_schema(flow_at(entrypoint)).model_dump_for_openapi()
+    return schema
 
 
 def _schedules(wanted: Rendered, known: Any) -> list[Any]:

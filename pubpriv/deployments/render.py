@@ -76,13 +76,6 @@ class Rendered:
         """Give FLOW/DEPLOYMENT, as Prefect's own commands take it."""
         return f"{self.flow_name}/{self.name}"
 
-    def flow(self) -> Any:
-        """Import the flow itself."""
-        from importlib import import_module
-
-        module, _, name = self.entrypoint.rpartition(".")
-        return getattr(import_module(module), name)
-
     def to_yaml(self) -> dict[str, Any]:
         """Make an entry of `prefect.yaml`."""
         entry: dict[str, Any] = {
@@ -96,6 +89,14 @@ class Rendered:
             "work_pool": {"name": self.pool, "job_variables": {"env": self.env}},
         }
         return entry | {"schedules": [_schedule(self.schedule)] if self.schedule else []}
+
+
+def flow_at(entrypoint: str) -> Any:
+    """Import the flow that an entry point names."""
+    from importlib import import_module
+
+    module, _, name = entrypoint.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def render(models: Iterable[Dataset | Audit]) -> list[Rendered]:

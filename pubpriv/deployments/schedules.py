@@ -100,7 +100,7 @@ def _looked_at(schedule: Any) -> tuple[Any, ...]:
     return found
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=100)
 def _times_of(rule: _Rule) -> tuple[Any, ...]:
-    """List times once for both the period and the gap of a schedule: a fleet has hundreds."""
+    """List times once for the period and the gap of a schedule, and for datasets that have the same one."""
     return tuple(times(rule.schedule, _LOOKED_AT, _BEGIN, _BEGIN + _YEARS))

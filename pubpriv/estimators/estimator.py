@@ -83,7 +83,6 @@ class Estimator:
         driver: (settings, public rows, curator, runner) to an estimate.
         case: (settings, public rows or how many there will be) to what prices and predicts a run.
         checks: before anything is spent.
-        makes: kind of the model files, see `pubpriv.released.kinds.KINDS`.
         trials: what an audit records: a run for each way that the driver may take.
         without_public: methods, by name, that work without public rows.
     """
@@ -97,7 +96,6 @@ class Estimator:
     driver: Callable[[Any, PublicTable, Curator, Runner], Estimate]
     case: Callable[[Any, PublicTable | Size], Case]
     checks: Checks
-    makes: str
     trials: tuple[Trial, ...] = field(default=(Trial(),), hash=False)  # settings may hold mappings
     without_public: tuple[str, ...] = ()
 

@@ -12,9 +12,16 @@ _EXACT = 1e-6
 """Gaps are multiples of a step if they are so to within this share of it."""
 
 
+def distinct(column: np.ndarray) -> np.ndarray:
+    """Values of a column (m,) in order, each once: those that the rounding of quotients made differ are the same."""
+    values = np.unique(column)
+    gaps = np.diff(values)
+    return np.append(values[:1], values[1:][gaps > _EXACT / _LEVELS * gaps.sum()])
+
+
 def lattice(column: np.ndarray) -> float:
     """Find the largest step of which all gaps between values (m,) are multiples; 0: none, or too small to matter."""
-    gaps = np.diff(np.unique(column))
+    gaps = np.diff(distinct(column))
     if len(gaps) < 2:  # two values are on a lattice if they are repeated, and else on any that has both
         return float(gaps.sum()) if len(column) >= _REPEATED else 0.0
     width = float(gaps.sum())

@@ -10,10 +10,8 @@ from prefect.events.actions import RunDeployment
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
 from pubpriv.estimators import ESTIMATORS
+from pubpriv.flows.again import AFTER_SECONDS
 from pubpriv.flows.parameters import MOST_CRASHES
-
-_AFTER_SECONDS = 30
-"""Runner and worker both report a crash, some seconds apart; and whatever killed the run may need a moment."""
 
 _FORM = """\
 {% if flow_run.state.type.value not in ('COMPLETED', 'FAILED', 'CANCELLING', 'CANCELLED') %}\
@@ -43,7 +41,7 @@ def next_run() -> RunDeployment:
         deployment_id=None,
         parameters={"parameters": form},
         job_variables=None,
-        schedule_after=timedelta(seconds=_AFTER_SECONDS),
+        schedule_after=timedelta(seconds=AFTER_SECONDS),
     )
 
 
@@ -61,8 +59,8 @@ def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
     return AutomationCore(
         name="pubpriv: run a release that crashed again",
         description=(
-            f"It goes on where it stopped, at no further cost, {_AFTER_SECONDS} s later. After {MOST_CRASHES} such "
-            "runs that crashed too it is left to a person."
+            f"It goes on where it stopped, at no further cost, {AFTER_SECONDS:g} s later; the next ones wait longer. "
+            f"After {MOST_CRASHES} such runs that crashed too it is left to a person."
         ),
         trigger=EventTrigger(
             expect={"prefect.flow-run.Crashed"},
@@ -71,7 +69,7 @@ def run_again(related: dict[str, str | list[str]]) -> AutomationCore:
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
-            within=timedelta(seconds=10 * _AFTER_SECONDS),  # a crash that is reported twice is one
+            within=timedelta(seconds=10 * AFTER_SECONDS),  # a crash that is reported twice is one
         ),
         actions=[next_run()],
     )

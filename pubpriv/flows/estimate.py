@@ -11,7 +11,7 @@ from prefect.settings import get_current_settings
 
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.estimators.jobs import run_job
-from pubpriv.flows.again import tried_again
+from pubpriv.flows.again import tried_again, wait_after_crashes
 from pubpriv.flows.deployed import alone_with, job_of, run_name
 from pubpriv.flows.missed import skipped, why_not_resumed, why_skipped
 from pubpriv.flows.overview import show_overview
@@ -28,6 +28,7 @@ def _flow_of(estimator: Estimator) -> Flow[..., Any]:
     """Make the flow of an estimator; its form is that of the estimator's settings."""
 
     def estimate(parameters: Parameters) -> Any:
+        wait_after_crashes(parameters.resumes)
         return tried_again(lambda: _once(parameters))
 
     estimate.__name__ = f"estimate_{estimator.name}"

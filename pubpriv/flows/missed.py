@@ -51,13 +51,14 @@ def why_not_resumed(parameters: Parameters) -> str | None:
     """Say why the run at work is not to go on with the release of another one; None: it is, or goes on with none.
 
     After a restart of the server what became of a run may be told late, and a run be taken for dead that was cancelled
-    or has come to its end.
+    or has come to its end. One that failed since it was taken for dead did not: what kept the server from it may have
+    ended it, and to go on costs nothing more.
     """
     if parameters.resumes is None:
         return None
     with get_client(sync_client=True) as client:
         before = client.read_flow_run(parameters.resumes.after)
-    if before.state_type == StateType.CRASHED:
+    if before.state_type in (StateType.CRASHED, StateType.FAILED):
         return None
     return f"it would go on after a crash of run {before.name}, whose state is {before.state_name}"
 

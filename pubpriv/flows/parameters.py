@@ -39,7 +39,7 @@ class Resumed(BaseModel):
 
     run: UUID = Field(description="The first flow run of the release")
     due: AwareDatetime = Field(description="When that run was due, from which the release id follows")
-    after: UUID = Field(description="The flow run that crashed last; where it has another state nothing is done")
+    after: UUID = Field(description="The flow run that crashed last; if it came to its end since, nothing is done")
     crashes: int = Field(ge=1, le=MOST_CRASHES, description="How many runs of the release crashed")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import ceil, exp
 from typing import Any
 
-from pubpriv.privacy.budgets import KINDS
+from pubpriv.privacy.budgets import KINDS, Amount
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
 _DECIMAL = re.compile(r"(?<![\w.-])\d+\.\d{3,}(?![\w.])")
@@ -26,6 +26,11 @@ def for_people(amounts: str) -> str:
     A refusal tells exact amounts, for what fits hangs on the last digit.
     """
     return _DECIMAL.sub(lambda match: f"{float(match[0]):.4g}", amounts)
+
+
+def left_for_people(left: Amount, cap: Amount) -> Amount:
+    """Give what is left of a cap as people say it: nothing where it is a millionth or less, as rounding leaves it."""
+    return left if left.main * 10**6 > cap.main else replace(left, main=0)
 
 
 def declared(unit: str) -> str:

@@ -12,6 +12,7 @@ state messages, logs and (pickled, whatever the settings) in files. So nothing p
 `pubpriv.tasks.runner` declares the steps of estimators here, by what each says of itself.
 """
 
+import asyncio
 import functools
 import hashlib
 import inspect
@@ -74,6 +75,9 @@ def _fresh_error(error: BaseException, otherwise: Callable[[BaseException], PubP
         return TerminationSignal(signal=signal.SIGTERM)
     if isinstance(error, SystemExit):
         return SystemExit(1)
+    if isinstance(error, asyncio.CancelledError):
+        # Prefect ends a run so whose lease ran out while its server was away: a crash, which another run goes on after
+        return asyncio.CancelledError("cancelled")
     if isinstance(error, PrivateStepFailed):
         return PrivateStepFailed()
     kind = next((kind for kind in type(error).__mro__ if kind in _OURS), None)

@@ -3,10 +3,12 @@
 from pubpriv.unit.admission import as_begun, check_most, check_room, check_unit, hash_of, made_again
 from pubpriv.unit.choice import unit_of
 from pubpriv.unit.declared_sizes import DeclaredSizes
+from pubpriv.unit.period_units import FIRST, first_of_period, of_rows
 from pubpriv.unit.size import Size, Sizes
 from pubpriv.unit.units import Unit, auto_rows, first_questions, per_person, purse_of_rows
 
 __all__ = [
+    "FIRST",
     "DeclaredSizes",
     "Size",
     "Sizes",
@@ -16,9 +18,11 @@ __all__ = [
     "check_most",
     "check_room",
     "check_unit",
+    "first_of_period",
     "first_questions",
     "hash_of",
     "made_again",
+    "of_rows",
     "per_person",
     "purse_of_rows",
     "unit_of",

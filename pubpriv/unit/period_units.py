@@ -27,7 +27,7 @@ from pubpriv.privacy.runs import Run
 from pubpriv.unit.size import Size
 from pubpriv.unit.units import Unit
 
-_ROWS = "period/rows"
+FIRST = "period/rows"
 """Label of the first question of a run where the unit is a row."""
 
 _SHARE = Fraction(2, 100)
@@ -44,6 +44,7 @@ class RowsOfPeriod:
     """
 
     exact_rows = None
+    asks_of_one_row = False
 
     def __init__(self, table: Any, run: Run, period: str) -> None:
         self._table, self._run, self._period = table, run, period
@@ -56,11 +57,15 @@ class RowsOfPeriod:
         Raises:
             InvalidInput: no method began, so nothing was asked yet.
         """
+        return self._read()
+
+    def _read(self) -> Size:
+        """The size by the run's own answer; from then on questions are held against it."""
         if self._known is None:
-            stands = self._run.find(_ROWS)
+            stands = self._run.find(FIRST)
             if stands is None or stands.answer is None:
                 raise InvalidInput("this run has not begun: begin a method first")
-            question = question_of(stands, _ROWS)
+            question = question_of(stands, FIRST)
             counted = question.values({name: np.array(each) for name, each in stands.answer.items()})["count"]
             rows = max(2, round(float(counted[0])))
             sd = float(question.noise()["count"][0])
@@ -78,12 +83,7 @@ class RowsOfPeriod:
         Raises:
             InvalidInput: a question that is no sum over records.
         """
-        if type(question) not in WEIGHED:
-            raise InvalidInput(
-                f"a {type(question).__name__} is not asked of the rows of a period: it is no sum over rows of which "
-                "those of other periods could weigh nothing"
-            )
-        return InPeriod.of_rows(question, self._period)
+        return of_rows(question, self._period)
 
     def check_stored(self, question: Question) -> None:
         """Refuse one of other rows, or of persons: somebody wrote it there.
@@ -105,16 +105,16 @@ class RowsOfPeriod:
         Raises:
             BudgetExceeded: the method was given more than this question leaves; nothing was asked.
         """
-        stands = self._run.find(_ROWS)
-        rows, left = Purse.of(self._run.allotment).split([_SHARE, 1 - _SHARE])
-        if stands is None and budget is not None and budget.cap.main > Purse.of(self._run.allotment).part(left).units:
+        stands = self._run.find(FIRST)
+        question, left = first_of_period(Purse.of(self._run.allotment))
+        if stands is None and budget is not None and budget.cap.main > left.units:
             raise BudgetExceeded(
                 "a run of a period first asks how many rows there are, for 2% of its allotment: give the method a "
                 "smaller budget, or none of its own, and it has the rest"
             )
         if stands is None or stands.answer is None:
-            release(Counts.priced(Everything(), rows), _ROWS)
-        self._known = self.size  # from now on questions are held against it
+            release(question, FIRST)
+        self._read()
 
     def purse(self, purse: Purse) -> Purse:
         """All of it: questions that cost more in a period are asked with more noise."""
@@ -136,6 +136,7 @@ class PersonsInPeriod:
     """
 
     exact_rows = None
+    asks_of_one_row = True
 
     def __init__(self, unit: Unit, table: Any, run: Run, period: str) -> None:
         self._unit, self._table, self._run, self._period = unit, table, run, period
@@ -175,6 +176,30 @@ class PersonsInPeriod:
     def source(self, remembered: bool, shared: bool = False) -> Callable[[Question], Any]:
         """Weighted rows of the period, or persons who have some."""
         return _reading(self._table, self._run, self._period, remembered, shared)
+
+
+def first_of_period(purse: Purse) -> tuple[Question, Purse]:
+    """How many rows there are, which a run asks before its first method, and what that leaves.
+
+    Args:
+        purse: all of the run.
+    """
+    rows, left = purse.split([_SHARE, 1 - _SHARE])
+    return Counts.priced(Everything(), rows), purse.part(left)
+
+
+def of_rows(question: Any, period: str) -> Question:
+    """The question as rows of a period answer it, where the unit is a row.
+
+    Raises:
+        InvalidInput: a question that is no sum over records.
+    """
+    if type(question) not in WEIGHED:
+        raise InvalidInput(
+            f"a {type(question).__name__} is not asked of the rows of a period: it is no sum over rows of which those "
+            "of other periods could weigh nothing"
+        )
+    return InPeriod.of_rows(question, period)
 
 
 def check_period(question: Question, period: str) -> None:

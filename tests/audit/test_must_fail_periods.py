@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pubpriv import ledger
-from pubpriv.audit import periods
+from pubpriv.audit import hidden, periods
 from pubpriv.audit.catalogue import examples
 from pubpriv.audit.finding import promised
 from pubpriv.data import dated, dates
@@ -78,5 +78,5 @@ def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
         return Size(max(rows, 2), 1.0, float(max(rows, 2)))
 
     monkeypatch.setattr(RowsOfPeriod, "size", property(peek))
-    finding = periods._replayed(periods.drivers(0)[0], 0)
-    assert "depends on how many rows a period has" in finding.detail
+    finding = hidden.of_period(hidden.drivers(0)[0], 0)
+    assert "depends on the number of rows" in finding.detail

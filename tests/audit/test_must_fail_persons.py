@@ -4,12 +4,16 @@ What is patched is the code that a real run uses; the audit's own findings must 
 they do.
 """
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from pubpriv.audit import persons
+from pubpriv import ledger
+from pubpriv.audit import hidden, persons
 from pubpriv.curator import Curator
-from pubpriv.data import frames, person_table, placement, tables
+from pubpriv.data import frames, id_pass, person_table, placement, tables
 from pubpriv.data.questions import PersonSizes, Radial
 from pubpriv.data.questions.per_person import PerPerson
 from pubpriv.errors import InvalidInput
@@ -35,17 +39,17 @@ def test_nothing_is_found_without_a_bug():
     assert all(finding.holds for finding in found)
     assert promise("files", persons._files(0)) == promise("places", persons._placed(0)) == ""
     assert promise("replaced", persons._replaced()) == promise("terms", persons._registered()) == ""
-    assert persons._replayed(persons.drivers(0)[0], 0).holds
+    assert hidden.of_persons(hidden.drivers(0)[0], 0).holds
 
 
 def test_rows_of_a_person_that_are_counted_by_row_group(monkeypatch):
     """A person with rows in two row groups would count twice."""
-    right = person_table.weights_of
+    right = id_pass.weights_of
 
     def by_group(keys, most, grain):
         return np.concatenate([right(keys[i : i + 70], most, grain) for i in range(0, len(keys), 70)])
 
-    monkeypatch.setattr(person_table, "weights_of", by_group)
+    monkeypatch.setattr(id_pass, "weights_of", by_group)
     assert "persons have one key each" in promise("files", persons._files(0))
 
 
@@ -67,7 +71,7 @@ def test_one_grain_too_many(monkeypatch):
         return weights
 
     monkeypatch.setattr(persons, "weights_of", more)
-    monkeypatch.setattr(person_table, "weights_of", more)
+    monkeypatch.setattr(id_pass, "weights_of", more)
     assert "do not weigh G min(n, L)" in weights_broken()
     counts = next(e for e in persons.examples() if e.name == "counts-everything")
     assert "further than declared" in persons._moved("", PerPerson(counts.question, 1, 64), 1.0, 3, 0).detail
@@ -134,7 +138,7 @@ def test_products_that_depend_on_the_place_are_refused_before_they_are_paid_for(
 def test_the_number_of_rows_in_what_drivers_know(monkeypatch):
     """The exact n, as where the unit is a row."""
     monkeypatch.setattr(Curator, "n_rows", property(lambda self: max(2, self._table.n_rows)))
-    finding = persons._replayed(persons.drivers(0)[0], 0)
+    finding = hidden.of_persons(hidden.drivers(0)[0], 0)
     assert not finding.holds
     assert "depend" in finding.detail
 
@@ -143,3 +147,51 @@ def test_ids_among_the_columns(monkeypatch):
     """Whose row it is would be averaged."""
     monkeypatch.setattr(tables, "id_columns", lambda person, columns: (person,) if isinstance(person, str) else person)
     assert "ids are no columns" in promise("terms", persons._registered())
+
+
+def test_a_handle_that_tells_how_many_pieces_a_table_has(monkeypatch):
+    """In its text, and so in that of a run's handle."""
+    monkeypatch.setattr(tables.PrivateTable, "__repr__", lambda self: f"{len(self.chunks())} pieces")
+    found = hidden.of_handles().detail
+    assert "persons: the table; persons: the run" in found
+
+
+def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
+    """Groups are drawn to as many rows as there are, and somebody says how many."""
+    by_group = next(each for each in hidden.drivers(0) if "mean, by group" in each.name)
+    assert hidden.of_persons(by_group, 0).holds
+    right = Curator.size
+    monkeypatch.setattr(Curator, "size", property(lambda self: replace(right.fget(self), rows=self._table.n_rows + 2)))
+    assert "what is returned depends" in hidden.of_persons(by_group, 0).detail
+    monkeypatch.setattr(Curator, "size", right)
+    rehearse = Curator.rehearse
+
+    def saying(self, *plans):
+        warnings.warn(f"{self._table.n_rows} rows", stacklevel=2)
+        rehearse(self, *plans)
+
+    monkeypatch.setattr(Curator, "rehearse", saying)
+    assert "what is said depends" in hidden.of_persons(by_group, 0).detail
+
+
+def one_row(name):
+    """The finding on one row of each person."""
+    return persons.of_one_row(persons.example_of(name), 10, 0)
+
+
+def test_more_than_one_row_of_a_person(monkeypatch):
+    """A choice, or a cell, sees every row; or one of each, of more persons than there is room for."""
+    assert one_row("selection").holds
+    assert one_row("stable-cells").holds
+    monkeypatch.setattr(PerPerson, "totals", lambda self, view: self.inner.totals(view))
+    assert "further than declared" in one_row("selection").detail
+    assert "further than declared" in one_row("stable-cells").detail
+    monkeypatch.undo()
+    monkeypatch.setattr(person_table, "first_of", lambda weights, _: weights)
+    assert "the first persons" in one_row("stable-cells").detail
+
+
+def test_cells_that_nobody_pays_the_failures_of(monkeypatch):
+    """Priced as Gaussian noise alone."""
+    monkeypatch.setattr(ledger, "of_one_row", lambda _: None)
+    assert "not charged as the question within" in one_row("stable-cells").detail

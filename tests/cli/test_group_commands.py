@@ -71,7 +71,6 @@ def test_a_release_by_group_from_fit_to_sample(place, program):
         (("--by", "area", "--by-values", "x"), "does not declare groups by area"),
         (("--by", "region", "--by-values", "north,north"), "named once"),
         (("--by", "a", "--by-values", "1"), "does not declare groups by a"),
-        (("--by", "region", "--budget", "pure:1"), "zcdp or an approx"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_spent(place, program, options, says):

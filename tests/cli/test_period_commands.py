@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.cli_world import URL
+from helpers.cli_world import URL, register_visits
 
 import pubpriv as pp
 from pubpriv.spans import Span
@@ -27,14 +27,7 @@ def visits(rows=6000, seed=3):
 @pytest.fixture
 def place(tmp_path, monkeypatch, program):
     """A folder with `visits.parquet`, `public.csv` and a ledger with dataset `visits` of months."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
-    visits().to_parquet("visits.parquet", index=False)
-    pd.DataFrame(np.random.default_rng(1).normal(size=(40, 2)), columns=["a", "b"]).to_csv("public.csv", index=False)
-    told = program(
-        *("budget", "set", "visits", "zcdp:1", *TERMS, "--ledger", URL),
-        *("--private", "visits.parquet", "--columns", "a,b"),
-    )
+    told = register_visits(tmp_path, monkeypatch, program, visits(), "zcdp:1", *TERMS)
     assert (told.code, "for every record, its date included" in told.err) == (0, True)
     return tmp_path
 
@@ -42,7 +35,7 @@ def place(tmp_path, monkeypatch, program):
 def test_each_month_is_released_once_from_its_own_rows(place, program):
     """Two months differ as their rows do; what is said of them is of the month, and the ledger accounts for it."""
     for month in ("2026-06", "2026-07"):
-        told = program("fit", "gaussian", *RUN, "--period", month, "--out", f"{month}.json")
+        told = program("fit", "mean", *RUN, "--period", month, "--out", f"{month}.json")
         assert told.code == 0, told.err
         found = pp.load(place / f"{month}.json")
         rows = visits()
@@ -50,7 +43,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
         assert np.all(np.abs(found.mean - own[["a", "b"]].mean().to_numpy()) < 0.2)
         assert abs(found.provenance["counted_rows"]["estimate"] - len(own)) < 5 * found.provenance["counted_rows"]["sd"]
         assert (found.provenance["period"], "n_private" in found.provenance) == (month, False)
-        assert found.provenance["release_id"] == f"gaussian-{month}"
+        assert found.provenance["release_id"] == f"mean-{month}"
         assert program("ledger", "verify", "--model", f"{month}.json", "--ledger", URL).code == 0
     drift = program("compare", "2026-06.json", "2026-07.json")
     assert "changed" in drift.out
@@ -60,7 +53,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
         "2026-06": 0.1,
         "2026-07": 0.1,
     }
-    report = program("budget", "report", "gaussian-2026-07", "--dataset", "visits", "--ledger", URL).out
+    report = program("budget", "report", "mean-2026-07", "--dataset", "visits", "--ledger", URL).out
     assert "rows of 2026-07 alone" in report
     assert "0.15-zCDP" in report
     assert program("report", "2026-07.json", "--out", "m.html", "--ledger", URL).code == 0
@@ -132,3 +125,37 @@ def test_persons_have_a_cap_for_each_month_and_one_for_all(place, program):
         "PersonSizes in 2026-07",
         "Counts per person in 2026-07",
     ]
+
+
+def test_a_plan_of_a_period_is_what_its_run_asks_and_pays(place, program):
+    """Labels, questions and prices of the run's charges; what caps have left for it, before and after."""
+    planned = ("plan", "mean", *RUN[:6], "--budget", "zcdp:0.1", "--period", "2026-06")
+    plan = json.loads(program(*planned, "--rows", 2000, "--json").out)
+    assert (plan["period"]["cap"]["runs"], plan["period"]["lifetime"]["runs"]) == (1, 10)
+    assert program("fit", "mean", *RUN, "--period", "2026-06", "--out", "m.json").code == 0
+    charges = json.loads((place / "m.json").read_text())["privacy"]["charges"]
+    asked = [(step["label"], step["question"], float(step["price"].split()[0])) for step in plan["steps"]]
+    paid = [(each["label"], each["question"], float(each["cost"].split()[0])) for each in charges]
+    assert [each[:2] for each in asked] == [each[:2] for each in paid]
+    assert [each[2] for each in asked] == pytest.approx([each[2] for each in paid], rel=1e-3)
+    told = program(*planned, "--rows", 2000)
+    assert "left 0.05 rho; this run takes 0.1 rho, and 0 like it fit" in told.out
+    assert "left 0.9 rho; this run takes 0.1 rho, and 9 like it fit, so one in each of 9 months" in told.out
+    later = json.loads(program(*planned[:-1], "2026-07", "--rows", 2000, "--json").out)["period"]
+    assert (later["cap"]["remaining"], later["lifetime"]["spent"]) == pytest.approx((0.15, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--rows", "2000", "--period", "2026-W10"), "is no month"),
+        (("--period", "2026-06"), "--rows N"),
+        (("--persons", "900", "--period", "2026-06"), "--rows N"),
+        (("--rows", "2000", "--period", "2026-06", "--budget", "pure:1"), "a pure budget is not offered"),
+    ],
+)
+def test_what_no_plan_of_a_period_can_be_of(place, program, options, says):
+    """With what to say instead; how many rows a period has is not counted."""
+    refused = program("plan", "mean", *RUN[:6], "--budget", "zcdp:0.1", *options)
+    assert (refused.code, says in refused.err) == (2, True), refused.err
+    assert program("plan", "mean", "--public", "public.csv", "--budget", "zcdp:1", *options[-2:]).code == 2

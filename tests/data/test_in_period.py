@@ -11,7 +11,8 @@ import pytest
 import pubpriv as pp
 from pubpriv.audit.catalogue import PRICE, questions
 from pubpriv.data.dates import in_span
-from pubpriv.data.person_table import PersonTable, _Replaced
+from pubpriv.data.id_pass import Replaced
+from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, InPeriod, PerPerson, PersonSizes
 from pubpriv.data.questions.per_person import WEIGHED
 from pubpriv.data.regions import Everything, View
@@ -98,7 +99,7 @@ def test_dates_that_change_between_two_looks_are_not_answered(tmp_path, person):
     asked = InPeriod(PerPerson(COUNTS, 1, 64) if person else COUNTS, "2026-10")
     assert count(asked, table) == [2 * 64 if person else 2]
     write(tmp_path / "t.parquet", DAYS[::-1][1:] + DAYS[-1:])
-    with pytest.raises(_Replaced):
+    with pytest.raises(Replaced):
         count(asked, table)
 
 

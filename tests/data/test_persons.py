@@ -9,6 +9,8 @@ import pytest
 
 import pubpriv as pp
 from pubpriv.audit.catalogue import PRICE, questions
+from pubpriv.data import id_pass, persons
+from pubpriv.data.id_pass import IdPass, Replaced
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_of, sizes_of, weights_of
 from pubpriv.data.questions import Bisection, Counts, PerPerson, PersonSizes, Radial
@@ -103,6 +105,42 @@ def test_integers_in_one_file_and_text_in_another_are_refused(tmp_path):
     write(tmp_path / "b.parquet", pa.array(["1"]), x=[1])
     with pytest.raises(InvalidInput, match="write them alike"):
         pp.PrivateTable.open(tmp_path, ["x"], person="who")
+
+
+@pytest.mark.parametrize("kind", [pa.int32(), pa.string()], ids=["integers", "texts"])
+def test_the_ids_of_a_long_table_are_read_in_parts(tmp_path, monkeypatch, kind):
+    """A part of the persons at a time, over files and row groups: the same weights and sizes; ids that change fail."""
+    whose = [None if i % 11 == 0 else i * i % 37 for i in range(500)]
+    for name, part in (("a", whose[:200]), ("b", whose[200:])):
+        rows = pa.table({"who": pa.array(part).cast(kind), "x": np.zeros(len(part))})
+        pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=70)
+    table = pp.PrivateTable.open(tmp_path, ["x"], person="who")
+    most_held, plain = [], persons.weights_of
+    monkeypatch.setattr(id_pass, "weights_of", lambda keys, *of: most_held.append(len(keys)) or plain(keys, *of))
+    told = []
+    for at_once in (1 << 24, 250, 50):
+        monkeypatch.setattr(id_pass, "AT_ONCE", at_once)
+        found = IdPass(table)
+        told.append(([each.tolist() for each in found.weights(3, 64)], sorted(found.sizes().tolist()), found.digests))
+    assert told[0] == told[1] == told[2]
+    assert [sum(most_held[:1]), sum(most_held[1:3]), sum(most_held[3:])] == [500] * 3
+    assert len(most_held) == 1 + 2 + 10
+    read = IdPass(table)
+    parts = read._parts()
+    next(parts)
+    write(tmp_path / "a.parquet", pa.array([9] * 200).cast(kind), x=np.zeros(200))
+    with pytest.raises((Replaced, InvalidInput)):
+        next(parts)
+
+
+def test_a_person_of_more_rows_than_are_weighed_at_once(monkeypatch):
+    """Rows are weighed slice by slice, wherever a slice ends."""
+    keys = np.random.default_rng(0).choice(np.arange(6, dtype=np.uint64), 300, p=[0.1, 0.6, 0.1, 0.1, 0.05, 0.05])
+    whole = weights_of(keys, 2, 64)
+    for rows in (1, 7, 64):
+        monkeypatch.setattr(persons, "_SLICE", rows)
+        assert weights_of(keys, 2, 64).tolist() == whole.tolist()
+    assert whole[keys == 0].sum() == 0
 
 
 @pytest.mark.parametrize("rows", [0, 1])

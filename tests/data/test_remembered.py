@@ -17,7 +17,7 @@ from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.regions import Everything, View, _Workspace
 from pubpriv.data.scan import scan
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 COLUMNS = ["a", "log1p(b)"]
 

@@ -21,7 +21,6 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     from pubpriv.deployments import render
     from pubpriv.flows import estimate
     from pubpriv.flows.parameters import form_of
-    from pubpriv.released.kinds import KINDS
 
     for app in (fit.app, plan.app):
         assert estimator.name in [command.name for command in app.registered_commands]
@@ -29,7 +28,6 @@ def test_an_estimator_has_all_that_is_derived_from_it(estimator):
     assert flow.name == f"estimate-{estimator.name}"
     assert getattr(estimate, render._FLOWS[estimator.name].rpartition(".")[2]) is flow
     assert {each.name for each in settings_of(estimator.settings)} <= set(form_of(estimator).model_fields)
-    assert KINDS[estimator.makes].kind == estimator.makes
     assert any(driver.name.startswith(f"estimate_{estimator.name}") for driver in drivers(0))
     assert [each for each in ESTIMATORS if each.name == estimator.name] == [estimator]
 

@@ -1,6 +1,7 @@
 """Another run after one that crashed: the same release, at most twice; as the server fills in its form."""
 
 import json
+import logging
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from uuid import uuid4
@@ -10,7 +11,7 @@ from prefect.client.schemas.objects import StateType
 from pydantic import ValidationError
 
 from pubpriv.estimators import MEAN
-from pubpriv.flows import deployed
+from pubpriv.flows import again, deployed
 from pubpriv.flows.crashes import _FORM
 from pubpriv.flows.parameters import form_of
 
@@ -79,3 +80,20 @@ def test_the_server_refuses_a_third_one_by_its_schema():
     assert is_valid({"parameters": form}, schema)
     form["resumes"]["crashes"] = 3
     assert not is_valid({"parameters": form}, schema)
+
+
+def test_each_crash_is_followed_by_a_longer_wait(monkeypatch):
+    """The server waits 30 s each time, so the run after a second crash waits the rest of two minutes itself."""
+    slept: list[float] = []
+    monkeypatch.setattr(again.time, "sleep", slept.append)
+    monkeypatch.setattr(again, "get_run_logger", lambda: logging.getLogger("test"))
+    again.wait_after_crashes(None)
+    last = run(FORM)
+    for _ in range(2):
+        form = after(last)
+        again.wait_after_crashes(form_of(MEAN)(**form).resumes)
+        last = run(form)
+    assert slept == [90.0]
+    assert again.AFTER_CRASHES == (30.0, 120.0)
+    for words in ("after 15, then 60, then 240 s", "after 30, then 120 s"):
+        assert words in again.in_words()

@@ -105,17 +105,17 @@ def test_a_paused_series_runs_none_of_its_backlog(fleet):
 
 
 def test_a_run_after_a_crash_that_was_none_does_nothing(fleet):
-    """A server that was started anew may take a cancelled run for dead; one that did crash is gone on with."""
-    from prefect.states import Cancelled, Crashed
+    """A server that was started anew may take a cancelled run for dead; what crashed, or failed, is gone on with."""
+    from prefect.states import Cancelled, Crashed, Failed
 
-    for state, name in ((Cancelled(), "Skipped"), (Crashed(), "Completed")):
+    for state, name in ((Cancelled(), "Skipped"), (Failed(), "Completed"), (Crashed(), "Completed")):
         with server() as client:
             before = client.create_flow_run_from_deployment(fleet.deployment("mean").id)
             client.set_flow_run_state(before.id, state, force=True)
         resumes = {"run": str(before.id), "after": str(before.id), "due": "2026-11-20T02:15:00+00:00", "crashes": 1}
-        ended = fleet.run("mean", "dead", scheduled=False, resumes=resumes)
+        ended = fleet.run("mean", f"after-{state.name}", scheduled=False, resumes=resumes)
         assert ended.name == name
-        assert ("dead" in fleet.releases()) == ended.is_completed()
+        assert (f"after-{state.name}" in fleet.releases()) == ended.is_completed()
 
 
 @pytest.mark.parametrize("where", ["before", "after"])

@@ -1,6 +1,7 @@
 """What the tests of the command line share: what a command told, tables of two groups, a whole `fit` line."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,26 @@ def fit_arguments(*flags: str, **changed: object) -> list[object]:
     options = FIT | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
     pairs = [part for name, value in options.items() if value is not None for part in (name, value)]
     return ["fit", "mixture", *pairs, *flags]
+
+
+def register_visits(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[..., Told], visits: pd.DataFrame, *terms: str
+) -> Told:
+    """Make `folder` the current one, with `visits.parquet`, `public.csv` and a ledger of dataset `visits`.
+
+    Args:
+        folder: for all files.
+        monkeypatch: changes to the folder.
+        program: the command line.
+        visits: private rows of columns a and b, and others.
+        terms: cap and options of `budget set`.
+    """
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
+    visits.to_parquet("visits.parquet", index=False)
+    pd.DataFrame(np.random.default_rng(1).normal(size=(40, 2)), columns=["a", "b"]).to_csv("public.csv", index=False)
+    table = ("--private", "visits.parquet", "--columns", "a,b")
+    return program("budget", "set", "visits", *terms, "--ledger", URL, *table)
 
 
 def files(folder: Path) -> set[str]:

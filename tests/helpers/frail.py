@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from helpers.paid import assert_paid_once
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
 from pubpriv.privacy.ledger import Ledger
@@ -84,17 +84,16 @@ class Frail:
             }
 
     def await_answers(self, release_id: str, count: int) -> None:
-        """Wait until so many answers of a release are published."""
-
-        def answered() -> bool:
-            return Counter(kind for kind, _ in self._seen(release_id))["published"] >= count
-
-        eventually(answered, "answers", PATIENCE, 0.005)
-
-    def _seen(self, release_id: str) -> list[tuple[str, str]]:
+        """Wait until so many answers of a release are published: looked for often, once its run has begun."""
         with Ledger.open(self.served.ledger, create=False) as ledger:
-            known = [run.release_id for run in ledger.history(self.name)]
-        return self.records(release_id) if release_id in known else []
+            begun = ledger.run(self.name, release_id).begun
+            eventually(lambda: begun() is not None, "a run begins", PATIENCE, 0.2)
+
+            def answered() -> bool:
+                kinds = [record.kind for record in ledger.records(self.name) if record.release_id == release_id]
+                return kinds.count("published") >= count
+
+            eventually(answered, "answers", PATIENCE, 0.005)
 
 
 def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
@@ -110,6 +109,26 @@ def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
     done = served.run("deploy", file, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
     return Frail(served, name, pool)
+
+
+def final(frail: Frail, release_id: str):
+    """A run that completed the release, whichever attempt it was."""
+
+    def completed() -> bool:
+        return any(
+            run.state_name == "Completed"
+            for run in frail.served.runs(frail.deployment)
+            if run.name == f"{frail.name}-{release_id}"
+        )
+
+    eventually(completed, f"release {release_id} completes", 400)
+
+
+def carried_through(frail: Frail, before: dict[str, str], release_id: str = "r1") -> None:
+    """The release is there, with the answers that it had, each question paid once."""
+    final(frail, release_id)
+    assert frail.answers(release_id).items() >= before.items()
+    assert_paid_once(frail.served.ledger, frail.name, release_id)
 
 
 class Worker:
@@ -129,6 +148,11 @@ class Worker:
     def pid(self) -> int:
         """Its number."""
         return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """It has not ended by itself."""
+        return self._process.poll() is None
 
     def kill(self) -> None:
         """kill -9: the worker first, so that it tells nobody, and then the runs that it started."""

@@ -111,12 +111,12 @@ class Served:
     def await_run(self, run: UUID, seconds: float = PATIENCE) -> Any:
         """The run, once it is final."""
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            with self.client() as client:
+        with self.client() as client:
+            while time.monotonic() < deadline:
                 found = client.read_flow_run(run)
-            if found.state is not None and found.state.type.value in FINAL:
-                return found
-            time.sleep(0.5)
+                if found.state is not None and found.state.type.value in FINAL:
+                    return found
+                time.sleep(0.5)
         raise AssertionError(f"run {found.name} is still {found.state_name}; worker log:\n{self.worker_log()}")
 
     def await_next(self, run: UUID, name: str, crashes: int = 1) -> Any:

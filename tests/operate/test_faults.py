@@ -6,12 +6,12 @@ import resource
 import signal
 import subprocess
 import time
-from collections import Counter
 
 import psutil
 import pytest
 from helpers.bad_line import bad_line
-from helpers.frail import Frail, deploy, working
+from helpers.frail import Frail, deploy, final, working
+from helpers.paid import assert_paid_once
 from helpers.served import PUBPRIV, Served, serving
 from helpers.tables import gaussian_tables, write_groups
 from helpers.waiting import eventually
@@ -22,31 +22,6 @@ from pubpriv.privacy.ledger import Ledger
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
 
 GIGABYTE = 1 << 30
-
-
-def assert_paid_once(url: str, dataset: str, release_id: str) -> None:
-    """The books hold; the run is closed, and each of its questions was charged and answered once."""
-    with Ledger.open(url, create=False) as ledger:
-        ledger.verify(dataset)
-        assert ledger.run(dataset, release_id).bill().state.closed
-        mine = [record for record in ledger.records(dataset) if record.release_id == release_id]
-    kinds = Counter((record.kind, record.key) for record in mine if record.kind in ("charged", "published"))
-    assert kinds
-    assert set(kinds.values()) == {1}
-    assert {key for kind, key in kinds if kind == "charged"} == {key for kind, key in kinds if kind == "published"}
-
-
-def final(frail: Frail, release_id: str):
-    """A run that completed the release, whichever attempt it was."""
-
-    def completed() -> bool:
-        return any(
-            run.state_name == "Completed"
-            for run in frail.served.runs(frail.deployment)
-            if run.name == f"{frail.name}-{release_id}"
-        )
-
-    eventually(completed, f"release {release_id} completes", 400)
 
 
 def test_a_slow_line_that_loses_connections(served: Served, tmp_path):

@@ -5,11 +5,48 @@ from datetime import UTC, datetime
 
 import pytest
 from helpers.served import PATIENCE, Served
+from helpers.tables import write_groups
 from helpers.task_names import title_of
 
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
+
+DATASETS = {
+    # pays for two runs, and has one a minute
+    "scarce": """
+dataset: scarce
+unit: one patient
+cap: zcdp:0.2
+private: {folder}/scarce-private.parquet
+public: {folder}/scarce-public.parquet
+output: {output}
+releases:
+  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{interval: 60}}}}
+""",
+    # was scheduled every day, and nobody ran it
+    "missed": """
+dataset: missed
+unit: one patient
+cap: zcdp:0.45
+private: {folder}/missed-private.parquet
+public: {folder}/missed-public.parquet
+output: {output}
+releases:
+  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{cron: "15 2 1 1 *"}}, period: year}}
+""",
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def deployed(served: Served, tmp_path_factory) -> None:
+    """Both datasets, on the server of the session."""
+    folder = tmp_path_factory.mktemp("turns")
+    for seed, (name, text) in enumerate(DATASETS.items(), start=1):
+        write_groups(folder, name, seed)
+        (served.datasets / f"{name}.yaml").write_text(text.format(folder=folder, output=served.output))
+    done = served.run("deploy", *(served.datasets / f"{name}.yaml" for name in DATASETS), "--set-budget")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def tasks_of(served: Served, run) -> list:

@@ -6,9 +6,9 @@ from math import erf, exp, sqrt
 
 import pytest
 
-from pubpriv.privacy.budgets import ApproximateDP, PureDP, ZeroConcentratedDP
+from pubpriv.privacy.budgets import Amount, ApproximateDP, PureDP, ZeroConcentratedDP
 from pubpriv.privacy.units import UNIT
-from pubpriv.privacy.wording import _NEIGHBOURS, _best_guess, declared, guarantee_lines, plain_words
+from pubpriv.privacy.wording import _NEIGHBOURS, _best_guess, declared, guarantee_lines, left_for_people, plain_words
 
 GAUSSIAN = [{"noise_scale": [1 << 30]}]
 
@@ -44,6 +44,13 @@ def test_of_a_pure_budget_randomised_response_is_met(epsilon):
     real = exp(float(epsilon)) / (1 + exp(float(epsilon)))
     assert real <= _best_guess(PureDP(epsilon).guarantee()) + 1e-15
     assert _best_guess(PureDP(epsilon).guarantee()) == pytest.approx(real, rel=1e-12)
+
+
+def test_what_rounding_leaves_of_a_cap_is_nothing():
+    """A run takes its cap but for some units; what could pay for anything is told as it is."""
+    cap = Amount(UNIT // 2)
+    assert left_for_people(Amount(87), cap) == Amount(0)
+    assert left_for_people(Amount(UNIT // 10**6), cap) == Amount(UNIT // 10**6)
 
 
 def test_nothing_is_promised_of_a_simulation():

@@ -1,5 +1,6 @@
 """The guard: what crosses, what is raised, what is kept."""
 
+import asyncio
 import json
 import logging
 import time
@@ -151,6 +152,7 @@ class Dead(BaseException):
         (PrivateStepFailed(), PrivateStepFailed, PrivateStepFailed.TEXT),
         (KeyboardInterrupt("7391.54821"), KeyboardInterrupt, "interrupted"),
         (SystemExit("7391.54821"), SystemExit, "1"),
+        (asyncio.CancelledError("7391.54821"), asyncio.CancelledError, "cancelled"),
     ],
 )
 def test_everything_else_leaves_with_a_fixed_text(error, kind, text):

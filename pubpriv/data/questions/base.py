@@ -153,6 +153,50 @@ class Additive:
         }
 
 
+class Around:
+    """What a question about another one takes from that one, but for what it says itself.
+
+    Attributes:
+        inner: the other question.
+    """
+
+    inner: Question
+
+    def check(self, columns: int) -> None:
+        """The inner question fits the columns."""
+        self.inner.check(columns)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """Those of the inner question."""
+        return self.inner.parts
+
+    @property
+    def total_sizes(self) -> Mapping[str, int | None]:
+        """As many as the inner question has."""
+        return self.inner.total_sizes
+
+    def exact(self, totals: Totals) -> Totals:
+        """The inner question's."""
+        return self.inner.exact(totals)
+
+    def totals(self, view: View) -> Totals:
+        """The inner question's."""
+        return self.inner.totals(view)
+
+    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
+        """Answer as the inner question does, with the factors and the noise of these parts."""
+        return self.inner.answer(totals, draw, parts or self.parts)
+
+    def values(self, noisy: Totals) -> Values:
+        """Answers in the inner question's own units."""
+        return self.inner.values(noisy)
+
+    def noise(self) -> Values:
+        """Standard deviations in the inner question's own units."""
+        return self.inner.noise()
+
+
 @dataclass(frozen=True)
 class OverRegions(Additive):
     """What is summed over each region of an image of the record under the region's own frame.

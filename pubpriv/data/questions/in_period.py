@@ -1,13 +1,12 @@
 """Questions of tables that grow: rows of one calendar period count, and rows of others weigh nothing."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from pubpriv.data.checks import kind
 from pubpriv.data.codec import public_value
-from pubpriv.data.questions.base import Draw, Part, Question, Totals, Values, root_up, squared_weight
+from pubpriv.data.questions.base import Around, Question, Totals, root_up, squared_weight
 from pubpriv.data.questions.bisection import Bisection
 from pubpriv.data.questions.counts import ClippedSums, Counts, JointCounts
 from pubpriv.data.questions.fourth import FourthMoments
@@ -25,7 +24,7 @@ _BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
 
 @public_value
 @dataclass(frozen=True)
-class InPeriod:
+class InPeriod(Around):
     """Another question, asked of the rows of one period; other rows have the weight 0 and are read all the same.
 
     The date of a row is a cell like any other, so it may differ between neighbours. Periods are disjoint: a row, in
@@ -83,24 +82,6 @@ class InPeriod:
         times = wanted.squared_distance / question.squared_distance
         return cls(replace(question, noise_scale=root_up(times * question.noise_scale**2)), period)
 
-    def check(self, columns: int) -> None:
-        """The inner question fits the columns."""
-        self.inner.check(columns)
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """Those of the inner question."""
-        return self.inner.parts
-
-    @property
-    def total_sizes(self) -> Mapping[str, int | None]:
-        """As many as the inner question has."""
-        return self.inner.total_sizes
-
-    def exact(self, totals: Totals) -> Totals:
-        """The inner question's."""
-        return self.inner.exact(totals)
-
     @property
     def squared_distance(self) -> Fraction:
         """max(S, 2 O) of rows; the inner question's of persons."""
@@ -123,18 +104,6 @@ class InPeriod:
         if view.weights is None and not isinstance(self.inner, PersonSizes):
             raise ValueError("records without weights")
         return self.inner.totals(view)
-
-    def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:
-        """Answer as the inner question does."""
-        return self.inner.answer(totals, draw, parts)
-
-    def values(self, noisy: Totals) -> Values:
-        """Answers in the inner question's own units."""
-        return self.inner.values(noisy)
-
-    def noise(self) -> Values:
-        """Standard deviations in the inner question's own units."""
-        return self.inner.noise()
 
 
 def whole(question: Any) -> Any:

@@ -12,12 +12,11 @@ import numpy as np
 from pubpriv.data.checks import flag, kind
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions.base import Draw, Part, Question, Scale, Totals, Values, root_up
+from pubpriv.data.questions.base import Around, Draw, Part, Question, Scale, Totals, Values, root_up
 from pubpriv.data.questions.counts import JointCounts
 from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
-from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes, of_one_row
 from pubpriv.data.questions.selection import Selection
-from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
 _INNER = (*UNDER_RADIAL, PerPerson, PersonSizes)
@@ -28,7 +27,7 @@ GAUSSIAN, RADIAL = "gaussian", "radial"
 
 @public_value
 @dataclass(frozen=True)
-class Radial:
+class Radial(Around):
     """The inner question, with its noise scales s_k as those of radial noise (`privacy.radial`), not of Gaussians.
 
     z has the density proportional to exp(-|(z_k / s_k)_k|), and an answer is the exact totals plus round(z). Write D
@@ -62,6 +61,8 @@ class Radial:
     def __post_init__(self) -> None:
         flag("`by_region` of radial noise", self.by_region)
         kind("the question under radial noise", self.inner, *_INNER)
+        if of_one_row(self.inner) is not None:
+            raise InvalidInput(f"a {type(of_one_row(self.inner)).__name__} has noise of its own, which is not radial")
         if self.by_region:
             kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
         if self.by_region:
@@ -74,16 +75,6 @@ class Radial:
         if name == "inner" or name.startswith("_"):  # an object that is being unpickled has none yet
             raise AttributeError(name)
         return getattr(self.inner, name)
-
-    def check(self, columns: int) -> None:
-        """The inner question fits the columns."""
-        self.inner.check(columns)
-
-    @property
-    def parts(self) -> Mapping[str, Part]:
-        """Those of the inner question, whose noise scales are those of the radial law."""
-        parts: Mapping[str, Part] = self.inner.parts
-        return parts
 
     @property
     def blocks(self) -> int:
@@ -122,22 +113,6 @@ class Radial:
         scales = tuple(scale for piece in pieces for scale in piece)
         return [(f"block-{number}", scales, len(scales)) for number in range(self.blocks)]
 
-    @property
-    def total_sizes(self) -> Mapping[str, int | None]:
-        """Those of the inner question."""
-        sizes: Mapping[str, int | None] = self.inner.total_sizes
-        return sizes
-
-    def exact(self, totals: Totals) -> Totals:
-        """As the inner question has it."""
-        exact: Totals = self.inner.exact(totals)
-        return exact
-
-    def totals(self, view: View) -> Totals:
-        """As the inner question has it."""
-        totals: Totals = self.inner.totals(view)
-        return totals
-
     def answer(self, totals: Totals, draw: Draw, parts: Mapping[str, Part] | None = None) -> Totals:  # noqa: ARG002
         """As the inner question answers, with noise whose blocks are drawn whole; no other question asks this one."""
         blocks = np.stack([draw(*announced) for announced in self.draws])
@@ -146,11 +121,6 @@ class Radial:
         noise = {name: piece.ravel() for name, piece in zip(self.parts, pieces, strict=True)}
         answer: Totals = self.inner.answer(totals, lambda name, scale, size: noise[name])  # noqa: ARG005 - of a draw
         return answer
-
-    def values(self, noisy: Totals) -> Values:
-        """As the inner question has it."""
-        values: Values = self.inner.values(noisy)
-        return values
 
     def noise(self) -> Values:
         """Standard deviations: those of Gaussians of these scales, times sqrt(N + 1)."""
@@ -167,7 +137,7 @@ def under_law(law: str, question: Any) -> Any:
         law: `GAUSSIAN` or `RADIAL`.
         question: any; one that is no Gaussian one stays what it is.
     """
-    if law != RADIAL or not isinstance(question, _INNER):
+    if law != RADIAL or not isinstance(question, _INNER) or of_one_row(question) is not None:
         return question
     together, asked = Radial(question), _of_record(question)
     if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
@@ -190,14 +160,21 @@ def in_person_unit(question: Any) -> bool:
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
     """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
-    if isinstance(question, Radial | Selection):
-        return question.draws
+    told = _of_noise(question)
+    if isinstance(told, Radial | Selection):
+        return told.draws
     return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
 
 
 def reach_of(question: Question) -> int:
     """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
-    return question.reach if isinstance(question, Radial | Selection) else _SDS
+    told = _of_noise(question)
+    return told.reach if isinstance(told, Radial | Selection) else _SDS
+
+
+def _of_noise(question: Question) -> Any:
+    """The question that says what noise is drawn: of one row of each person, that within."""
+    return of_one_row(question) or question
 
 
 def bounding_sd(question: Question, part: str) -> float:

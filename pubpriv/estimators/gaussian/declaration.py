@@ -97,7 +97,6 @@ GAUSSIAN = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_size),
-    makes="gaussian",
     without_public=(NO_PUBLIC,),
     trials=(
         Trial("auto", GaussianSettings(target="auto")),
@@ -105,6 +104,7 @@ GAUSSIAN = Estimator(
         Trial("auto, pure", GaussianSettings(target="auto"), budget="pure:4"),
         Trial("moments", GaussianSettings(target="moments")),
         Trial("by group", GaussianSettings(by="half")),
+        Trial("by group, pure", GaussianSettings(by="half"), budget="pure:8"),
         Trial(NO_PUBLIC, GaussianSettings(method=NO_PUBLIC), "approx:4,1e-6", public_rows=0),
         Trial("algorithm-2", GaussianSettings(target="gaussian", method="algorithm-2")),
     ),

@@ -23,7 +23,7 @@ from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondit
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased_facts, shortage
 from pubpriv.estimators.gaussian.shells import Cut, Histogram, count_lengths, fourth_moments
 from pubpriv.estimators.gaussian.table_release import Table, measure_shells
-from pubpriv.estimators.gaussian.tail_belief import PublicShape, public_shape
+from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.gaussian.whole import count_rows
 from pubpriv.estimators.steps import Execution
 from pubpriv.privacy.budgets import Purse
@@ -49,13 +49,23 @@ def estimate_table(
     )
     frame = run(assemble, layout, None if position is None else position.frame, scales)
     histogram = run(count_lengths, frame, whole.records, plan.histogram)
-    shape = run(public_shape, rows) if plan.may_be_gaussian else PublicShape()
+    shape = run(public_shape, rows, plan.may_be_gaussian)
     where = run(cut, histogram, frame, whole.records, final_rho(d, plan.final.rho), plan.may_be_gaussian, shape)
     fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     accuracy = 0.0 if position is None else position.accuracy
     table = run(
-        measure_shells, preconditioner, frame, accuracy, where, histogram, fourths, guessed, whole.records, plan.final
+        measure_shells,
+        preconditioner,
+        frame,
+        accuracy,
+        where,
+        histogram,
+        fourths,
+        guessed,
+        shape,
+        whole.records,
+        plan.final,
     )
     return _outcome(curator, preconditioner, layout, table, where, histogram, scales, whole.records, plan, purse)
 

@@ -20,7 +20,7 @@ from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.results import standard_errors
 from pubpriv.estimators.gaussian.shells import Cut, Fourths, Histogram
 from pubpriv.estimators.gaussian.table_moments import ShellMoments, error_parts, fourth_of_columns, read_outside
-from pubpriv.estimators.gaussian.tail_belief import Correction, correction
+from pubpriv.estimators.gaussian.tail_belief import Correction, PublicShape, correction
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import step
 
@@ -96,6 +96,7 @@ def measure_shells(
     histogram: Histogram,
     fourths: Fourths,
     guessed: tuple[int, ...],
+    shape: PublicShape,
     records: float,
     ask: Ask,
 ) -> Table:
@@ -110,6 +111,7 @@ def measure_shells(
         histogram: of |w|.
         fourths: fourth moments of the columns.
         guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
+        shape: of the public rows.
         records: rows without missing or infinite values.
         ask: label and price.
 
@@ -127,7 +129,7 @@ def measure_shells(
         noise["sum"] / records,
         noise["moment"] / records,
     )
-    return _read(preconditioner, frame, accuracy, where, histogram, fourths, guessed, moments)
+    return _read(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, moments)
 
 
 def _read(
@@ -138,6 +140,7 @@ def _read(
     histogram: Histogram,
     fourths: Fourths,
     guessed: tuple[int, ...],
+    shape: PublicShape,
     moments: ShellMoments,
 ) -> Table:
     """Mean and covariance from a release in shells."""
@@ -160,7 +163,7 @@ def _read(
         share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
         middle = mean / share
         around = second - share * np.outer(middle, middle)
-    outside = read_outside(moments, histogram, where, around, middle, matrix)
+    outside = read_outside(moments, histogram, where, around, middle, frame, shape)
     whole_mean = mean + outside.mean
     spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance) * 2 * d)

@@ -29,10 +29,10 @@ _GAUSSIAN = 0.4
 _AGAINST, _FOR = 1.0, 3.0
 """Public rows change the weight of a law against the Gaussian's by these powers of e at most, down and up."""
 
-_MISTAKEN = 0.7
+MISTAKEN = 0.7
 """The true tail may differ from all laws that are known by this part of what they correct: one sd."""
 
-_SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
+SCALES = np.exp(np.linspace(-0.6, 0.5, 56))
 """Scales at which a law is held against a histogram; all are equally likely."""
 
 _RADII = 16
@@ -43,6 +43,9 @@ _BINS = np.geomspace(0.1, 30.0, 50)
 
 _SMOOTH = 1e-6
 """Least share of a law in such a bin."""
+
+_HEAP, _HEAPED = 0.1, 2
+"""A column counts from its least public value if so large a share, and so many, of the public rows have it."""
 
 _DRAWN = 200_000
 """Cells of the rows that stand for a Gaussian's on a lattice; at most 100,000 rows."""
@@ -58,35 +61,53 @@ class PublicShape:
 
     Attributes:
         odds: logarithms of how much likelier each of `tail_laws` makes them than the Gaussian does; empty: unknown.
-        origin: one of them.
+        origin: the least value of each column.
         steps: of the columns, 0 where the values are on no lattice.
+        counting: whether values of a column on a lattice heap at their least one, as small counts do.
     """
 
     odds: tuple[float, ...] = ()
     origin: tuple[float, ...] = ()
     steps: tuple[float, ...] = ()
+    counting: tuple[bool, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether all columns count: where others do not, they may have any tail."""
+        return bool(self.counting) and all(self.counting)
 
 
 @step(title="shape of the public rows")
-def public_shape(public: PublicTable) -> PublicShape:
+def public_shape(public: PublicTable, may_be_gaussian: bool) -> PublicShape:
     """Hold the public rows against each of `tail_laws`, and find the lattices of their columns.
 
     Lengths of whitened public rows are brought to those that as many Gaussian rows have without whitening.
+
+    Args:
+        public: the rows.
+        may_be_gaussian: False where they are held against no law, since not all columns can be whitened.
     """
     from scipy.special import betainc, gammaincinv
 
     rows = public.rows
     m, d = rows.shape
-    steps = tuple(lattice(column) for column in rows.T)
-    if m < d + 2:
-        return PublicShape((), tuple(rows[0].tolist()), steps)
+    steps, least = tuple(lattice(column) for column in rows.T), rows.min(axis=0)
+    heaped = (rows == least).sum(axis=0) >= max(_HEAP * m, _HEAPED)
+    blank = PublicShape((), tuple(least.tolist()), steps, tuple((heaped & (np.array(steps) > 0)).tolist()))
+    if m < d + 2 or not may_be_gaussian:
+        return blank
     center, whitening, _ = precondition(public).arrays
     squares = (((rows - center) @ whitening.T) ** 2).sum(axis=1)
     ranks = betainc(d / 2, (m - 1 - d) / 2, np.minimum(squares * m / (m - 1) ** 2, 1.0))
     lengths = np.sqrt(2 * gammaincinv(d / 2, np.clip(ranks, 1e-12, 1 - 1e-12)))
     counts = np.bincount(np.searchsorted(_BINS, lengths), minlength=len(_BINS) + 1)
-    odds = np.array([_likelihood(counts, law.shares(_BINS, _SCALES)) for law in tail_laws(d)])
-    return PublicShape(tuple((odds - odds[0]).tolist()), tuple(rows[0].tolist()), steps)
+    odds = np.array([_likelihood(counts, law.shares(_BINS, SCALES)) for law in tail_laws(d)])
+    return replace(blank, odds=tuple((odds - odds[0]).tolist()))
+
+
+def public_odds(odds: tuple[float, ...]) -> np.ndarray:
+    """Give what the public rows change in the logarithms of the weights of `tail_laws`."""
+    return np.asarray(np.clip(np.array(odds or (0.0,)), -_AGAINST, _FOR))
 
 
 def _likelihood(counts: np.ndarray, shares: np.ndarray) -> float:
@@ -136,19 +157,18 @@ def believe(
     """
     laws = tail_laws(d)
     counts, edges = np.array(histogram.counts)[:bins], np.array(histogram.edges)
-    logs = np.log(_prior(laws))
+    logs = np.log(prior(laws))
     for i, law in enumerate(laws):
-        shares = gaussian_shares(edges, d, _SCALES) if i == 0 else law.shares(edges, _SCALES)
+        shares = gaussian_shares(edges, d, SCALES) if i == 0 else law.shares(edges, SCALES)
         expected = n * np.maximum(shares + shift, 0.0)[:, :bins]
         variances = histogram.sd**2 + expected * (1 + n / law.rows if law.rows else 1.0)
         logs[i] += _log_mean(-((counts - expected) ** 2 / variances + np.log(variances)).sum(axis=1) / 2)
-    if odds:
-        logs += np.clip(np.array(odds), -_AGAINST, _FOR)
+    logs += public_odds(odds)
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())
 
 
-def _prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
+def prior(laws: tuple[TailLaw, ...]) -> np.ndarray:
     """Weights of laws before anything is known."""
     skewed = np.array([law.leaning is not None for law in laws])
     rest = (1 - _GAUSSIAN) / 2
@@ -198,7 +218,7 @@ class Correction:
         ]
         return cls(
             factor,
-            math.hypot(spread, _MISTAKEN * (factor - 1)),
+            math.hypot(spread, MISTAKEN * (factor - 1)),
             float(weights @ [law.excess for law in laws]),
             math.sqrt(float(weights @ np.square(missed)) / factor),
         )

@@ -63,6 +63,10 @@ class TailLaw:
         """Give the mean squared length, per column, of the rows that are no longer than that."""
         return float(np.interp(length, _LENGTHS, self.held))
 
+    def held_beyond(self, lengths: np.ndarray) -> np.ndarray:
+        """Give the mean squared length, per column and row of all, of the rows that are longer than each."""
+        return np.asarray(self.held[-1] - np.interp(lengths, _LENGTHS, self.held))
+
     def scale_at(self, d: int, level: float, radius: float, end: float) -> float:
         """Give the scale at which rows up to `end`, clipped to `radius`, have second moments `level` per row of all."""
         ends = np.interp(_LENGTHS * end / radius, _LENGTHS, self.within)

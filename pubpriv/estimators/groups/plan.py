@@ -7,9 +7,9 @@ from fractions import Fraction
 from pubpriv.data.categories import ByCategory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Moments
-from pubpriv.errors import InvalidInput
 from pubpriv.estimators.asks import Ask, Blank
-from pubpriv.privacy.budgets import Budget, Purse
+from pubpriv.privacy.budgets import KINDS, Budget, Purse
+from pubpriv.privacy.units import UNIT
 
 METHOD = "groups"
 
@@ -30,7 +30,10 @@ def radius_of(d: int) -> float:
 
 
 def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> LiftedGram | Moments:
-    """Count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one."""
+    """Count and sum of each group, and second moments if `spreads`, else squared lengths, at the price of one.
+
+    Where noise is radial, each group has a length of its own from three groups on (`Radial`, by region).
+    """
     frames, radii = (frame,) * by.n_regions, (radius_of(frame.dimension),) * by.n_regions
     if spreads:
         return LiftedGram.priced(by, frames, radii, ask.price, _GRAM_SHARES)
@@ -38,18 +41,13 @@ def group_question(by: ByCategory, frame: Frame, ask: Ask, spreads: bool) -> Lif
 
 
 def parts_of(budget: Budget) -> tuple[Budget, Budget]:
-    """What all rows together and the groups may spend of a budget.
-
-    Raises:
-        InvalidInput: its noise is not Gaussian.
-    """
-    if budget.noise_law != "gaussian":
-        raise InvalidInput(
-            f"estimates by group take a zcdp or an approx budget: under {budget.kind} DP the noise of all groups "
-            "together would be one vector, whose length grows with their number"
-        )
-    rho = Purse.of(budget).rho
-    whole, groups = (budget.resized(budget.size_worth(rho * float(share))) for share in (1 - SHARE, SHARE))
+    """What all rows together and the groups may spend of a budget; epsilon is divided as `PureDP.split` does."""
+    purse = Purse.of(budget)
+    shares = 1 - SHARE, SHARE
+    if purse.radial:
+        whole, groups = (budget.resized(purse.part(price).units / UNIT) for price in purse.split([*shares]))
+    else:
+        whole, groups = (budget.resized(budget.size_worth(purse.rho * float(share))) for share in shares)
     return whole, groups
 
 
@@ -65,5 +63,5 @@ def weights_ask(purse: Purse, by: ByCategory) -> Ask:
 
 def _asked(label: str, purse: Purse, blank: Blank) -> Ask:
     price = purse.squared_distance(purse.units)
-    ask = Ask(label, price.numerator, price.denominator)
-    return replace(ask, question=blank(ask))
+    ask = Ask(label, price.numerator, price.denominator, law=KINDS[purse.kind].noise_law)
+    return replace(ask, question=ask.as_asked(blank(ask)))

@@ -90,7 +90,7 @@ def measure_groups(curator: Curator, by: ByCategory, frame: Frame, spreads: bool
         spreads: whether second moments are asked, or squared lengths only.
         ask: label and price.
 
-    Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2 at most ask.price.
+    Privacy: one `LiftedGram` or `Moments` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
     return sums_of(curator.release(group_question(by, frame, ask, spreads), ask.label), spreads)
 

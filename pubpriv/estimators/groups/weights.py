@@ -65,7 +65,7 @@ def mixture_cells(mixture: Mixture) -> Cells:
 def count_groups(curator: Curator, by: ByCategory, cells: Cells, ask: Ask) -> GroupCounts:
     """Release how many records of each group lie in each cell.
 
-    Privacy: one `Counts` over disjoint regions, mu^2 at most ask.price.
+    Privacy: one `Counts` over disjoint regions, mu^2, or epsilon^2 in a pure run, at most ask.price.
     """
     answer = curator.release(Counts.priced(Refined(by, (cells,) * by.n_regions), ask.price), ask.label)
     counts = answer.values["count"].reshape(by.n_regions, cells.n_regions)

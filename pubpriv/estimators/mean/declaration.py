@@ -130,7 +130,6 @@ MEAN = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_size),
-    makes="mean",
     without_public=(NO_PUBLIC,),
     trials=(Trial(), Trial("pure", budget="pure:1"), Trial("by group", MeanSettings(by="half"))),
 )

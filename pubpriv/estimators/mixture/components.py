@@ -19,7 +19,7 @@ from pubpriv.data.regions import Cells, Partition
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian.clipping import unclip_variances
 from pubpriv.estimators.mixture.linear import floored, one_thread
-from pubpriv.estimators.mixture.plan import round_question
+from pubpriv.estimators.mixture.rounds import round_question, spectral_factor
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.strays import Strays, overlapping, strays
 from pubpriv.estimators.steps import step
@@ -66,6 +66,7 @@ class Round:
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         frames: covariances (k, d, d) by which records were whitened.
         change: by how many standard errors the last pass over strays changed the mean or covariance of a component.
+        moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
     """
 
     mixture: Mixture
@@ -75,6 +76,7 @@ class Round:
     moment_sd: float
     frames: tuple[tuple[tuple[float, ...], ...], ...]
     change: float = 0.0
+    moved: tuple[float, ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -85,6 +87,11 @@ class Round:
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
         return min(self.counts) > _SMALLEST * self.count_sd + 1
+
+    def noise(self, kind: str) -> tuple[float, ...]:
+        """Spectral noise in the whitened covariance of each component, of covariances of that type."""
+        factor = spectral_factor(kind, len(self.mixture.means[0]))
+        return tuple(factor * self.moment_sd / count for count in self.counts)
 
     def off(self, other: "Round") -> float:
         """By how many standard errors another estimate from the same answer is off, in the component where most."""
@@ -221,7 +228,8 @@ def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling:
     found, change = read(seen), math.inf
     for _ in range(_PASSES):
         if not (isinstance(seen.partition, Cells) and overlapping(found.mixture)):
-            return found
+            change = 0.0
+            break
         better = read(seen.less(strays(seen.partition, frames, seen.radius, found.mixture)))
         last, change = change, found.off(better)
         if change > _ASTRAY * last:
@@ -229,7 +237,16 @@ def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling:
         found = better
         if change < _SETTLED:
             break
-    return replace(found, change=change)
+    return replace(found, change=change, moved=_moved(frames, found.mixture))
+
+
+def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:
+    """Tell how far components lie from the frames that they were measured in; see `Round`."""
+    far = []
+    for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):
+        spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
+        far.append(max(float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max())))
+    return tuple(far)
 
 
 def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:

@@ -29,7 +29,8 @@ from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import clip_radius, one_thread
 from pubpriv.estimators.mixture.outline import Outline, outline
-from pubpriv.estimators.mixture.plan import ABSENT, MOMENT_SHARES, SUPPORT, SURELY_FEW, UNCOVERED
+from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, SURELY_FEW, UNCOVERED
+from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.steps import Execution, step
 

@@ -84,7 +84,6 @@ MIXTURE = Estimator(
     driver=_driver,
     case=_case,
     checks=Checks(_checked, _check_law, _advice),
-    makes="gaussian-mixture",
     without_public=(KSSU,),
     trials=(
         Trial("separated-scarce", MixtureSettings(n_components=3), **_ROWS | {"public_rows": 20}),
@@ -92,6 +91,11 @@ MIXTURE = Estimator(
         Trial("separated, pure", MixtureSettings(n_components=2), "pure:8", components=2, apart=8.0, public_rows=24),
         Trial("bks-scarce", MixtureSettings(n_components=3, method="bks-scarce"), **_ROWS),
         Trial("bks-ample", MixtureSettings(n_components=3, method="bks-ample"), **_ROWS),
+        Trial(
+            "by group",
+            MixtureSettings(n_components=2, by="half"),
+            **_ROWS | {"components": 2, "apart": 8.0, "public_rows": 20},
+        ),
         Trial("kssu", MixtureSettings(n_components=3, method=KSSU, bound=1000.0), **_ROWS | {"public_rows": 0}),
         Trial("separated-ample", MixtureSettings(n_components=3, covariance_type="spherical"), **_ROWS),
         Trial(

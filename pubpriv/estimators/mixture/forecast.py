@@ -15,6 +15,7 @@ from pubpriv.estimators.mixture.choice import Preference
 from pubpriv.estimators.mixture.driver import checked_public
 from pubpriv.estimators.mixture.kssu.plan import KssuPlan, kssu_plan
 from pubpriv.estimators.mixture.outline import outline
+from pubpriv.estimators.mixture.rounds import UNTRUSTED, spectral_factor
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Regime, advice, supercluster
@@ -115,8 +116,8 @@ class MixtureCase:
     def feasible(self, n: int, purse: Purse) -> bool:
         """The noise in a component's covariance is small enough for the model to be flagged as converged."""
         kind = self.settings.covariance_type
-        loud = self._noise(self._plan(n, purse))[2] * default_plan.spectral_factor(kind, self.d)
-        return loud / (n / self.k) <= default_plan.UNTRUSTED
+        loud = self._noise(self._plan(n, purse))[2] * spectral_factor(kind, self.d)
+        return loud / (n / self.k) <= UNTRUSTED
 
     def notes(self, n: int, budget: Budget) -> tuple[str, ...]:
         """Say what the errors assume; of the paper's algorithms, what their theorem asks for."""

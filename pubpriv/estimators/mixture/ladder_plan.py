@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from pubpriv.data.codec import public_value
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
-from pubpriv.estimators.mixture.plan import Blanks, MixturePlan, spectral_noise
+from pubpriv.estimators.mixture.plan import Blanks, MixturePlan
+from pubpriv.estimators.mixture.rounds import spectral_noise
 from pubpriv.privacy.budgets import Purse
 
 _RUNGS = 2, 3, 4, 8, 16

@@ -10,7 +10,7 @@ from pubpriv.data.regions import Cells, Refined, View
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.linear import clip_radius, floored, one_thread
 from pubpriv.estimators.mixture.pca import Subspaces
-from pubpriv.estimators.mixture.plan import MOMENT_SHARES
+from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import Seeds, allocate
 from pubpriv.estimators.mixture.supercluster import Groups

@@ -14,11 +14,19 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.pairs import PairBins
 from pubpriv.data.questions import BoundedScore, Counts, JointCounts, LiftedGram, Moments, Question
-from pubpriv.data.regions import Cells, NearestPoint, Partition
+from pubpriv.data.regions import Cells, NearestPoint
 from pubpriv.data.uncovered import Uncovered
 from pubpriv.estimators.asks import Ask, Blank, Plan, Worth, split_purse, worth_of
 from pubpriv.estimators.mixture.fit_regions import shells_about, shells_along, shells_inside
-from pubpriv.estimators.mixture.linear import clip_radius
+from pubpriv.estimators.mixture.rounds import (
+    CROWD,
+    MOMENT_SHARES,
+    UNTRUSTED,
+    measuring_rounds,
+    round_question,
+    settling_rounds,
+    spectral_noise,
+)
 from pubpriv.estimators.mixture.supercluster import Regime
 from pubpriv.privacy.budgets import Purse
 
@@ -42,7 +50,6 @@ SURELY_FEW = 4.0
 so support is asked for where more should be."""
 
 _COARSE = Fraction(7, 100)
-_FIRST_ROUND = Fraction(1, 5)
 _EXPLAINED = Fraction(3, 100)
 """For counts about the first round, of two kinds: whether a ladder of models is worth its price."""
 
@@ -52,23 +59,6 @@ _TELLING = 0.5
 _EXPLORE = Fraction(1, 2)
 _PICK = Fraction(15, 1000)
 _STARTS = 3
-_TWO_ROUNDS_BELOW = 1.0
-"""A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
-component's variance; above, one round gets all."""
-
-UNTRUSTED = 1.5
-"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
-
-CROWD = Fraction(22, 10)
-"""A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
-
-MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
-_SPHERICAL_REACH = 1.15
-"""Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
-
-GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
-"""Of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes 23 % off the
-noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
 
 
 @public_value
@@ -182,7 +172,7 @@ class MixturePlan(Plan):
                 for start in starts
             ),
             picks=tuple(asks[f"pick-{start}"] for start in starts[1:]),
-            rounds=tuple(asks[name] for name in ("round-1", "round-2", "round-3") if name in asks),
+            rounds=tuple(ask for name, ask in asks.items() if name.startswith(("settle-", "round-"))),
             explained=asks.get("explained"),
             several=several,
         )
@@ -307,7 +297,9 @@ def _separated(
     if not ample:
         shares["coarse/subspace"] = _COARSE / 2 * rest, blanks.locate(min(ell, d))
     shares["coarse/space"] = _COARSE / 2 * rest, blanks.locate(d)
-    rounds = measuring_rounds(1 - _taken(shares), worth, d, count, blanks.covariance_type, blanks.round)
+    terms = worth, d, count, blanks.covariance_type, blanks.round
+    shares |= settling_rounds(*terms)
+    rounds = measuring_rounds(1 - _taken(shares), *terms)
     if several and len(rounds) > 1:
         (first, _), (second, blank) = rounds.values()
         if spectral_noise(worth(float(first)), d, count, blanks.covariance_type) < _TELLING:
@@ -331,65 +323,12 @@ def _overlapping(worth: Worth, count: float, blanks: Blanks, before: _Shares) ->
             shares[f"start-{start}/round-{number}"] = _EXPLORE * rest / (rounds * _STARTS), blanks.round
     for start in range(2, _STARTS + 1):
         shares[f"pick-{start}"] = _PICK * rest, blanks.score
+    shares |= settling_rounds(worth, blanks.d, count, blanks.covariance_type, blanks.round)
     return shares | {"round-3": (1 - _taken(shares), blanks.round)}
-
-
-def measuring_rounds(left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank) -> _Shares:
-    """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
-
-    Args:
-        left: share of the budget.
-        worth: rho of a round, mu^2 / 2, by its share of the whole budget.
-        d: columns.
-        count: private rows of a component.
-        covariance_type: as `MixtureSettings` has it.
-        blank: makes the question of a round.
-    """
-    noise = spectral_noise(worth(float(_FIRST_ROUND * left)), d, count, covariance_type)
-    if noise < _TWO_ROUNDS_BELOW:
-        return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
-    return {"round-1": (left, blank)}
 
 
 def _taken(shares: _Shares) -> Fraction:
     return sum((share for share, _ in shares.values()), Fraction(0))
-
-
-def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
-    """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
-    if covariance_type == "spherical":
-        return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
-    sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
-    return sd * spectral_factor(covariance_type, d) / count
-
-
-def spectral_factor(covariance_type: str, d: int) -> float:
-    """Spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
-    if covariance_type == "spherical":
-        return 1.0
-    return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
-
-
-def _round_radius(covariance_type: str, d: int) -> float:
-    """Clip radius of whitened records in a round."""
-    return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
-
-
-def round_question(
-    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
-) -> LiftedGram | Moments:
-    """The question of a round: count, sum and second moment (spherical: squared norm) of each component's records.
-
-    Args:
-        covariance_type: as `MixtureSettings` has it.
-        regions: which record is whose.
-        frames: whiten the records of each component.
-        ask: the price.
-    """
-    radii = (_round_radius(covariance_type, frames[0].dimension),) * len(frames)
-    if covariance_type == "spherical":
-        return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
-    return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
 
 
 def _regions(frame: Frame, count: int) -> tuple[Cells, tuple[Frame, ...], tuple[float, ...]]:

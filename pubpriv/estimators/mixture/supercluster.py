@@ -14,6 +14,7 @@ import numpy as np
 from pubpriv.data.codec import public_value
 from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
+from pubpriv.estimators.lattice import distinct
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scale_tree import scale_groups
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
@@ -117,7 +118,7 @@ def spread_out(public: PublicTable, scaling: Scaling, most: int) -> tuple[np.nda
 
 def _step(column: np.ndarray) -> float:
     """The typical distance of neighbouring values, where most rows share theirs; else 0."""
-    values = np.unique(column)
+    values = distinct(column)
     if not 1 < len(values) <= len(column) / 2:
         return 0.0
     gaps = np.diff(values)

@@ -46,32 +46,6 @@ def unbounded_gaussian(d: int, epsilon: float, delta: float, alpha: float, beta:
     return _non_private(d, alpha, beta) + (d**2 * math.sqrt(lost) + d * lost) * slow / (alpha * epsilon)
 
 
-def bounded_gaussian(d: int, rho: float, alpha: float, beta: float, spread: float, distance: float) -> float:
-    """Lemma A.24 (2): the rho-zCDP learner of KLSU19, for I <= Sigma <= K I and |mu| <= R.
-
-    (d^2 + log(1 / beta)) / alpha^2 + (d^2 log(d / (alpha beta rho)) + d log(d log(R) / (alpha beta rho)))
-    / (alpha sqrt(rho)) + (d^1.5 sqrt(log K) log(d log(K) / (rho beta)) + sqrt(d log(R d / beta))) / sqrt(rho).
-
-    Args:
-        d: columns.
-        rho: of zCDP.
-        alpha: total variation error.
-        beta: chance of failure.
-        spread: K.
-        distance: R.
-    """
-    measured = d**2 * logarithm(d / (alpha * beta * rho))
-    measured += d * logarithm(d * logarithm(distance) / (alpha * beta * rho))
-    found = range_rows(d, 1, rho, beta, spread, distance)
-    return _non_private(d, alpha, beta) + measured / (alpha * math.sqrt(rho)) + found
-
-
-def range_rows(d: int, k: int, rho: float, beta: float, spread: float, distance: float) -> float:
-    """What bounds K and R cost, in lemma A.24 (2) with k = 1 and in theorem C.24."""
-    wide = math.pow(d, 1.5) * math.sqrt(k * math.log(spread)) * logarithm(d * k * math.log(spread) / (rho * beta))
-    return (wide + math.sqrt(d * k * math.log(distance * d * k / beta))) / math.sqrt(rho)
-
-
 def preconditioned_gaussian(d: int, rho: float, alpha: float, beta: float) -> float:
     """Theorem B.5 (1): algorithm 2 under rho-zCDP, with d + 1 public rows.
 

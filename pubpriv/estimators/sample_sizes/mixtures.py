@@ -7,7 +7,6 @@ and 4.2; the others are taken as 1.
 
 import math
 
-from pubpriv.estimators.sample_sizes.gaussians import range_rows
 from pubpriv.estimators.sample_sizes.terms import logarithm
 
 _EXPONENT = 0.1
@@ -69,8 +68,14 @@ def zcdp_mixture(
         return _sampled(d, k, weight, alpha, beta) + learnt
     distance = bounds[1] if bounds else math.e
     learnt += d * logarithm(d * k * logarithm(distance) / (alpha * beta * rho)) / (weight * alpha * math.sqrt(rho))
-    found = _split(d, k) / math.sqrt(rho) + (range_rows(d, k, rho, beta, *bounds) if bounds else 0.0)
+    found = _split(d, k) / math.sqrt(rho) + (_range_rows(d, k, rho, beta, *bounds) if bounds else 0.0)
     return _sampled(d, k, weight, alpha, beta) + learnt + found
+
+
+def _range_rows(d: int, k: int, rho: float, beta: float, spread: float, distance: float) -> float:
+    """What bounds K and R cost in theorem C.24, and with k = 1 in lemma A.24 (2), the learner of KLSU19."""
+    wide = math.pow(d, 1.5) * math.sqrt(k * math.log(spread)) * logarithm(d * k * math.log(spread) / (rho * beta))
+    return (wide + math.sqrt(d * k * math.log(distance * d * k / beta))) / math.sqrt(rho)
 
 
 def public_rows(scarce: bool, d: int, k: int, weight: float, beta: float) -> float:

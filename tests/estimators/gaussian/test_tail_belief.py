@@ -120,9 +120,9 @@ def test_public_rows_speak_for_their_law():
     """Thirty t rows make heavy tails likelier, thirty Gaussian ones do not; too few say nothing."""
     generator = np.random.default_rng(3)
     normal, long = generator.standard_normal((60, 2)), generator.standard_t(2.5, (60, 2))
-    assert max(public_shape(PublicTable.open(long)).odds) > 3
-    assert max(public_shape(PublicTable.open(normal)).odds) < 1
-    assert public_shape(PublicTable.open(normal[:3])).odds == ()
+    assert max(public_shape(PublicTable.open(long), True).odds) > 3
+    assert max(public_shape(PublicTable.open(normal), True).odds) < 1
+    assert public_shape(PublicTable.open(normal[:3]), True).odds == ()
 
 
 def test_a_lattice_moves_counts_to_where_its_points_are():

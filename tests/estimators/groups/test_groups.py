@@ -96,11 +96,25 @@ def test_persons_may_be_in_several_groups():
     assert sum(group.rows[0] for group in estimate.groups.each) < 4300
 
 
+@pytest.mark.parametrize("persons", [False, True])
+@pytest.mark.parametrize("estimate", [pp.estimate_mean, pp.estimate_gaussian])
+def test_groups_under_pure_dp(estimate, persons):
+    """Noise is drawn for each group by itself, what is told covers, and the run spends its epsilon."""
+    private, names, means = rows(1.0)
+    whose = np.random.default_rng(0).integers(0, 9000, len(private)) if persons else None
+    curator = simulated(private, names, "pure:8", persons=whose)
+    found = estimate(public(), curator, **({"force": True} if estimate is pp.estimate_gaussian else {}))
+    values, errors = told(found)
+    assert np.mean(np.abs(values - means) < 1.96 * errors) > 0.8
+    assert np.abs(values - means)[:3].max() < 0.2  # the mean of all rows is further from these
+    charges = found.privacy["charges"]
+    assert charges[-1]["question"].startswith("Radial(")
+    assert sum(float(charge["cost"].split()[0]) for charge in charges) == pytest.approx(8, abs=1e-6)
+
+
 def test_what_groups_cannot_be():
-    """Pure noise grows with their number; a table without them has none."""
+    """A table tells of those that it has."""
     private, names, _ = rows()
-    with pytest.raises(InvalidInput, match="zcdp or an approx"):
-        pp.estimate_gaussian(public(), simulated(private, names, "pure:4"))
     with pytest.raises(InvalidInput, match="no group 'z'"):
         pp.estimate_gaussian(public(), simulated(private, names), force=True).groups["z"]
 

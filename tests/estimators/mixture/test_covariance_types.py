@@ -6,8 +6,9 @@ from helpers.runners import instead
 
 import pubpriv as pp
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.plan import MixturePlan, spectral_noise
+from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import _fit, public_model
+from pubpriv.estimators.mixture.rounds import spectral_noise
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.shapes import choose_shape, shaped
 from pubpriv.privacy.budgets import Purse

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from benchmarks.intervals import Task, measured
 from pubpriv.data.questions import JointCounts
 from pubpriv.data.regions import View
 from pubpriv.data.tables import PublicTable
@@ -48,7 +49,6 @@ def test_rows_of_persons_who_are_alike_fit_as_rows_by_themselves_do():
         assert not fit_of(rows, budget=200).fits
 
 
-SHIFTED = np.array([[1.5, 0.0, 0.0]])
 MISFITS = {
     "long tails": lambda rows, r: (
         np.sign(rows) * 4 + (rows - np.sign(rows) * 4) / np.sqrt(r.chisquare(5, (len(rows), 1)) / 3)
@@ -135,6 +135,13 @@ def test_rounded_rows_fit_a_model_that_was_fitted_to_them():
     assert np.allclose(np.cov(drawn.T), np.cov(rows.T), atol=0.05)
     assert fit_of(rows, one, (0.1,), rows[:40]).fits
     assert not fit_of(rows, one, (0.1,)).fits  # without what the public rows tell of steps
+
+
+def test_quotients_of_whole_numbers_fit():
+    """Values that differ in the last digit hid the step, and every such run was flagged."""
+    found = measured(Task("mixture", "whole-numbers", 5000, 5, 60, "zcdp:0.5", 50000))
+    assert not found["flagged"]
+    assert found["found"]
 
 
 def test_a_step_wider_than_the_spread_leaves_a_covariance():

@@ -8,7 +8,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram, Question
 from pubpriv.data.regions import Cells
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
-from pubpriv.estimators.mixture.plan import measuring_rounds, round_question
+from pubpriv.estimators.mixture.rounds import measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
 
 _SHARES = {"pca": Fraction(12, 100), "query": Fraction(13, 100)}

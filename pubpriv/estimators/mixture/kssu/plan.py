@@ -10,7 +10,7 @@ from pubpriv.data.grid_cells import GridCells
 from pubpriv.data.questions import Counts, LiftedGram, Moments, Question
 from pubpriv.data.regions import Cells, Everything, Partition
 from pubpriv.estimators.asks import Ask, Blank, Plan, split_purse, worth_of
-from pubpriv.estimators.mixture.plan import CROWD, GRAM_SHARES, MOMENT_SHARES, measuring_rounds, round_question
+from pubpriv.estimators.mixture.rounds import CROWD, GRAM_SHARES, MOMENT_SHARES, measuring_rounds, round_question
 from pubpriv.privacy.budgets import Purse
 
 BINS = 64

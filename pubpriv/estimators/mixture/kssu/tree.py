@@ -18,7 +18,7 @@ from pubpriv.data.regions import Cells, Everything, Refined
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.kssu.plan import BINS
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.plan import GRAM_SHARES
+from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 from pubpriv.estimators.steps import step
 
 _FALSE = 10.0

@@ -1,0 +1,88 @@
+"""What `pubpriv plan --period` adds to a plan: whose rows are asked, and what caps have left for them."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pubpriv.cli.console import out
+from pubpriv.cli.known import Known
+from pubpriv.cli.options import ledger_url
+from pubpriv.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from pubpriv.privacy.ledger.period_outlook import PeriodOutlook, Room
+
+
+def outlook_of(known: Known, period: str, budget: str) -> "PeriodOutlook":
+    """Look up the caps of a dataset for one more run of a period; nothing is opened or charged.
+
+    Raises:
+        InvalidInput: no dataset is named, it has no periods, or none of this name; a budget that its caps do not take.
+        Unavailable: the ledger cannot be read now.
+    """
+    from pubpriv.privacy.budgets import parse_budget
+    from pubpriv.privacy.ledger import Ledger
+    from pubpriv.privacy.ledger.period_outlook import PeriodOutlook
+    from pubpriv.unit import check_unit
+
+    if known.dataset is None:
+        raise InvalidInput(
+            "--period names a period of a dataset: say which, with --dataset, and its ledger with --ledger or "
+            "PUBPRIV_LEDGER"
+        )
+    allotment = parse_budget(budget)
+    check_unit(None, 1, period, allotment)
+    with Ledger.open(ledger_url(known.ledger), create=False) as books:
+        balance = books.balance(known.dataset)
+    if balance.periods is None:
+        raise InvalidInput(f"dataset {known.dataset!r} has no periods: leave out --period {period}")
+    return PeriodOutlook.of(balance, balance.periods, allotment, period)
+
+
+def without_table(known: Known, rows: int | None, counted: bool, outlook: "PeriodOutlook") -> Known:
+    """Leave the private table out: how many rows or persons a period has is private, and is said, not counted.
+
+    Args:
+        known: of the dataset.
+        rows: as typed.
+        counted: persons, or their sizes, are typed.
+        outlook: of the period.
+
+    Raises:
+        InvalidInput: it is not said, or said of the other unit.
+    """
+    if outlook.persons and not counted:
+        raise InvalidInput(
+            f"the unit of dataset {known.dataset!r} is a person: say about how many have rows in one "
+            f"{outlook.terms.unit}, with --persons N or --sizes"
+        )
+    if not outlook.persons and (rows is None or counted):
+        raise InvalidInput(
+            f"how many rows of dataset {known.dataset!r} are of {outlook.period} is private, whatever its unit: say "
+            f"about how many one {outlook.terms.unit} has, with --rows N"
+        )
+    return replace(known, private=None)
+
+
+def show_outlook(outlook: "PeriodOutlook") -> None:
+    """Print what the run takes of the period's cap, and what one like it in each period takes of all."""
+    unit = outlook.terms.unit
+    out(f"{outlook.period}: {_told(outlook.own)}")
+    if outlook.lifetime is None:
+        out(f"all {unit}s together: no cap, it was waived; each record has that of a {unit}, for ever")
+        return
+    runs = outlook.lifetime.runs
+    out(f"all {unit}s together: {_told(outlook.lifetime)}, so one in each of {runs:,} {unit}{'' if runs == 1 else 's'}")
+
+
+def _told(room: "Room") -> str:
+    from pubpriv.privacy.wording import for_people
+
+    amounts = {"cap": room.cap, "spent": room.spent, "held": room.held, "left": room.remaining}
+    told = ", ".join(f"{name} {for_people(room.budget.amount_text(amount))}" for name, amount in amounts.items())
+    runs = f"{room.runs:,} like it {'fits' if room.runs == 1 else 'fit'}"
+    return f"{told}; this run takes {for_people(room.budget.amount_text(room.run))}, and {runs}"
+
+
+def with_outlook(plan: dict[str, Any], outlook: "PeriodOutlook | None") -> dict[str, Any]:
+    """The plan as JSON data, with the outlook if there is one."""
+    return plan if outlook is None else {**plan, "period": outlook.to_json()}

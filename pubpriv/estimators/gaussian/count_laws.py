@@ -1,0 +1,70 @@
+"""Laws of counts: what rows with columns that are mostly zero, one or two look like where they are sound.
+
+A count with mean mu and variance v, in steps from its least value, is taken to be of Panjer's class, where
+p(k) / p(k - 1) = a + b / k: binomial with a < 0, Poisson with a = 0, negative binomial with a > 0. Both moments are met
+by a = 1 - mu / v and b = mu (1 - a) - a. Columns depend on one another as Gaussian ones of the same covariance do.
+Public: nothing here sees a row.
+
+Source: Panjer 1981.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pubpriv.data.frames import Frame
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
+
+_MEANS, _VARIANCES = (0.93, 1.0, 1.07), (0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
+"""Factors of mean and variance that are tried, since noise and clipping move both."""
+
+_CELLS, _FEWEST, _MOST = 40_000, 2_000, 8_000
+"""Rows that stand for a law: so many cells, within these bounds."""
+
+_LEAST = 1e-3
+"""Means and variances in steps are at least this."""
+
+_LARGEST = 400
+"""Counts are cut off there; those of columns that count are small."""
+
+
+def drawn_counts(frame: Frame, shape: PublicShape, mean: np.ndarray, covariance: np.ndarray) -> Iterator[np.ndarray]:
+    """Give |w| of the rows that stand for each law, (rows,) each.
+
+    Args:
+        frame: the map to w.
+        shape: of the public rows: from which least value the columns count, in which steps.
+        mean: of w, (d,), as far as it is known.
+        covariance: of w, (d, d), in the same way.
+    """
+    from scipy.special import ndtr, ndtri
+
+    d = frame.dimension
+    center, matrix = frame.dense()
+    colour = np.linalg.inv(matrix)
+    middle, spread = center + colour @ mean, colour @ covariance @ colour.T
+    sds = np.sqrt(np.maximum(np.diag(spread), 1e-300))
+    values, vectors = np.linalg.eigh(spread / np.outer(sds, sds))
+    count = min(max(_CELLS // d, _FEWEST), _MOST)
+    generator, column = np.random.default_rng(d), ndtri((np.arange(count) + 0.5) / count)
+    even = np.stack([generator.permutation(column) for _ in range(d)], axis=1)
+    normal = even @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    ranks, origin, steps = ndtr(normal), np.array(shape.origin), np.array(shape.steps)
+    for mean_factor in _MEANS:
+        means = mean_factor * np.maximum((middle - origin) / steps, _LEAST)
+        for factor in _VARIANCES:
+            variances = factor * np.maximum((sds / steps) ** 2, _LEAST)
+            shares = map(_panjer, means, variances)
+            counts = [np.searchsorted(np.cumsum(own)[:-1], column) for own, column in zip(shares, ranks.T, strict=True)]
+            rows = origin + steps * np.stack(counts, axis=1)
+            yield np.linalg.norm((rows - center) @ matrix.T, axis=1)
+
+
+def _panjer(mean: float, variance: float) -> np.ndarray:
+    """Shares of the counts 0, 1, ... of that mean and variance; they add up to 1."""
+    a = 1 - mean / variance
+    b = mean * (1 - a) - a
+    ratios = np.maximum(a + b / np.arange(1, _LARGEST), 0.0)
+    logs = np.append(0.0, np.cumsum(np.log(np.maximum(ratios, 1e-300))))
+    shares = np.exp(logs - logs.max())
+    return np.asarray(shares / shares.sum())

@@ -1,0 +1,103 @@
+"""Rounds: what one asks, how loud its answer is, and how many are worth their share of the budget.
+
+A round gives each record to its likeliest component under the last estimate, and measures all components again.
+"""
+
+import math
+from fractions import Fraction
+
+from pubpriv.data.frames import Frame
+from pubpriv.data.questions import LiftedGram, Moments
+from pubpriv.data.regions import Partition
+from pubpriv.estimators.asks import Ask, Blank, Worth
+from pubpriv.estimators.mixture.linear import clip_radius
+
+_SETTLING, _SHARES, _SETTLES = 2, (Fraction(1, 100), Fraction(2, 100)), 0.4
+"""So many rounds come before those that measure, where public rows may have placed components badly: they only bring
+components to the rows that are theirs. Each takes the least of these shares at which its spectral noise is below the
+last number, in units of a component's variance; if there is none, they are left out."""
+
+_FIRST_ROUND = Fraction(1, 5)
+_TWO_ROUNDS_BELOW = 1.0
+"""A first round is worth its fifth of the budget while its spectral noise stays below this, in units of a
+component's variance; above, one round gets all."""
+
+UNTRUSTED = 1.5
+"""Spectral noise in a component's whitened covariance above which only weights, means and scale are trusted."""
+
+CROWD = Fraction(22, 10)
+"""A pure run gives a step share^(2/3) / CROWD of epsilon, and its last round the rest: 0.3 to 0.6 of it."""
+
+MOMENT_SHARES = Fraction(20, 100), Fraction(45, 100), Fraction(35, 100)
+_SPHERICAL_REACH = 1.15
+"""Inflation of the clip radius of spherical rounds: components need not be as round as they are taken to be."""
+
+GRAM_SHARES = Fraction(5, 100), Fraction(12, 100), Fraction(83, 100)
+"""Of counts, sums and second moments in a round: 2 % less for moments costs 1.2 % of noise there and takes 23 % off the
+noise of weights, which at (1, 1e-6)-DP is as large as their sampling error."""
+
+
+def settling_rounds(
+    worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
+) -> dict[str, tuple[Fraction, Blank]]:
+    """The rounds before those that measure, if they cost next to nothing; for the arguments see `measuring_rounds`."""
+    for share in _SHARES:
+        if spectral_noise(worth(float(share)), d, count, covariance_type) < _SETTLES:
+            return {f"settle-{number}": (share, blank) for number in range(1, _SETTLING + 1)}
+    return {}
+
+
+def measuring_rounds(
+    left: Fraction, worth: Worth, d: int, count: float, covariance_type: str, blank: Blank
+) -> dict[str, tuple[Fraction, Blank]]:
+    """The last rounds on what is left of the budget: two where the first one's noise is small enough to be worth it.
+
+    Args:
+        left: share of the budget.
+        worth: rho of a round, mu^2 / 2, by its share of the whole budget.
+        d: columns.
+        count: private rows of a component.
+        covariance_type: as `MixtureSettings` has it.
+        blank: makes the question of a round.
+    """
+    noise = spectral_noise(worth(float(_FIRST_ROUND * left)), d, count, covariance_type)
+    if noise < _TWO_ROUNDS_BELOW:
+        return {"round-1": (_FIRST_ROUND * left, blank), "round-2": ((1 - _FIRST_ROUND) * left, blank)}
+    return {"round-1": (left, blank)}
+
+
+def spectral_noise(rho: float, d: int, count: float, covariance_type: str = "full") -> float:
+    """Spectral norm of the noise in a component's whitened covariance, from one joint release at `rho`."""
+    if covariance_type == "spherical":
+        return _round_radius("spherical", d) ** 2 / math.sqrt(float(MOMENT_SHARES[2]) * rho) / d / count
+    sd = clip_radius(d) ** 2 / math.sqrt(float(GRAM_SHARES[2]) * rho)
+    return sd * spectral_factor(covariance_type, d) / count
+
+
+def spectral_factor(covariance_type: str, d: int) -> float:
+    """Spectral norm of the noise in a whitened covariance, in units of the sd of a diagonal entry."""
+    if covariance_type == "spherical":
+        return 1.0
+    return math.sqrt(2 * math.log(2 * d)) if covariance_type == "diag" else math.sqrt(2 * d)
+
+
+def _round_radius(covariance_type: str, d: int) -> float:
+    """Clip radius of whitened records in a round."""
+    return clip_radius(d, _SPHERICAL_REACH) if covariance_type == "spherical" else clip_radius(d)
+
+
+def round_question(
+    covariance_type: str, regions: Partition, frames: tuple[Frame, ...], ask: Ask
+) -> LiftedGram | Moments:
+    """The question of a round: count, sum and second moment (spherical: squared norm) of each component's records.
+
+    Args:
+        covariance_type: as `MixtureSettings` has it.
+        regions: which record is whose.
+        frames: whiten the records of each component.
+        ask: the price.
+    """
+    radii = (_round_radius(covariance_type, frames[0].dimension),) * len(frames)
+    if covariance_type == "spherical":
+        return Moments.priced(regions, frames, radii, ask.price, MOMENT_SHARES)
+    return LiftedGram.priced(regions, frames, radii, ask.price, GRAM_SHARES)
