@@ -126,7 +126,7 @@ def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
     share = _leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
-    assert np.trace(share) == pytest.approx(1.54)
+    assert np.trace(share) == pytest.approx(1.54, abs=0.01)
     assert share[1, 1] - share[2, 2] > 0.03
 
 
