@@ -206,9 +206,9 @@ class Curator(Confined):
         return self.size.rows
 
     @property
-    def protects_rows(self) -> bool:
-        """Whether the unit of the dataset is a row, not a person, and n public, which it is not in a period."""
-        return self._unit.exact_rows is not None
+    def asks_of_one_row(self) -> bool:
+        """Whether questions that are no sums over rows are taken: not of rows of a period that are no person's."""
+        return self._unit.asks_of_one_row
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -198,3 +198,12 @@ def _starts(keys: np.ndarray) -> np.ndarray:
     np.not_equal(keys[1:], keys[:-1], out=begins[1:])
     begins[: np.searchsorted(keys, NOBODY, side="right")] = False
     return np.append(np.flatnonzero(begins), len(keys))
+
+
+def first_of(weights: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Weights of 0 and 1 by chunk, of which the first `most` that are 1 stay, in the order of the table."""
+    before = np.cumsum([0, *(int(own.sum(dtype=np.int64)) for own in weights)])
+    return [
+        np.where(np.cumsum(own, dtype=np.int64) <= most - start, own, 0).astype(np.uint8)
+        for own, start in zip(weights, before[:-1], strict=True)
+    ]

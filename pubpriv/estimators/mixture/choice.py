@@ -3,11 +3,14 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.questions import BoundedScore
 from pubpriv.data.questions.radial import bounding_sd
 from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
@@ -27,26 +30,50 @@ _AS_GOOD = 0.02
 flagged, and a sound private one should not be flagged by chance ..."""
 
 _CLEARLY = 2.0
-"""... and above, the public one, unless the private one's score stands out by this many noise sds."""
+"""... and above, the public one, unless the private one's score stands out by this many noise sds. Nor does a score
+that is lower by so many speak against a model that should be better (`head_start`): it may be as much lower as the mean
+of what is expected and what is seen allows, both as uncertain as they are large."""
 
 
 @public_value
 @dataclass(frozen=True)
 class Preference:
-    """Mean clipped log-likelihood difference (first - second) per record, and its noise sd, in nats."""
+    """Mean clipped log-likelihood difference (first - second) per record, its noise sd, and `head_start`, in nats."""
 
     advantage: float
     noise: float
+    expected: float = 0.0
 
     @property
     def clear(self) -> bool:
         """The first is to be taken."""
-        return self.advantage > (_CLEARLY * self.noise if self.noise > _LOUD else -min(self.noise, _AS_GOOD))
+        if self.noise > _LOUD:
+            return self.advantage > _CLEARLY * self.noise
+        believed = min(self.noise**2 / self.expected, _CLEARLY * self.noise) if self.expected > 0 else 0.0
+        return self.advantage > -max(believed, min(self.noise, _AS_GOOD))
 
     @classmethod
     def expected_noise(cls, n: int, d: int, ask: Ask) -> float:
         """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
         return 2 * _score_bound(d) / math.sqrt(2 * ask.rho) / n
+
+
+def head_start(last: Round, kind: str, m: int) -> float:
+    """Nats per row by which a measured model should predict better than one that was fitted to m public rows.
+
+    Each free number costs half a row in either; the first has the noise of its means and covariances besides.
+
+    Args:
+        last: the round that measured it.
+        kind: of its covariances.
+        m: public rows.
+    """
+    counts, d = np.array(last.counts), len(last.frames[0])
+    numbers = {"diag": 2 * d + 1, "spherical": d + 2}.get(kind, (d + 1) * (d + 2) // 2) * len(counts)
+    # squared Frobenius norm of noise in a whitened covariance, in squared sds of a diagonal entry
+    norm = d if kind in ("diag", "spherical") else d * (d + 1) / 2
+    noise = norm * last.moment_sd**2 / 4 + d * last.sum_sd**2 / 2
+    return float(numbers / 2 * (1 / m - 1 / counts.sum()) - noise * (1 / counts).sum() / counts.sum())
 
 
 def _score_bound(d: int) -> float:
@@ -56,12 +83,14 @@ def _score_bound(d: int) -> float:
 
 @step(title="model choice", private=True)
 @one_thread
-def prefer(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Preference:
-    """How much better `first` fits the private rows than `second`.
+def prefer(
+    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask, expected: float = 0.0
+) -> Preference:
+    """How much better `first` fits the private rows than `second`; `expected` is its `head_start`.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    return Preference(*compare(curator, scaling, first, second, ask))
+    return Preference(*compare(curator, scaling, first, second, ask), expected)
 
 
 def compare(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> tuple[float, float]:

@@ -48,10 +48,6 @@ _SETTLED, _UNSETTLED, _ASTRAY = 0.1, 0.5, 1.5
 """... until this changes nothing by more than the first of these many standard errors, or changes more by the third of
 these factors than before; above the second the round has not settled: its components hang on rows that they share."""
 
-_MOVED, _QUIET = 1.0, 0.25
-"""Nor has it if a component's mean moved by more than so many standard deviations, or a variance by more than such a
-power of e, where the spectral noise is below the second number: then what moved it is not the noise of the last round.
-"""
 
 Floors = tuple[tuple[float, ...], ...]
 """Least variance of each column in each component, (k, d), in standard coordinates."""
@@ -70,8 +66,7 @@ class Round:
         moment_sd: noise sd of a diagonal entry of a whitened second moment.
         frames: covariances (k, d, d) by which records were whitened.
         change: by how many standard errors the last pass over strays changed the mean or covariance of a component.
-        moved: how far the round moved a component that noise cannot move: its mean in standard deviations, or the
-            logarithm of a variance.
+        moved: how far the round moved each component: its mean in standard deviations, or the logarithm of a variance.
     """
 
     mixture: Mixture
@@ -81,17 +76,22 @@ class Round:
     moment_sd: float
     frames: tuple[tuple[tuple[float, ...], ...], ...]
     change: float = 0.0
-    moved: float = 0.0
+    moved: tuple[float, ...] = ()
 
     @property
     def settled(self) -> bool:
-        """Neither rows that components share nor one more round would change what the components are."""
-        return self.change <= _UNSETTLED and self.moved <= _MOVED
+        """Rows that components share do not decide what the components are."""
+        return self.change <= _UNSETTLED
 
     @property
     def held(self) -> bool:
         """Every component holds rows that stand out of the noise."""
         return min(self.counts) > _SMALLEST * self.count_sd + 1
+
+    def noise(self, kind: str) -> tuple[float, ...]:
+        """Spectral noise in the whitened covariance of each component, of covariances of that type."""
+        factor = spectral_factor(kind, len(self.mixture.means[0]))
+        return tuple(factor * self.moment_sd / count for count in self.counts)
 
     def off(self, other: "Round") -> float:
         """By how many standard errors another estimate from the same answer is off, in the component where most."""
@@ -196,7 +196,7 @@ def estimate_components(
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "full", ask, regions)
-    return _settled(partial(_full, scaling, mixture, floors), seen, scaling, "full")
+    return _settled(partial(_full, scaling, mixture, floors), seen, scaling)
 
 
 def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer) -> Round:
@@ -204,13 +204,14 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
     d, counts, noise = len(scaling.location), seen.counts, seen.noise
     # records that a component has only because it must not be smaller look like those of the last estimate
     added = counts - np.clip(seen.values["count"], 0, counts)
+    spreads_before = mixture.arrays[2]
     means, covariances, frames = [], [], []
     for j, frame in enumerate(seen.frames):
         center, whiten = scaling.standard(frame)
         colour = np.linalg.inv(whiten)
         shift = seen.values["sum"][j] / counts[j]
         shift *= _believed(float(np.linalg.norm(shift)), seen.radius, noise["sum"] / counts[j], d)
-        before = whiten @ mixture.arrays[2][j] @ whiten.T
+        before = whiten @ spreads_before[j] @ whiten.T
         clipped = (seen.values["moment"][j] + added[j] * before) / counts[j] - np.outer(shift, shift)
         values, axes = np.linalg.eigh(clipped)
         spread = (axes * _unclipped(values, seen.radius)) @ axes.T
@@ -221,11 +222,8 @@ def _full(scaling: Scaling, mixture: Mixture, floors: Floors, seen: _RoundAnswer
     return seen.round(means, covariances, noise["moment"], tuple(frames))
 
 
-def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling, kind: str) -> Round:
-    """Make a round of an answer about likeliest components, without the strays that the round itself tells of.
-
-    `kind` is the type of its covariances.
-    """
+def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling: Scaling) -> Round:
+    """Make a round of an answer about likeliest components, without the strays that the round itself tells of."""
     frames = [scaling.standard(frame) for frame in seen.frames]
     found, change = read(seen), math.inf
     for _ in range(_PASSES):
@@ -239,18 +237,16 @@ def _settled(read: Callable[[_RoundAnswer], Round], seen: _RoundAnswer, scaling:
         found = better
         if change < _SETTLED:
             break
-    return replace(found, change=change, moved=_moved(frames, found, spectral_factor(kind, len(frames[0][0]))))
+    return replace(found, change=change, moved=_moved(frames, found.mixture))
 
 
-def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Round, factor: float) -> float:
-    """Tell how far components of little noise lie from the frames that they were measured in; see `Round`."""
-    _, means, covariances = found.mixture.arrays
-    most = 0.0
-    for (center, whiten), mean, covariance, count in zip(frames, means, covariances, found.counts, strict=True):
-        if factor * found.moment_sd / count < _QUIET:
-            spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
-            most = max(most, float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max()))
-    return most
+def _moved(frames: list[tuple[np.ndarray, np.ndarray]], found: Mixture) -> tuple[float, ...]:
+    """Tell how far components lie from the frames that they were measured in; see `Round`."""
+    far = []
+    for (center, whiten), mean, covariance in zip(frames, *found.arrays[1:], strict=True):
+        spread = np.log(np.linalg.eigvalsh(whiten @ covariance @ whiten.T))
+        far.append(max(float(np.linalg.norm(whiten @ (mean - center))), float(np.abs(spread).max())))
+    return tuple(far)
 
 
 def _unclipped(variances: np.ndarray, radius: float) -> np.ndarray:
@@ -297,7 +293,7 @@ def estimate_diagonal(curator: Curator, scaling: Scaling, mixture: Mixture, floo
     Privacy: one `LiftedGram` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "diag", ask)
-    return _settled(partial(_diagonal, scaling, floors), seen, scaling, "diag")
+    return _settled(partial(_diagonal, scaling, floors), seen, scaling)
 
 
 def _diagonal(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:
@@ -327,7 +323,7 @@ def estimate_spherical(curator: Curator, scaling: Scaling, mixture: Mixture, flo
     Privacy: one `Moments` over the partition, mu^2 <= ask.price for all components together.
     """
     seen = _RoundAnswer.by(curator, scaling, mixture, "spherical", ask)
-    return _settled(partial(_spherical, scaling, floors), seen, scaling, "spherical")
+    return _settled(partial(_spherical, scaling, floors), seen, scaling)
 
 
 def _spherical(scaling: Scaling, floors: Floors, seen: _RoundAnswer) -> Round:

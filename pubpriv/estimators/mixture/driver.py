@@ -19,7 +19,7 @@ from pubpriv.estimators.arguments import check_arguments
 from pubpriv.estimators.asks import Ask, gaussian_only
 from pubpriv.estimators.groups.driver import estimate_group_weights
 from pubpriv.estimators.mixture.bks.driver import estimate_bks
-from pubpriv.estimators.mixture.choice import Preference, prefer
+from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture.components import (
     Floors,
     Round,
@@ -29,7 +29,7 @@ from pubpriv.estimators.mixture.components import (
 )
 from pubpriv.estimators.mixture.coverage import Coverage, cover
 from pubpriv.estimators.mixture.explained import explained
-from pubpriv.estimators.mixture.facts import diagnostics, loudness
+from pubpriv.estimators.mixture.facts import diagnostics, verdict_of
 from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
@@ -147,15 +147,17 @@ def _whole(
     course = _course(scene, ways, covered.asked)
     curator.expect(course.surely)
     last, shape, climbed = _measured(scene, course)
-    model = _judged(scene, course, last, shape)
-    facts = diagnostics(scene, course.layout, course.plan, course.regime, last, shape, model.guard, model.fit, climbed)
+    verdict = verdict_of(last, shape.kind, course.plan, climbed)
+    model = _judged(scene, course, last, shape, verdict.noise)
+    known = course.layout, course.plan, course.regime, last, shape
+    facts = diagnostics(scene, *known, model.guard, model.fit, climbed, verdict)
     # the rounds may have walked to rows that no public row is near: then counts agree with the model
     mended = (_EXPLAINED,) if model.fit.explains and not covered.complete else ()
     facts |= {"coverage": covered.diagnostics, "warnings": [*covered.warnings, *mended, *facts["warnings"]]}
     if model.guard.clear:
         facts |= departure(model.chosen, model.fallback, len(rows.rows))
     fits = model.fit.fits and (covered.complete or model.fit.explains)
-    sound = model.guard.clear and fits and last.settled and last.held
+    sound = model.guard.clear and fits and verdict.sound
     measured = last if model.guard.clear else None
     return released(model.chosen, measured, curator, rows, scene.scaling, method, facts, sound)
 
@@ -216,14 +218,15 @@ def _course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> _Course:
     return _Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
 
 
-def _judged(scene: Scene, course: _Course, last: Round, shape: Shape) -> _Judged:
+def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
     """Let the private rows choose between what was measured and the public model, and see whether that fits them."""
     run, scaling, plan = scene.run, scene.scaling, course.plan
     fallback = shaped(run(public_model, scene.rows, scaling, len(last.counts)), scene.covariance_type, scaling)
-    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard)
+    ahead = head_start(last, shape.kind, len(scene.rows.rows))
+    guard = run.at("", shape)(prefer, scaling, last.mixture, fallback, plan.guard, ahead)
     weights = run(_count_weights, last)
     chosen = replace(last.mixture, weights=weights) if guard.clear else fallback
-    loud = loudness(last, shape) if guard.clear else (0.0,) * len(last.counts)
+    loud = noise if guard.clear else (0.0,) * len(noise)
     fit = run(check_fit, scaling, scene.rows, last, chosen, loud, plan.fit)
     return _Judged(chosen, fallback, guard, fit)
 

@@ -1,5 +1,6 @@
 """What a run of the default method tells beside its numbers: public facts and released answers."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,26 @@ from pubpriv.estimators.mixture.ladder import Climbed
 from pubpriv.estimators.mixture.linear import clip_radius
 from pubpriv.estimators.mixture.misfit import Fit
 from pubpriv.estimators.mixture.plan import MixturePlan
-from pubpriv.estimators.mixture.rounds import UNTRUSTED, spectral_factor
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.shapes import Shape
 from pubpriv.estimators.mixture.supercluster import Regime, advice
 from pubpriv.estimators.mixture.unknown import Placement
+from pubpriv.estimators.mixture.verdict import LOUD, Verdict
 
-_UNSETTLED = (
-    "components share so many rows that these do not tell them apart: means, covariances and weights may be off by "
-    "more than their intervals say. Give more public rows, or ask for fewer components"
+_EXPECTED = (
+    "noise is larger than the covariances of a component, as rows, columns and budget said beforehand ({:.2g} times): "
+    "they were measured in one round; trust weights, means and scale only"
 )
 
-_EMPTY = "a component holds so few private rows that the noise may hide them all: ask for fewer components"
 
-
-def loudness(last: Round, shape: Shape) -> tuple[float, ...]:
-    """Spectral noise in the whitened covariance of each component."""
-    loud = last.moment_sd * spectral_factor(shape.kind, len(last.mixture.means[0])) / np.array(last.counts)
-    return tuple(loud.tolist())
+def verdict_of(last: Round, kind: str, plan: MixturePlan, climbed: Climbed | None) -> Verdict:
+    """Judge the last round of a run with covariances of that type."""
+    # every start of overlapping components has the same rounds
+    asks = (*chain(*plan.starts[:1]), *plan.rounds)
+    if climbed is not None:
+        asks = (*plan.rounds[:-1], *climbed.plan.rounds)
+    return Verdict.of(last, kind, asks, _EXPECTED.format(plan.noise) if plan.loud else LOUD)
 
 
 def diagnostics(
@@ -41,24 +43,15 @@ def diagnostics(
     guard: Preference,
     fit: Fit,
     climbed: Climbed | None,
+    verdict: Verdict,
 ) -> dict[str, Any]:
     """Collect public facts and released answers of a run by the default method."""
     d, m, k = len(scene.rows.columns), len(scene.rows.rows), len(last.counts)
-    loud = loudness(last, shape)
     smallest = scene.settings.min_weight or min(last.counts) / sum(last.counts)
-    warnings = [*scene.scaling.notes, *advice(m, k, smallest)]
-    if plan.loud:
-        warnings.append(
-            "noise is larger than the covariances of a component, as rows, columns and budget said beforehand "
-            f"({plan.noise:.2g} times): they were measured in one round; trust weights, means and scale only"
-        )
-    elif max(loud) > UNTRUSTED:
-        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    warnings = [*scene.scaling.notes, *advice(m, k, smallest), *verdict.warnings]
     if not guard.clear:
         warnings.append("the private rows do not support a better model than the public one, which is returned")
         shape = Shape("full" if scene.covariance_type == "auto" else scene.covariance_type, "that of the public model")
-    else:
-        warnings += [text for text, told in ((_UNSETTLED, not last.settled), (_EMPTY, not last.held)) if told]
     warnings += fit.warnings
     unasked = plan.search[len(layout.tried) :]
     asks, noise = [ask for ask in plan.asks if ask not in unasked], plan.noise
@@ -83,10 +76,10 @@ def diagnostics(
         "rounds": [ask.label for ask in asks],
         "covariance_type": shape.kind,
         "covariance_reason": shape.reason,
-        "covariance_noise": list(loud),
+        "covariance_noise": list(verdict.noise),
         "covariance_noise_predicted": noise,
-        "moved": last.moved,
-        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise},
+        "moved": max(last.moved),
+        "advantage_over_public": {"nats_per_row": guard.advantage, "noise": guard.noise, "expected": guard.expected},
         "private_model_chosen": guard.clear,
         "misfit": fit.told_as(),
         "clip_radius": clip_radius(d),

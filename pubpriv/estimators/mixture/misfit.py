@@ -40,6 +40,9 @@ _SURE = 3.0
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
+_BLUNT = 0.1
+"""Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
+
 _CERTAIN = 3.5
 """Rows beyond the components are told as a background from so many standard deviations on ..."""
 
@@ -125,8 +128,10 @@ class Fit:
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know, in words."""
         if self.fits:
-            text = "whether the model fits could not be tested: the noise in its covariances is too large"
-            return () if self.told else (text,)
+            if not self.told:
+                return ("whether the model fits could not be tested: the noise in its covariances is too large",)
+            text = "too few rows to tell whether they are Gaussian about their components, as intervals take them to be"
+            return (text,) if max(self.limits) > _BLUNT else ()
         shells, axes = (found > limit for found, limit in zip(self.divergence, self.limits, strict=True))
         said = []
         if self.background is not None:

@@ -19,7 +19,6 @@ import numpy as np
 from pubpriv.curator import Curator
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.mixture.components import Round
-from pubpriv.estimators.mixture.rounds import UNTRUSTED
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.estimate import provenance_of, told_method
 from pubpriv.released.histograms import public_part
@@ -55,7 +54,7 @@ def released(
         mixture=mixture,
         columns=curator.columns,
         method=told_method(method, statement),
-        converged=found and (last is None or max(diagnostics["covariance_noise"]) <= UNTRUSTED),
+        converged=found,
         standard_errors=_shaped_errors(errors, kind),
         privacy=statement.to_json(),
         provenance=provenance_of(statement, curator.size, rows),

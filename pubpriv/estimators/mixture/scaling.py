@@ -100,14 +100,18 @@ def _collinear(rows: np.ndarray, constant: np.ndarray) -> list[int]:
     """Columns that the columns before them determine; none where there are fewer rows than columns."""
     if len(rows) <= rows.shape[1]:
         return []
+    varying, least = np.flatnonzero(~constant), 1e-8 * np.sqrt(len(rows))
+    residuals = np.abs(np.diag(np.linalg.qr(rows[:, varying], mode="r")))
+    if (residuals > 2 * least).all():
+        return []  # as nearly always, and told at once
     found: list[int] = []
     kept: list[int] = []
-    for j in np.flatnonzero(~constant):
+    for j in varying:
         residual = rows[:, j]
         if kept:
             basis = rows[:, kept]
             residual = residual - basis @ np.linalg.lstsq(basis, residual, rcond=None)[0]
-        if np.linalg.norm(residual) <= 1e-8 * np.sqrt(len(rows)):
+        if np.linalg.norm(residual) <= least:
             found.append(int(j))
         else:
             kept.append(int(j))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import pubpriv as pp
+from benchmarks.intervals import Task, measured
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.choice import Preference, prefer
+from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
+from pubpriv.estimators.mixture.components import estimate_components
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.released.law import Mixture
 
@@ -58,6 +60,41 @@ def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
 def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, clear):
     """As good as the public one will do; above one nat of noise only a score that stands out by two sds."""
     assert Preference(advantage, noise).clear == clear
+
+
+@pytest.mark.parametrize(
+    ("advantage", "noise", "expected", "clear"),
+    [
+        (-0.5, 0.3, 0.1, True),
+        (-0.7, 0.3, 0.1, False),
+        (-0.15, 0.3, 0.5, True),
+        (-0.2, 0.3, 0.5, False),
+        (-0.5, 0.3, -0.1, False),
+        (-0.003, 0.01, 0.1, True),
+        (-0.03, 0.01, 0.1, False),
+    ],
+)
+def test_a_model_that_should_be_better_is_not_given_up_for_noise(advantage, noise, expected, clear):
+    """Where the score is sharp it decides, whatever was expected."""
+    assert Preference(advantage, noise, expected).clear == clear
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_few_private_rows_are_not_given_up_for_fewer_public_ones(seed):
+    """Of sound runs with 500 private rows and 60 public ones half returned the public model, flagged."""
+    found = measured(Task("mixture", "gaussian", 500, 1, 60, "zcdp:0.5", 60_000 + seed))
+    assert found["found"]
+    assert not found["flagged"]
+
+
+def test_a_model_of_many_public_rows_should_be_the_better_one():
+    """Noise and rows are counted on both sides."""
+    rows = standard(2).sample(500, seed=3)
+    curator = pp.Curator.simulation(rows, pp.ZeroConcentratedDP(0.5), 4)
+    scaling = Scaling((0.0,) * 2, (1.0,) * 2)
+    last = estimate_components(curator, scaling, standard(2), ((0.01,) * 2,), Ask("round", 1, 2))
+    assert head_start(last, "full", 30) > 0
+    assert head_start(last, "full", 5000) < 0
 
 
 def test_a_public_model_that_is_returned_is_flagged():

@@ -18,9 +18,9 @@ from pubpriv.estimators.mixture.bks.requirement import requirement
 from pubpriv.estimators.mixture.bks.tree import Level, Tree, open_level
 from pubpriv.estimators.mixture.components import Floors, Round, estimate_components
 from pubpriv.estimators.mixture.public_model import public_model
-from pubpriv.estimators.mixture.rounds import UNTRUSTED
 from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.estimators.sample_sizes.terms import ALPHA
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Budget, Purse
@@ -87,7 +87,7 @@ def estimate_bks(
     last = _measured(run, scaling, clustering.tree, start.mixture, start.floors, plan)
     facts = _diagnostics(rows, curator, standard, settings, purse, budget, plan, clustering, last)
     facts["covariance_floor"] = (np.array(start.floors) * np.array(scaling.scale) ** 2).tolist()
-    complete = min(last.counts) >= _least(curator.n_rows, settings)
+    complete = min(last.counts) >= _least(curator.n_rows, settings) and _verdict(last).sound
     return _BksResult(replace(last.mixture, weights=run(_mixing_weights, last)), last, scaling, complete, facts)
 
 
@@ -144,9 +144,8 @@ def _diagnostics(
             f"a component holds about {min(last.counts):,.0f} private rows, fewer than the {_least(n, settings):,.0f} "
             "that the smallest weight allows: the public points may not look like the private rows"
         )
-    noise = _noise(last, d)
-    if max(noise, default=0.0) > UNTRUSTED:
-        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
+    if last is not None:
+        warnings += _verdict(last).warnings
     unmet = needed.unmet(n, m, d, k, separation)
     return {
         "regime": settings.method,
@@ -157,17 +156,15 @@ def _diagnostics(
         "groups": len(clustering.tree.groups),
         "levels": len(plan.levels),
         "rounds": [*clustering.asked, *(ask.label for ask in plan.rounds if last is not None)],
-        "covariance_noise": noise,
+        "covariance_noise": [] if last is None else list(_verdict(last).noise),
         "private_model_chosen": last is not None,
         "warnings": warnings + ([unmet] if unmet else []),
     }
 
 
-def _noise(last: Round | None, d: int) -> list[float]:
-    """Spectral norm of the noise in each component's whitened covariance."""
-    if last is None:
-        return []
-    return [float(last.moment_sd * np.sqrt(2 * d) / count) for count in last.counts]
+def _verdict(last: Round) -> Verdict:
+    """Judge the last round; whose rows are whose is fixed before the first, so it may move components."""
+    return Verdict.of(last, "full", ())
 
 
 def _separation_of(mixture: Mixture) -> float | None:

@@ -25,9 +25,10 @@ from pubpriv.estimators.mixture.kssu.grid import PartGrid, cut
 from pubpriv.estimators.mixture.kssu.plan import KssuPlan, SearchLevel, directions, kssu_plan
 from pubpriv.estimators.mixture.kssu.tree import FullCells, RowParts, look, split, zoom
 from pubpriv.estimators.mixture.linear import clip_radius, one_thread
-from pubpriv.estimators.mixture.rounds import MOMENT_SHARES, UNTRUSTED, spectral_factor
+from pubpriv.estimators.mixture.rounds import MOMENT_SHARES
 from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.mixture.settings import MixtureSettings
+from pubpriv.estimators.mixture.verdict import Verdict
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
 from pubpriv.released.law import Mixture
@@ -49,7 +50,7 @@ class KssuResult:
     Attributes:
         last: the round that measured the components.
         scaling: of its coordinates, which are the table's own.
-        complete: as many components were found as were asked for.
+        complete: as many components were found as were asked for, and what was measured can be relied on.
         diagnostics: public facts and released answers.
     """
 
@@ -86,7 +87,9 @@ def estimate_kssu(run: Execution, settings: MixtureSettings, purse: Purse) -> Ks
     for number, ask in enumerate(plan.rounds, start=1):
         last = _measured(run.at(f"{number} of {len(plan.rounds)}"), settings, scaling, mixture, floors, ask)
         mixture = last.mixture
-    return KssuResult(last, scaling, len(parts.parts) == k, _diagnostics(run, settings, plan, parts, levels, last))
+    verdict = Verdict.of(last, settings.covariance_type, plan.rounds)
+    complete = len(parts.parts) == k and verdict.sound
+    return KssuResult(last, scaling, complete, _diagnostics(run, settings, plan, parts, levels, verdict))
 
 
 def _measured(
@@ -158,20 +161,15 @@ def place(curator: Curator, parts: RowParts, ask: Ask) -> Mixture:
 
 
 def _diagnostics(
-    run: Execution, settings: MixtureSettings, plan: KssuPlan, parts: RowParts, levels: int, last: Round
+    run: Execution, settings: MixtureSettings, plan: KssuPlan, parts: RowParts, levels: int, verdict: Verdict
 ) -> dict[str, Any]:
     """What was asked and found, and what a reader should know."""
-    d, k = len(run.curator.columns), settings.most
-    factor = spectral_factor(settings.covariance_type, d)
-    noise = [float(last.moment_sd * factor / count) for count in last.counts]
-    warnings = []
+    k, warnings = settings.most, list(verdict.warnings)
     if len(parts.parts) < k:
         warnings.append(
             f"{len(parts.parts)} of {k} components were found: others lie too close for the rows and the budget, or "
             "are lighter than the smallest weight; a few public rows would help to find them"
         )
-    if max(noise) > UNTRUSTED:
-        warnings.append("noise is larger than the covariances of a component: trust weights, means and scale only")
     asked = {line.label for line in run.curator.statement().charges}
     return {
         "regime": settings.method,
@@ -181,6 +179,6 @@ def _diagnostics(
         "asked_for": k,
         "levels": levels,
         "rounds": [ask.label for ask in plan.asks if ask.label in asked],
-        "covariance_noise": noise,
+        "covariance_noise": list(verdict.noise),
         "warnings": warnings,
     }

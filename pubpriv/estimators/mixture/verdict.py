@@ -1,0 +1,56 @@
+"""Whether what the last round measured can be relied on: the same for every way to a last round."""
+
+import math
+from dataclasses import dataclass
+
+from pubpriv.estimators.asks import Ask
+from pubpriv.estimators.mixture.components import Round
+from pubpriv.estimators.mixture.rounds import UNTRUSTED
+
+_MOVED, _QUIET = 1.25, 0.3
+"""A component is on its way if the last round moved its mean by more than so many standard deviations, or a variance by
+more than such a power of e, where the spectral noise of the round before was below the second number: then it is not
+that noise which was undone."""
+
+LOUD = "noise is larger than the covariances of a component: trust weights, means and scale only"
+
+_SHARED = (
+    "components share so many rows that these do not tell them apart: means, covariances and weights may be off by "
+    "more than their intervals say. Give more public rows, or ask for fewer components"
+)
+
+_MOVING = (
+    "the last round still moved a component far, and one more might do so again: means and covariances may be off by "
+    "more than their intervals say. Give more public rows, or more of the budget"
+)
+
+_EMPTY = "a component holds so few private rows that the noise may hide them all: ask for fewer components"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a last round, in words, and the spectral noise in each whitened covariance."""
+
+    noise: tuple[float, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """Nothing is wrong."""
+        return not self.warnings
+
+    @classmethod
+    def of(cls, last: Round, kind: str, asks: tuple[Ask, ...], loud: str = LOUD) -> "Verdict":
+        """Judge a round.
+
+        Args:
+            last: of the run.
+            kind: of the covariances that are released.
+            asks: of the rounds up to this one, each from the estimate before it; one alone may move components.
+            loud: what is said where noise is larger than the covariances.
+        """
+        noise = last.noise(kind)
+        louder = math.sqrt(asks[-1].rho / asks[-2].rho) if len(asks) > 1 else math.inf
+        moving = any(far > _MOVED and own * louder < _QUIET for far, own in zip(last.moved, noise, strict=True))
+        wrong = {loud: max(noise) > UNTRUSTED, _SHARED: not last.settled, _MOVING: moving, _EMPTY: not last.held}
+        return cls(noise, tuple(text for text, is_so in wrong.items() if is_so))
