@@ -134,10 +134,11 @@ def read_outside(
     n, d = moments.records, len(core)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
-    lost, lost_sds = _clipped_off(histogram, where, n)
-    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2) + lost
-    trace_sds = np.hypot(moments.second_sds[1:] * math.sqrt(d), lost_sds)
+    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
+    trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
+    lost, lost_sds = _clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     tail = read_tail(shells, _before(histogram, where, n), where.gaussian, n)
     if not where.gaussian:
