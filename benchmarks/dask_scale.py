@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import numpy as np
@@ -116,7 +116,7 @@ def _row(measured: dict[str, Any], one: dict[str, Any], rows: int, cores: int) -
 
 
 def _check_room(size: int, folder: Path | None) -> None:
-    free = shutil.disk_usage(folder or Path("/tmp")).free
+    free = shutil.disk_usage(folder or gettempdir()).free
     if free < 1.1 * size:
         raise InvalidInput(
             f"the table takes {size / _GIGABYTE:.1f} GB and {free / _GIGABYTE:.1f} GB are free: name another --folder, "

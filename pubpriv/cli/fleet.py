@@ -40,7 +40,10 @@ def fleet(
     columns: Annotated[int, typer.Option(min=1, help="With --dask.")] = 20,
     workers: Annotated[str, typer.Option(help="With --dask: workers of each cluster; the first has 1.")] = "1,2,4",
     folder: Annotated[
-        Path | None, typer.Option(help="With --dask: where its table is for a while.", show_default=False)
+        Path | None,
+        typer.Option(
+            exists=True, file_okay=False, help="With --dask: where its table is for a while.", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.clusters import Struck, prepared
-from helpers.frail import assert_paid_once
 from helpers.neighbours import QUESTIONS
+from helpers.paid import assert_paid_once
 from helpers.served import PUBPRIV
 from helpers.tables import gaussian_tables
 from helpers.waiting import eventually

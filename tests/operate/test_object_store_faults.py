@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.clusters import prepared
-from helpers.frail import assert_paid_once
 from helpers.neighbours import QUESTIONS
 from helpers.object_store import SECRET, object_store
+from helpers.paid import assert_paid_once
 from helpers.tables import gaussian_tables
 
 from pubpriv.audit.neighbours import COLUMNS
