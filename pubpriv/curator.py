@@ -19,13 +19,14 @@ from pubpriv.data.categories import ByCategory
 from pubpriv.data.cluster import Cluster
 from pubpriv.data.codec import canonical, to_json
 from pubpriv.data.confined import Confined
+from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.placement import check_places
-from pubpriv.data.questions.base import Question, Totals, check_totals
+from pubpriv.data.questions.base import Question, check_totals
 from pubpriv.data.questions.radial import draws_of
 from pubpriv.data.rehearsal import check_groups_asked, checked, rehearse
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
-from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, PrivateStepFailed, RunClosed, SpecMismatch
+from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
 from pubpriv.privacy.ahead import DrawnAhead, expect_draws, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
@@ -205,9 +206,9 @@ class Curator(Confined):
         return self.size.rows
 
     @property
-    def protects_rows(self) -> bool:
-        """Whether the unit of the dataset is a row, not a person, and n public, which it is not in a period."""
-        return self._unit.exact_rows is not None
+    def asks_of_one_row(self) -> bool:
+        """Whether questions that are no sums over rows are taken: not of rows of a period that are no person's."""
+        return self._unit.asks_of_one_row
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -300,6 +301,7 @@ class Curator(Confined):
         Raises:
             BudgetExceeded, RunClosed, InvalidInput: before anything was read or spent.
             PrivateStepFailed: after the charge; one fixed text whatever happened.
+            Unavailable: after it too, if table or cluster are out of reach; see `failure_of_scan`.
 
         Privacy: a Gaussian mechanism at `question.squared_distance`, but for failures that its event tells, in a pure
         run a radial one (`Radial`), and a pure one for a `Selection`; it is charged before rows are opened, the charge
@@ -331,18 +333,16 @@ class Curator(Confined):
         return Answer(label, self._unit.answered(asked), asked.values(integers))
 
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
-        """Noisy integers of one question. Whatever fails in here fails with one text."""
-        noisy: Totals | None = None
+        """Noisy integers of one question. What fails in here tells nothing but what can be seen from outside."""
         try:
             with drawn_beside(self._noise, label, draws_of(question)) as draw:
                 totals = scan(self._source(question), question, self._executor)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)
+            return {name: [int(value) for value in values] for name, values in noisy.items()}
         except Exception:  # noqa: S110 - the cause may quote a row, so it ends here
             pass
-        if noisy is None:
-            raise PrivateStepFailed
-        return {name: [int(value) for value in values] for name, values in noisy.items()}
+        raise failure_of_scan(self._table, self._executor)
 
     def _try(self, question: Question) -> None:
         """A question that fits the table has room, and fails on no record; InvalidInput if not."""

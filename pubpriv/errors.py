@@ -8,13 +8,14 @@
     │   └── RunClosed            2   a charge on a run that was closed
     ├── BudgetExceeded           3   the hold or the cap has no room
     ├── NoAnswer             4   the rows gave none; what was asked is paid for
-    ├── Unavailable              5   ledger or table out of reach; safe to retry
+    ├── Unavailable              5   ledger, table or cluster out of reach; safe to retry
     ├── LedgerViolation          6   the ledger contradicts itself
     └── PrivateStepFailed        1   a defect: something failed after rows were opened
 
 Every message says what is wrong, where, and what to do. None depends on the values of private rows:
 errors raised before a charge know public configuration only, `NoAnswer` knows released answers, and whatever else
-fails after a charge becomes `PrivateStepFailed`, whose text is always the same.
+fails after a charge becomes `PrivateStepFailed`, whose text is always the same, or `Unavailable` where table or cluster
+do not answer when they are asked once more.
 """
 
 from collections.abc import Iterable
@@ -75,7 +76,7 @@ class NoAnswer(PubPrivError):
 
 
 class Unavailable(PubPrivError):
-    """The ledger or the table cannot be reached now. What was paid stays paid; retrying is safe."""
+    """Ledger, table or cluster cannot be reached now. What was paid stays paid; retrying is safe."""
 
     exit_code = 5
 

@@ -16,6 +16,7 @@ from pubpriv.data.codec import from_json, to_json
 from pubpriv.data.questions import Radial
 from pubpriv.data.questions.base import Question
 from pubpriv.data.questions.in_period import period_of, whole
+from pubpriv.data.questions.per_person import of_one_row
 from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
@@ -35,7 +36,8 @@ _PLANTED = (
 
 def event_of(question: Question) -> Event:
     """What a question costs, as data: its distance of neighbours, its noise, and its threshold if it has one."""
-    return _EVENTS.get(type(question), _gaussian)(question)
+    asked = of_one_row(question) or question  # of one row of each person it costs what it costs of a record
+    return _EVENTS.get(type(asked), _gaussian)(asked)
 
 
 def _noise_of(question: Question) -> tuple[tuple[int, int], ...]:

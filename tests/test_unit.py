@@ -13,8 +13,9 @@ from pubpriv.data.questions import Counts, PerPerson
 from pubpriv.data.questions.radial import RADIAL, under_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, LedgerViolation, PrivateStepFailed, SpecMismatch
-from pubpriv.privacy.budgets import PureDP, ZeroConcentratedDP
+from pubpriv.privacy.budgets import PureDP, Purse, ZeroConcentratedDP
 from pubpriv.privacy.ledger.access import Access
+from pubpriv.unit import difference as differing
 from pubpriv.unit.size import Size, Sizes
 
 RHO = ZeroConcentratedDP(1)
@@ -187,6 +188,27 @@ def test_auto_counts_more_rows_where_noise_is_small():
     assert Sizes(tuple(1000 * count for count in few), 1.0).rows_that_pay(5, 1.0) >= 8
     assert Sizes((1000.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 1.0).rows_that_pay(5, 1.0) == 1
     assert Sizes((1000.0, 90.0, -20.0, 0.0, 50.0, 9.0, 90.0), 60.0).rows_that_pay(5, 1.0) == 1
+
+
+def test_auto_weighs_what_may_be_left_out_by_its_chances():
+    """A small chance of much does not outweigh a large one of nothing; answers that say little leave the odds."""
+    sizes = Sizes((6000.0, 1500.0, 1300.0, 800.0, 200.0, 150.0, 50.0), 10.0)
+    nothing, much = 0.02, 1.28
+    certain = [sizes.rows_that_pay(3, 0.03, ((difference, 1.0),)) for difference in (nothing, much)]
+    assert certain[0] == 1
+    assert certain[1] >= 16
+    assert sizes.rows_that_pay(3, 0.03, ((nothing, 0.95), (much, 0.05))) <= 2
+    public = np.random.default_rng(0).normal(size=(20, 3))
+    asked = differing.asked(Purse.of(ZeroConcentratedDP("0.03")), public, sizes)
+    rows = {label: sizes.counted(question.most) for label, question in asked.items()}
+    loud, clear = (
+        {label: np.full(3, off * rows[label]) for label, off in zip(asked, (0.0, way), strict=True)}
+        for way in (0.0, 0.4)
+    )
+    chances = [dict(differing.differences(sizes, asked, sums)) for sums in (loud, clear)]
+    assert all(sum(each.values()) == pytest.approx(1) for each in chances)
+    assert chances[0][nothing] > 0.5 > 0.1 > chances[0][much]
+    assert chances[1][nothing] < 0.01
 
 
 def test_auto_counts_more_rows_where_those_of_persons_with_many_differ():

@@ -24,6 +24,7 @@ from pubpriv.data.questions import (
     FourthMoments,
     LiftedGram,
     Moments,
+    PerPerson,
     Radial,
     Selection,
     StableCells,
@@ -288,6 +289,9 @@ MALFORMED: dict[str, dict[str, Callable[[Make], Any]]] = {
         "no noise": lambda m: _selection(m, noise_scale=0),
         "noise that is no integer": lambda m: _selection(m, noise_scale=float(_SD)),
         "under radial noise": lambda m: _radial(m, _selection(m)),
+        "of persons, under radial noise": lambda m: _radial(m, m(PerPerson, inner=_selection(m), most=1, grain=1)),
+        "of more rows of a person": lambda m: m(PerPerson, inner=_selection(m), most=2, grain=1),
+        "of rows that weigh in parts": lambda m: m(PerPerson, inner=_selection(m), most=1, grain=64),
     },
     "radial noise that does not fit": {
         "around radial noise": lambda m: _radial(m, _radial(m, _counts(m, HALVES))),

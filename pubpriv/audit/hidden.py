@@ -22,6 +22,7 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.estimator import Estimator, Trial
+from pubpriv.estimators.public_rows import NO_PUBLIC
 from pubpriv.ledger import Ledger
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -42,15 +43,21 @@ def drivers(seed: int) -> list[Driver]:
     return [*first, *(_driver(each, trial, seed) for each, trial in trials if getattr(trial.settings, "by", None))]
 
 
+def searches(seed: int) -> list[Driver]:
+    """Those that ask what is no sum, of one row of each person: without public rows, on the same rows."""
+    trials = [(each, trial) for each in ESTIMATORS for trial in each.trials]
+    return [_driver(each, trial, seed) for each, trial in trials if getattr(trial.settings, "method", "") == NO_PUBLIC]
+
+
 def _driver(estimator: Estimator, trial: Trial, seed: int) -> Driver:
     k, d, random = trial.components, trial.columns, np.random.default_rng([seed, 3])
     means = trial.apart / 2**0.5 * np.eye(k, d)
     persons = np.repeat(np.arange(3000), np.r_[MANY, random.integers(1, 4, size=2999)])
     persons = random.permutation(persons)
     rows = means[persons % k] + random.normal(size=(len(persons), d))
-    public = PublicTable.open(means[np.arange(trial.public_rows) % k] + random.normal(size=(trial.public_rows, d)))
-    way = f", {trial.name}" if getattr(trial.settings, "by", None) else ""
-    name = f"estimate_{estimator.name}{way}"
+    seen = means[np.arange(trial.public_rows) % k] + random.normal(size=(trial.public_rows, d))
+    public = PublicTable(tuple(f"x{i}" for i in range(d)), seen)
+    name = f"estimate_{estimator.name}" + (f", {trial.name}" if trial != estimator.trials[0] else "")
     return Driver.of(name, estimator, trial, public, np.asarray(rows), persons)
 
 

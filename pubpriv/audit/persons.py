@@ -15,17 +15,17 @@ import numpy as np
 
 from pubpriv.audit.catalogue import EAST, WEST, adds, at, examples
 from pubpriv.audit.finding import Claims, Finding, judged, promised, refuses
-from pubpriv.audit.hidden import MANY, drivers, of_handles, of_persons
+from pubpriv.audit.hidden import MANY, drivers, of_handles, of_persons, searches
 from pubpriv.audit.neighbours import COLUMNS, NOBODY, Integers, Record, difference, distance, integers, with_groups
 from pubpriv.data.columns import parse_columns
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.persons import keys_in_memory, weights_of
-from pubpriv.data.questions import PerPerson, PersonSizes, Question, Radial
+from pubpriv.data.questions import PerPerson, PersonSizes, Question, Radial, StableCells
 from pubpriv.data.questions.radial import without_law
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.ledger import Ledger
+from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 
 _GRAIN = 64
@@ -44,6 +44,9 @@ _IN_PURE_RUNS = ("counts-cells", "gram-everything", "moments-cells", "bisection-
 _REACHED = 0.9
 """Part of what is attainable that some pair of persons reaches of the squared distance."""
 
+_ROOM = 20
+"""Rows for which a question of one row of each person has room; some tables have more persons, some fewer."""
+
 _Rows = list[Record]
 
 
@@ -55,13 +58,15 @@ def findings(fast: bool, seed: int) -> Iterator[Finding]:
             for asked in _per_person(example.name, example.question):
                 reached = 1.0 if getattr(asked, "by_region", False) else example.attainable
                 yield _moved(example.mechanism, asked, reached, 6 if fast else 60, seed)
+    for name in ("stable-cells", "selection"):
+        yield of_one_row(example_of(name), 20 if fast else 200, seed)
     yield _counted(20 if fast else 200, seed)
     yield promised("persons", "a record's integers wherever it stands", _placed(seed))
     yield promised("persons", "weights of real files", _files(seed), ", against weights worked out by hand")
     yield promised("persons", "files that change between two looks", _replaced())
     yield promised("persons", "the unit of a dataset", _registered())
     yield of_handles()
-    for driver in drivers(seed):
+    for driver in (*drivers(seed), *searches(seed)):
         yield of_persons(driver, seed)
 
 
@@ -165,6 +170,41 @@ def distance_of(asked: Any, first: Integers, second: Integers) -> Fraction:
     if "histogram" in delta:  # worked out in units of the inner question, of which one grain is 1 / G
         return Fraction(distance(weighed.inner, delta), weighed.grain**2)
     return distance(asked, delta)
+
+
+def of_one_row(question: Any, tables: int, seed: int) -> Finding:
+    """Replace all rows of one person where one row of each counts, and of these as many as the answer has room for."""
+    random, broken, furthest = np.random.default_rng([seed, 8]), [], Fraction(0)
+    inner = replace(question, rows=_ROOM)
+    asked: Any = PerPerson(inner, 1, 1)
+    if event_of(asked) != event_of(inner):
+        broken.append("it is not charged as the question within")
+    turns = [(np.cos(t), np.sin(t)) for t in np.linspace(0, 2 * np.pi, 8, endpoint=False)]
+    edge = [at(center, turn, length) for center in (WEST, EAST) for turn in turns for length in (0.5, 1.0, 3.0)]
+    for _ in range(tables):
+        others = random.integers(1, _ROOM + 3, size=2 * _ROOM).tolist()
+        rows = [edge[i] for i in random.integers(len(edge), size=len(others))]
+        sides = []
+        for size in random.choice([0, 1, 3, MANY], size=2).tolist():
+            at_end = bool(random.integers(2))
+            own, cell = [0] * size, [[NOBODY, *edge][i] for i in random.integers(len(edge) + 1, size=size)]
+            whose, records = (others + own, rows + cell) if at_end else (own + others, cell + rows)
+            sides.append(_totals(asked, _table_of(records, whose)))
+            room = _ROOM if isinstance(inner, StableCells) else len(records)
+            if sides[-1] != _by_last_rows(inner, records, whose, room):
+                broken.append("the rows that count are not the last one of each of the first persons")
+        furthest = max(furthest, distance(inner, difference(*sides)))
+    declared = asked.squared_distance
+    if furthest > declared:
+        broken.append("a person moves the totals further than declared")
+    name, how = f"{type(inner).__name__} of one row of each person", f"{tables} pairs of tables"
+    return judged("persons", name, broken, how, float(declared) ** 0.5, float(furthest) ** 0.5)
+
+
+def _by_last_rows(question: Any, records: _Rows, persons: list[int], room: int) -> Integers:
+    """Add up what the last row of each person adds, of the first so many in the order of the table."""
+    last = sorted({person: place for place, person in enumerate(persons)}.values())[:room]
+    return sum_by_hand(question, [records[place] for place in last], [1] * len(last))
 
 
 def _counted(tables: int, seed: int) -> Finding:

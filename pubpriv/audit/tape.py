@@ -227,7 +227,7 @@ class _WatchedChunk:
         self._table.looks += 1
         yield from self._chunk.keys()
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         self._table.looks += 1
         yield from self._chunk.keyed_blocks(length, seen)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pubpriv.cli import buys, honest, persons, pure
+from pubpriv.cli import buys, fleet, honest, persons, pure
 from pubpriv.cli.console import table
 from pubpriv.cli.extras import checkout
 from pubpriv.cli.figures import named, tell, tell_rows
@@ -73,6 +73,7 @@ app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)
 app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
+app.command("fleet")(fleet.fleet)
 
 
 @app.callback()
@@ -124,44 +125,6 @@ def _ledger(
     from benchmarks.ledger import bench
 
     tell(bench(charges, runs), as_json)
-
-
-@app.command("fleet")
-def _fleet(
-    runs: Annotated[int, typer.Option(min=100, max=99_999, help="Runs in the ledger, of four charges each.")] = 8_750,
-    year: Annotated[
-        bool, typer.Option("--year", help="A fleet of --datasets, each with so many runs; 3 GB on disk, some minutes.")
-    ] = False,
-    deploy: Annotated[
-        bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
-    ] = False,
-    datasets: Annotated[
-        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
-    if year or deploy:
-        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
-        return
-    from benchmarks.fleet import bench
-
-    tell(bench(runs), as_json)
-
-
-def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
-    from benchmarks import deploying
-    from benchmarks import year as whole_year
-
-    return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
-
-
-def _beside_bounds(found: dict[str, Any], as_json: bool) -> None:
-    if not as_json:
-        rows = [row | {"of": row["of"].replace("_", " ")} for row in found["rows"]]
-        headings = {"of": "of", "value": "measured", "bound": "bound"}
-        tell_rows(f"{found['bench']} of {found['datasets']} datasets", headings, rows)
-    tell(found, as_json)
 
 
 @app.command("startup")

@@ -107,9 +107,9 @@ def _set(
         table = declared and NamedTable(declared.uri, declared.source_columns, tuple(by or ()))
         books.register(dataset, cap, table, unit, raise_, reason, ids, persons, periods)
         known = books.periods(dataset)
-    whose = f", for all rows of {', '.join(ids)} together" if ids else ""
     named = f" and the table {declared.uri}" if declared else ""
-    note(f"dataset {dataset} has a budget of {cap.describe()}{whose}{named}")
+    whose = f"; all rows of one {' and '.join(ids)} are protected together" if ids else ""
+    note(f"dataset {dataset} has a budget of {cap.describe()}{named}{whose}")
     if known is not None:
         for line in period_lines(known, bool(ids)):
             note(line)

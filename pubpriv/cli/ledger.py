@@ -21,7 +21,10 @@ _Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets; default: 
 def _verify(
     datasets: _Datasets = None,
     ledger: LedgerOption = None,
-    file: Annotated[Path | None, typer.Option(help="Check this export, without the database.")] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(help="Check this export, without the database; before what continues it, which is named next."),
+    ] = None,
     model: Annotated[
         list[Path] | None, typer.Option(help="Check that the ledger accounts for this model file; may be repeated.")
     ] = None,
@@ -46,12 +49,12 @@ def _verify(
     With --file, check an export by itself; with --file and --ledger, also check that the ledger has all of it.
     With --model, compare the model's bill with the ledger's, and look for its chain head.
     """
-    if file is not None and (datasets or model):
+    if file and (datasets or model):
         raise InvalidInput("--file checks a whole export: name neither datasets nor a --model with it")
-    if checkpoint is not None and (file is not None or key is None):
+    if checkpoint is not None and (file or key is None):
         raise InvalidInput("--checkpoint needs --key (or PUBPRIV_CHECKPOINT_KEY), and goes with no --file")
-    if file is not None:
-        found = _of_file(file, ledger)
+    if file:
+        found = _of_files(file, ledger)
     else:
         known = _known(checkpoint, key)
         found = _of_ledger(ledger_url(ledger), datasets or [], model or [], known, full)
@@ -66,7 +69,8 @@ def _verify(
         numbers = [f"{figures[name]:,}" for name in ("records", "charges", "recomputed", "answers")]
         amounts = [figures[name] for name in ("cap", "spent", "held", "currency")]
         rows.append([dataset, *numbers, *amounts, figures["head"][:16]])
-    table(f"{file or 'the ledger'}: every record follows from those before it", columns, rows)
+    where = " and ".join(map(str, file or ())) or "the ledger"
+    table(f"{where}: every record follows from those before it", columns, rows)
     for dataset, summary in found.items():
         if summary.unchecked:
             note(f"{dataset}: {summary.unchecked}")
@@ -74,12 +78,13 @@ def _verify(
             note(f"{dataset}: {summary.trusted:,} records before the checkpoint were not read again; --full reads them")
 
 
-def _of_file(file: Path, ledger: str | None) -> dict[str, Any]:
+def _of_files(files: list[Path], ledger: str | None) -> dict[str, Any]:
     from pubpriv.ledger import Ledger
     from pubpriv.privacy.ledger import bundle
 
+    *after, file = files
     with _at_work(f"replaying {file}"):
-        found = bundle.verify(file, Ledger.asked)
+        found = bundle.verify(file, Ledger.asked, after)
     if ledger is not None:  # only if it is named: a file is checked without a database
         with Ledger.open(ledger_url(ledger), create=False, witness=file) as books:
             books.check_complete()
@@ -135,6 +140,9 @@ def _figures(summary: Any) -> dict[str, Any]:
 def _export(
     out_: Annotated[Path, typer.Option("--out", help="File to write; an older export is replaced.")],
     datasets: _Datasets = None,
+    after: Annotated[
+        Path | None, typer.Option(help="Write only what came after this export; the two belong together.")
+    ] = None,
     ledger: LedgerOption = None,
 ) -> None:
     """Write every record as JSON lines.
@@ -142,21 +150,25 @@ def _export(
     An auditor checks them with `pubpriv ledger verify --file`. Keep the file away from the ledger: it is also the
     witness against a ledger that was restored from an older copy. Name it in PUBPRIV_LEDGER_WITNESS, and a ledger that
     lacks some of it opens for reading only.
+
+    With --after, write what came after another export, which stays as it is: both together are the backup, the newer
+    one alone is the witness.
     """
     from pubpriv.ledger import Ledger
 
     if out_.is_dir() or not out_.absolute().parent.is_dir():
         raise InvalidInput(f"--out {out_} must be a file in a folder that exists")
     with Ledger.open(ledger_url(ledger), create=False) as books, _at_work(f"writing {out_}"):
-        ends = books.export(out_, datasets or [])
+        ends = books.export(out_, datasets or [], after)
     for dataset, end in ends.items():
         out(f"{dataset}: {end.records:,} records, head {end.head}")
-    note(f"written to {out_}; check it anywhere with `pubpriv ledger verify --file {out_}`")
+    files = " ".join(f"--file {each}" for each in ([after] if after else []) + [out_])
+    note(f"written to {out_}; check it anywhere with `pubpriv ledger verify {files}`")
 
 
 @app.command("restore")
 def _restore(
-    file: Annotated[Path, typer.Argument(help="An export of the ledger.")],
+    files: Annotated[list[Path], typer.Argument(help="An export of the ledger, and then what continues it.")],
     datasets: Annotated[
         list[str] | None, typer.Option("--dataset", help="Restore only this dataset; may be repeated.")
     ] = None,
@@ -169,8 +181,9 @@ def _restore(
     """
     from pubpriv.ledger import Ledger
 
+    *after, file = files
     with Ledger.open(ledger_url(ledger)) as books, _at_work(f"restoring from {file}"):
-        appended = books.restore(file, datasets or [])
+        appended = books.restore(file, datasets or [], after)
     for dataset, records in appended.items():
         out(f"{dataset}: {records:,} records appended")
 

@@ -49,9 +49,21 @@ def persons(
 def groups(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each row.")] = 20,
     first_seed: FirstSeedOption = 0,
+    frames: Annotated[
+        bool, typer.Option("--frames", help="What a second round in coordinates of each large group would change.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure Gaussians by group, beside each group's raw answer and beside all rows together."""
+    if frames:
+        from benchmarks.group_frames import bench as of_frames
+
+        found = of_frames(runs, first_seed)
+        if not as_json:
+            headings = named("apart", "rows", "mean", "covariance", "mean_ratio", "covariance_ratio")
+            tell_rows("errors of raw answers by one question, and by two over those", headings, found["rows"])
+        tell(found, as_json)
+        return
     from benchmarks.groups import bench
 
     found = bench(runs, first_seed)

@@ -13,23 +13,41 @@ network between them (`tls://` addresses encrypt it; the scheduler runs whatever
 What goes out is a question and the name of a row group, both public. Where the unit is a person, the weights of its
 rows go with it, and how many there are is private: they stay in the memory of scheduler and workers, and neither they
 nor their number stand in a log. (Dask's dashboard shows how many tasks there are: it is for those who may know.) Totals
-are sums of integers, so a worker that dies costs time: its blocks are read again by another one, and the bits are the
-same.
+are sums of integers, so what is lost costs time: what a worker had that died, or that failed, is read again, perhaps by
+another one, and the bits are the same.
 """
 
+import logging
 import re
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from importlib.metadata import version
+from itertools import islice
+from queue import Empty, Queue
 from typing import Any, ClassVar, TypeVar
 
 from pubpriv.data.arithmetic import bits
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 
 _R = TypeVar("_R")
 
-_CONNECT_SECONDS = 15
+_CONNECT_SECONDS = 20
+"""In which a scheduler must answer. One that is lost in mid-scan has twice as long to come back."""
+
+_WORKERS_SECONDS = 60.0
+"""In which every worker must say what it is, and a total must arrive."""
+
+_SILENT_SECONDS = 900.0
+"""After which a scan gives a cluster up that finishes nothing. Dask itself gives up a worker after five minutes, and
+has its pieces read by others."""
+
+_TRIES = 3
+"""Times that a task is sent: its worker, or the store that it reads, may be out of reach for a while."""
+
+_AHEAD = 128
+"""Tasks that are under way, so that neither this process nor the scheduler holds more for a longer table."""
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s/@?#]+:\d+")
 
@@ -60,6 +78,8 @@ class Cluster(Executor):
 
     def __init__(self, address: str) -> None:
         self.address = _checked_address(address)
+        self.given_up = ""
+        """Why the last scan gave it up; empty: it did not."""
 
     def check(self) -> None:
         """Connect, and look at every worker; to be called before anything is paid for.
@@ -67,7 +87,7 @@ class Cluster(Executor):
         Raises:
             InvalidInput: `distributed` is not installed here, or a worker has other versions, gives other bits or may
                 spill to disk.
-            Unavailable: the scheduler does not answer, or has no worker.
+            Unavailable: the scheduler does not answer, or a worker; or there is none.
         """
         workers = _told_by_workers(_client(self.address), self.address)
         if not workers:
@@ -91,6 +111,62 @@ class Cluster(Executor):
         """Run `fn` on some worker; its result comes back as a `Future`."""
         executor = _client(self.address).get_executor(pure=False)
         future: Future[_R] = executor.submit(_on_worker, bits(), fn, *args, **kwargs)
+        return future
+
+    def map(
+        self,
+        fn: Callable[..., _R],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,  # noqa: ARG002 - the shape of an `Executor`
+        chunksize: int = 1,
+    ) -> Iterator[_R]:
+        """Yield what `fn` gives for each piece, as it comes and in no order: what a scan makes of it is a sum.
+
+        Each piece counts once: a task is sent again when it was given up, and what it gives then is not asked for.
+
+        Args:
+            fn: is sent with each task.
+            iterables: of its arguments.
+            timeout: without effect; see `_SILENT_SECONDS`.
+            chunksize: pieces of a task.
+
+        Raises:
+            Unavailable: the scheduler does not answer, or nothing has come for a quarter of an hour.
+            _BlockFailed: a task failed at the last of its tries.
+        """
+        self.given_up = ""
+        pieces = zip(*iterables, strict=True)
+        tasks = iter(lambda: _Task(islice(pieces, chunksize)), ())
+        under_way: dict[Any, tuple[int, _Task]] = {}
+        done: Queue[Any] = Queue()
+        while True:
+            for task in islice(tasks, _AHEAD - len(under_way)):
+                under_way[self._sent(fn, task, 1, done)] = 1, task
+            if not under_way:
+                return
+            try:
+                future = done.get(timeout=_SILENT_SECONDS)
+            except Empty:
+                self.given_up = f"the Dask cluster at {self.address} finishes nothing: see to its workers"
+                raise Unavailable(self.given_up) from None
+            tries, task = under_way.pop(future)
+            found = _result_of(future)
+            if found is not None:
+                yield from found
+            elif tries < _TRIES:
+                under_way[self._sent(fn, task, tries + 1, done)] = tries + 1, task
+            else:
+                raise _BlockFailed
+
+    def _sent(self, fn: Callable[..., Any], task: "_Task", tries: int, done: Queue[Any]) -> Any:
+        """Dask's own future of a task, which goes to `done` when it has ended, or its scheduler was lost.
+
+        One of Dask's executor never ends where the scheduler is lost while a result is fetched. What is tried again
+        goes first: where each try waits for a store that does not answer, the last one comes before all tasks had one.
+        """
+        client = _client(self.address)
+        future = client.submit(_on_worker, bits(), _of_each, fn, task, pure=False, priority=tries)
+        future.add_done_callback(done.put)
         return future
 
     def __repr__(self) -> str:
@@ -119,6 +195,25 @@ def _on_worker(expected: str, step: Callable[..., _R], *args: Any, **kwargs: Any
     raise _BlockFailed
 
 
+class _Task(tuple[tuple[Any, ...], ...]):
+    """Pieces that go together. A worker logs what fails, and how many they are tells how many there are in all."""
+
+    def __repr__(self) -> str:
+        return "<_Task>"
+
+
+def _of_each(fn: Callable[..., _R], task: _Task) -> list[_R]:
+    return [fn(*piece) for piece in task]
+
+
+def _result_of(future: Any) -> Any:
+    """What an ended task gave; None: it failed, or what it gave was lost."""
+    try:
+        return future.result(timeout=_WORKERS_SECONDS)
+    except Exception:
+        return None
+
+
 def _spills(worker: Any) -> bool:
     """Whether a worker may write results to disk: it keeps them in a plain dictionary, or it may."""
     return type(worker.data) is not dict
@@ -144,6 +239,11 @@ _clients: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of Dask's log says anything but that a scheduler was lost, which `Unavailable` says."""
+    return record.exc_info is None and "reconnect" not in str(record.msg)
+
+
 def _client(address: str) -> Any:
     """The connection of this process to a scheduler; made anew where the last one was lost."""
     try:
@@ -153,10 +253,14 @@ def _client(address: str) -> Any:
         raise InvalidInput("a Dask cluster needs the package `distributed`: pip install 'pubpriv[dask]'") from None
     with _lock:
         known = _clients.get(address)
+        while known is not None and known.status == "connecting":  # it was lost, and Dask tries for so long by itself
+            time.sleep(0.1)
         if known is not None and known.status == "running":
             return known
         try:
             dask.config.set(_SILENT)
+            for name in ("distributed.batched", "distributed.client"):
+                logging.getLogger(name).addFilter(_is_news)
             _clients[address] = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="pubpriv")
         except (OSError, TimeoutError):
             raise Unavailable(f"the Dask scheduler at {address} does not answer: start it, or try again") from None
@@ -164,15 +268,21 @@ def _client(address: str) -> Any:
 
 
 def _told_by_workers(client: Any, address: str) -> dict[str, Any]:
+    """What each worker says of itself.
+
+    Raises:
+        InvalidInput: one cannot.
+        Unavailable: one does not answer.
+    """
+    failure: PubPrivError
     try:
-        facts: dict[str, Any] = client.run(_about_worker)
+        facts: dict[str, Any] = client.sync(client.run, _about_worker, callback_timeout=_WORKERS_SECONDS)
+    except (OSError, TimeoutError):  # the connection to one was lost, or one is stopped
+        failure = Unavailable(f"a worker of the Dask cluster at {address} does not answer: end it, or try again")
     except Exception:
-        facts = {}
-        failed = True
-    else:
-        failed = False
-    if failed:
-        raise InvalidInput(
+        failure = InvalidInput(
             f"the Dask workers at {address} cannot run pubpriv {version('pubpriv')}: install it there, as it is here"
         )
-    return facts
+    else:
+        return facts
+    raise failure

@@ -49,14 +49,24 @@ def _stored_fields(cls: type) -> dict[str, str]:
 
 
 def to_json(value: Any) -> Any:
-    """Plain JSON data for a public value; `from_json` inverts it exactly."""
+    """Plain JSON data for a public value; `from_json` inverts it exactly.
+
+    A dataclass that stands in several places is one object in the data, too, so it can be written once.
+    """
+    return _written(value, {})
+
+
+def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
     if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
-        fields = {name: to_json(getattr(value, field)) for name, field in _stored_fields(type(value)).items()}
-        return {"type": _tag(type(value)), **fields}
+        if id(value) not in known:
+            fields = _stored_fields(type(value)).items()
+            own = {name: _written(getattr(value, field), known) for name, field in fields}
+            known[id(value)] = value, {"type": _tag(type(value)), **own}  # held, so that nothing else gets its id
+        return known[id(value)][1]
     if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
+        return [_written(item, known) for item in value]
     if value is None or isinstance(value, bool):
         return value
     for scalar, plain in _PLAIN.items():
@@ -67,19 +77,23 @@ def to_json(value: Any) -> Any:
 
 def from_json(data: Any) -> Any:
     """The public value that `to_json` wrote; a tag that is not on the list is refused."""
+    return _read(data, {})
+
+
+def _read(data: Any, known: dict[int, Any]) -> Any:
     if isinstance(data, dict):
-        cls = _TYPES.get(data.get("type", ""))
-        if cls is None:
-            raise ValueError("unknown type tag in a stored public value")
-        known = _stored_fields(cls)
-        given: dict[str, Any] = {
-            str(known.get(name, name)): from_json(item) for name, item in data.items() if name != "type"
-        }
-        return cls(**given)
+        if id(data) not in known:
+            cls = _TYPES.get(data.get("type", ""))
+            if cls is None:
+                raise ValueError("unknown type tag in a stored public value")
+            names = _stored_fields(cls)
+            given = {str(names.get(name, name)): _read(item, known) for name, item in data.items() if name != "type"}
+            known[id(data)] = cls(**given)
+        return known[id(data)]
     if isinstance(data, list) and _SCALARS.issuperset(map(type, data)):
         return tuple(data)
     if isinstance(data, list):
-        return tuple(from_json(item) for item in data)
+        return tuple(_read(item, known) for item in data)
     return data
 
 

@@ -85,13 +85,13 @@ class Chunk:
             yield self.keys_in(batch, start)
             start += batch.num_rows
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
 
         def batches() -> Iterator[Any]:
             start = 0
             for batch in self._batches(sorted({*self._sources, *self.key_columns})):
-                seen(self.keys_in(batch, start).tobytes())
+                seen(self.keys_in(batch, start))
                 start += batch.num_rows
                 yield batch
 

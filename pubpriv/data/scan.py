@@ -21,6 +21,10 @@ from pubpriv.data.questions.radial import in_person_unit
 from pubpriv.data.regions import View
 from pubpriv.data.wide import Sums, nothing_of
 
+_TASKS, _TOGETHER = 32, 8
+"""An executor may be sent several chunks together, at most so many, if there still are so many tasks: sending one costs
+some milliseconds here and there, and the question goes along with each."""
+
 
 def scan(table: Any, question: Question, executor: Executor | None = None) -> Totals:
     """Sum `question` over all records of `table`, to int64 totals; zeros where there are none.
@@ -42,7 +46,9 @@ def scan(table: Any, question: Question, executor: Executor | None = None) -> To
         # how many rows each person has is reckoned in this process, and does not leave it
         if executor is not None and (weighing(question) is not None or not private):
             sent = [chunk.travelling() for chunk in chunks] if private else chunks
-            return total.join(_counted(executor.map(partial(_scan_chunk, question), sent), count)).clamped(question)
+            together = min(max(len(sent) // _TASKS, 1), _TOGETHER)
+            each = executor.map(partial(_scan_chunk, question), sent, chunksize=together)
+            return total.join(_counted(each, count)).clamped(question)
         with ThreadPoolExecutor(max_workers=min(max(len(chunks), 1), cpu_count() or 1)) as threads:
             each = threads.map(partial(_scan_chunk, question, count=count), chunks, range(len(chunks)))
             return total.join(each).clamped(question)

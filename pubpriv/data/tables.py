@@ -270,10 +270,10 @@ class ArrayTable:
         """Keys of the persons of its rows."""
         yield np.asarray(self.persons)[self.start : self.stop]
 
-    def keyed_blocks(self, length: int, seen: Callable[[bytes], None]) -> Iterator[np.ndarray]:
+    def keyed_blocks(self, length: int, seen: Callable[[np.ndarray], None]) -> Iterator[np.ndarray]:
         """Blocks (d, length), as `blocks` gives them, while the keys of their rows are told to `seen`."""
         for keys in self.keys():
-            seen(keys.tobytes())
+            seen(keys)
         return self._blocks(length)
 
     def _blocks(self, length: int) -> Iterator[np.ndarray]:

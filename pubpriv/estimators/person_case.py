@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import Question
+from pubpriv.data.questions.per_person import of_one_row
 from pubpriv.data.questions.radial import under_law
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.planning import CaseOverAnother, Forecast
@@ -86,6 +87,6 @@ def _told(purse: Purse, question: Question) -> Question:
 
 def _of_persons(ask: Ask, most: int) -> Ask:
     """What an ask for rows comes to where a person's rows count as L."""
-    price = ask.price * most**2
+    price = ask.price * (1 if of_one_row(ask.question) else most**2)
     question = None if ask.question is None else per_person(ask.question, most, MOST_WEIGHT)
     return replace(ask, numerator=price.numerator, denominator=price.denominator, question=question)

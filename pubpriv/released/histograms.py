@@ -5,7 +5,7 @@ Private rows are never counted here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ class Histogram:
 
     @classmethod
     def of_json(cls, data: Any) -> "Histogram":
-        """Read what `asdict` gave.
+        """Read what `public_part` wrote of one.
 
         Raises:
             ValueError, TypeError, KeyError: it is none.
@@ -85,7 +85,7 @@ def public_part(public: "PublicTable") -> dict[str, Any]:
     """Make the `public` part of a model file: the outline of the public rows, no row itself; empty without rows."""
     if not len(public.rows):
         return {}
-    return {"histograms": [asdict(histogram) for histogram in histograms_of(public)]}
+    return {"histograms": [dict(vars(histogram)) for histogram in histograms_of(public)]}
 
 
 def histograms_in(part: Any, d: int) -> tuple[Histogram, ...] | None:

@@ -51,15 +51,7 @@ class Mixture:
 
     def log_density(self, rows: np.ndarray) -> np.ndarray:
         """log p(x) of each row (n, d)."""
-        from scipy.special import logsumexp
-
-        weights, means, covariances = self.arrays
-        joint = np.empty((len(rows), len(weights)))
-        for j, (weight, mean, covariance) in enumerate(zip(weights, means, covariances, strict=True)):
-            root = np.linalg.cholesky(covariance)
-            z = np.linalg.solve(root, (rows - mean).T)
-            joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
-        return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))
+        return log_density(*self.arrays, rows)
 
     def given(self, columns: Sequence[int], values: Sequence[float]) -> "Mixture":
         """Find the law of the other columns, in their order, where these have these values.
@@ -108,3 +100,15 @@ class Mixture:
         model.converged_, model.n_iter_, model.lower_bound_ = converged, 0, float("nan")
         model.n_features_in_ = means.shape[1]
         return model
+
+
+def log_density(weights: np.ndarray, means: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """log p(x) of each row (n, d) under a mixture in arrays (k,), (k, d) and (k, d, d)."""
+    from scipy.special import logsumexp
+
+    joint = np.empty((len(rows), len(weights)))
+    for j, (weight, mean, covariance) in enumerate(zip(weights, means, covariances, strict=True)):
+        root = np.linalg.cholesky(covariance)
+        z = np.linalg.solve(root, (rows - mean).T)
+        joint[:, j] = np.log(weight) - np.log(np.diag(root)).sum() - (z * z).sum(axis=0) / 2
+    return np.asarray(logsumexp(joint, axis=1) - rows.shape[1] / 2 * np.log(2 * np.pi))

@@ -1,8 +1,9 @@
 """How far the rows of persons with many rows differ from those of the others: what `auto` has to know beside sizes.
 
 Where they do not, nothing is gained by counting more rows of a person; where they do, much. The run asks the mean of
-all rows twice, each person counting once, and as many rows of each as noise allows: by how much the two means differ
-says what is left out when fewer rows count. Source: ours; nothing is proven of it. Its price is that of any question.
+all rows twice, each person counting once, and as many rows of each as tell the most in spite of their noise. How far
+the two means are apart says how likely it is that much is left out when fewer rows count. Source: ours; nothing is
+proven of it. Its price is that of any question.
 """
 
 import math
@@ -15,7 +16,7 @@ from pubpriv.data.images import MOST_WEIGHT
 from pubpriv.data.questions import ClippedSums, PerPerson
 from pubpriv.data.regions import Everything
 from pubpriv.privacy.budgets import Purse
-from pubpriv.unit.size import Sizes
+from pubpriv.unit.size import TRIED, Differences, Sizes
 
 ONCE, MANY = "person/mean-once", "person/mean-many"
 """Labels of the two questions."""
@@ -23,30 +24,25 @@ ONCE, MANY = "person/mean-once", "person/mean-many"
 SHARES = {ONCE: Fraction(1, 200), MANY: Fraction(1, 50)}
 """Of the run's allotment."""
 
-_LARGE = 0.3
-"""A difference, in standard deviations, for which the second question counts rows."""
-
 _LEAST = 1e-150
 """A column of public rows that varies less is left as it is; it tells nothing, and a frame is of finite numbers."""
 
-_DOUBT = 2.0
-"""Of the squares that chance makes in the mean, so many are taken off: half of all tables would else seem to differ."""
-
-_FLOOR = 0.02
-"""A difference that is assumed at least."""
+_POSSIBLE = 0.02 * 2.0 ** np.arange(7)
+"""Differences that there may be. Before the two answers the least, which is hardly one, is as likely as all others."""
 
 
 def asked(purse: Purse, public: np.ndarray, sizes: Sizes) -> dict[str, PerPerson]:
-    """The two questions, or none, where noise lets no more than one row of a person count.
+    """The two questions, or none, where noise lets no more than one row of a person count, whatever they say.
 
     Args:
         purse: of the run.
         public: rows (m, d), two at least, which say where columns lie.
         sizes: as released.
     """
-    many = sizes.rows_that_pay(public.shape[1], purse.rho, _LARGE)
-    if many == 1 or purse.radial:  # epsilon is too dear for two more questions
+    pays = sizes.rows_that_pay(public.shape[1], purse.rho, ((float(_POSSIBLE[-1]), 1.0),))
+    if pays == 1 or purse.radial:  # epsilon is too dear for two more questions
         return {}
+    many = _most_telling(sizes)
     prices = purse.split([*SHARES.values(), 1 - sum(SHARES.values(), Fraction(0))])
     spread = public.std(axis=0)
     frame = Frame.of(public.mean(axis=0), np.diag(1 / np.where(spread > _LEAST, spread, 1.0)))
@@ -57,8 +53,16 @@ def asked(purse: Purse, public: np.ndarray, sizes: Sizes) -> dict[str, PerPerson
     }
 
 
-def difference(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]) -> float:
-    """Standard deviations by which means of rows that count and of rows left out differ.
+def _most_telling(sizes: Sizes) -> int:
+    """Rows of a person in the second question: what it leaves out less than the first, over the noise in its mean."""
+    once = sizes.counted(1)
+    return max(TRIED, key=lambda most: (sizes.counted(most) - once) * sizes.counted(most) / most)
+
+
+def differences(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np.ndarray]) -> Differences:
+    """By how many standard deviations means of rows that count and of rows left out may differ, with their chances.
+
+    A difference is taken to be that of each column by a normal law, so that what was seen of a column is normal too.
 
     Args:
         sizes: as released.
@@ -69,6 +73,9 @@ def difference(sizes: Sizes, questions: dict[str, PerPerson], sums: dict[str, np
     noise = {label: float(question.noise()["sum"].flat[0]) / rows[label] for label, question in questions.items()}
     off = sums[MANY] / rows[MANY] - sums[ONCE] / rows[ONCE]
     by_chance = noise[MANY] ** 2 + noise[ONCE] ** 2 + 1 / sizes.effective(questions[MANY].most)
-    few, most = rows[ONCE], rows[MANY]
-    squared = max(float(np.mean(off**2)) - _DOUBT * by_chance, 0.0)
-    return max(math.sqrt(squared) / max((most - few) / sizes.counted(), 1e-9), _FLOOR)
+    counted = (rows[MANY] - rows[ONCE]) / sizes.counted()
+    variances = by_chance + (_POSSIBLE * counted) ** 2
+    chances = -off.size * np.log(variances) / 2 - float((off**2).sum()) / variances / 2
+    chances[0] += math.log(len(_POSSIBLE) - 1)
+    chances = np.exp(chances - chances.max())
+    return tuple(zip(_POSSIBLE.tolist(), (chances / chances.sum()).tolist(), strict=True))

@@ -44,6 +44,7 @@ class RowsOfPeriod:
     """
 
     exact_rows = None
+    asks_of_one_row = False
 
     def __init__(self, table: Any, run: Run, period: str) -> None:
         self._table, self._run, self._period = table, run, period
@@ -135,6 +136,7 @@ class PersonsInPeriod:
     """
 
     exact_rows = None
+    asks_of_one_row = True
 
     def __init__(self, unit: Unit, table: Any, run: Run, period: str) -> None:
         self._unit, self._table, self._run, self._period = unit, table, run, period

@@ -19,7 +19,7 @@ from pubpriv.data.memory import MOST_BYTES, remembering
 from pubpriv.data.person_table import PersonTable
 from pubpriv.data.questions import Counts, PerPerson, PersonSizes, Question, Radial
 from pubpriv.data.questions.in_period import whole
-from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.regions import Everything
 from pubpriv.errors import BudgetExceeded, InvalidInput, SpecMismatch
@@ -28,7 +28,7 @@ from pubpriv.privacy.budgets import Budget, Purse
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.runs import Run
 from pubpriv.unit import difference as differing
-from pubpriv.unit.size import DIFFERENCE, Size, Sizes, effective_rows, grain_for
+from pubpriv.unit.size import UNASKED, Differences, Size, Sizes, effective_rows, grain_for
 
 _SIZES, _ROWS = "person/sizes", "person/rows"
 """Labels of the first questions of a run."""
@@ -51,6 +51,10 @@ class Unit(Protocol):
     @property
     def exact_rows(self) -> int | None:
         """The number of rows where it is public."""
+
+    @property
+    def asks_of_one_row(self) -> bool:
+        """Whether questions are taken that are no sums over records; see `PerPerson`."""
 
     def asked(self, question: Any) -> Question:
         """The question as the table is asked."""
@@ -88,6 +92,8 @@ class RowUnit:
     Args:
         table: a `PrivateTable` or `ArrayTable`.
     """
+
+    asks_of_one_row = True
 
     def __init__(self, table: Any) -> None:
         self._table = table
@@ -145,6 +151,7 @@ class PersonUnit:
     """
 
     exact_rows = None
+    asks_of_one_row = True
 
     def __init__(self, table: Any, run: Run, terms: PersonTerms, most: int | str | None) -> None:
         self._table, self._run, self._terms, self._most = table, run, terms, most
@@ -175,7 +182,6 @@ class PersonUnit:
         """
         if in_person_unit(question):
             return question  # type: ignore[no-any-return]
-        check_weighed(question)
         size, grain = self._read()
         return per_person(question, int(size.most or 1), grain)
 
@@ -254,7 +260,7 @@ class PersonUnit:
         answers = {label: release(question, label) for label, question in asked.items()}
         questions = {label: replace(asked[label], inner=answer.question) for label, answer in answers.items()}
         sums = {label: answer.values["sum"] for label, answer in answers.items()}
-        return auto_rows(sizes, d, purse, differing.difference(sizes, questions, sums))
+        return auto_rows(sizes, d, purse, differing.differences(sizes, questions, sums))
 
     def _persons(self) -> tuple[tuple[float, float], tuple[float, ...]]:
         """(persons and the sd of the noise, persons by bin): of both counts of all persons the least noisy mean."""
@@ -300,28 +306,21 @@ def first_questions(purse: Purse, most: int = 1) -> tuple[dict[str, Question], P
     return {_SIZES: PersonSizes.priced(sizes), _ROWS: counted}, purse.part(left)
 
 
-def check_weighed(question: Any) -> None:
-    """Refuse a question whose rows could not be weighted.
+def per_person(question: Any, most: int, grain: int) -> Question:
+    """The question as each person answers it, under the law of its noise; one that is no sum with one row of theirs.
 
     Raises:
-        InvalidInput: it is no sum over records.
+        InvalidInput: a question that is neither.
     """
     inner = without_law(question)
+    if type(inner) in OF_ONE_ROW:
+        return PerPerson(inner, 1, 1)
     if type(inner) not in WEIGHED:
         raise InvalidInput(
             f"a {type(inner).__name__} is not asked where the unit of the dataset is a person: it is no sum over rows "
             "that could be weighted"
         )
-
-
-def per_person(question: Any, most: int, grain: int) -> Question:
-    """The question as each person answers it, under the law of its noise.
-
-    Raises:
-        InvalidInput: a question that is no sum over records.
-    """
-    check_weighed(question)
-    weighed = PerPerson(without_law(question), most, grain)
+    weighed = PerPerson(inner, most, grain)
     return replace(question, inner=weighed) if isinstance(question, Radial) else weighed
 
 
@@ -330,14 +329,14 @@ def purse_of_rows(purse: Purse, most: int) -> Purse:
     return replace(purse, units=purse.units // (most if purse.radial else most**2))
 
 
-def auto_rows(sizes: Sizes, d: int, purse: Purse, difference: float = DIFFERENCE) -> int:
+def auto_rows(sizes: Sizes, d: int, purse: Purse, differences: Differences = UNASKED) -> int:
     """L by released or declared sizes; post-processing.
 
     Args:
         sizes: persons by number of rows.
         d: columns.
         purse: of the run. Radial noise of N coordinates is sqrt(N + 1) times as large as a Gaussian's at its price.
-        difference: see `Sizes.rows_that_pay`.
+        differences: see `Sizes.rows_that_pay`.
     """
     louder = (d + 1) * (d + 2) / 2 + 1 if purse.radial else 1.0
-    return sizes.rows_that_pay(d, purse.rho / louder, difference)
+    return sizes.rows_that_pay(d, purse.rho / louder, differences)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pubpriv import ledger
 from pubpriv.audit import hidden, persons
 from pubpriv.curator import Curator
 from pubpriv.data import frames, id_pass, person_table, placement, tables
@@ -149,13 +150,10 @@ def test_ids_among_the_columns(monkeypatch):
 
 
 def test_a_handle_that_tells_how_many_pieces_a_table_has(monkeypatch):
-    """In its text; and in what is pickled."""
-    told = lambda self: f"{len(self.chunks())} pieces"  # noqa: E731
-    monkeypatch.setattr(tables.PrivateTable, "__repr__", told)
-    assert "persons: the table" in hidden.of_handles().detail
-    monkeypatch.undo()
-    monkeypatch.setattr(tables.PrivateTable, "__reduce__", lambda self: (str, (told(self),)), raising=False)
-    assert "persons of a period: the run" in hidden.of_handles().detail
+    """In its text, and so in that of a run's handle."""
+    monkeypatch.setattr(tables.PrivateTable, "__repr__", lambda self: f"{len(self.chunks())} pieces")
+    found = hidden.of_handles().detail
+    assert "persons: the table; persons: the run" in found
 
 
 def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
@@ -174,3 +172,26 @@ def test_groups_and_messages_that_know_the_number_of_rows(monkeypatch):
 
     monkeypatch.setattr(Curator, "rehearse", saying)
     assert "what is said depends" in hidden.of_persons(by_group, 0).detail
+
+
+def one_row(name):
+    """The finding on one row of each person."""
+    return persons.of_one_row(persons.example_of(name), 10, 0)
+
+
+def test_more_than_one_row_of_a_person(monkeypatch):
+    """A choice, or a cell, sees every row; or one of each, of more persons than there is room for."""
+    assert one_row("selection").holds
+    assert one_row("stable-cells").holds
+    monkeypatch.setattr(PerPerson, "totals", lambda self, view: self.inner.totals(view))
+    assert "further than declared" in one_row("selection").detail
+    assert "further than declared" in one_row("stable-cells").detail
+    monkeypatch.undo()
+    monkeypatch.setattr(person_table, "first_of", lambda weights, _: weights)
+    assert "the first persons" in one_row("stable-cells").detail
+
+
+def test_cells_that_nobody_pays_the_failures_of(monkeypatch):
+    """Priced as Gaussian noise alone."""
+    monkeypatch.setattr(ledger, "of_one_row", lambda _: None)
+    assert "not charged as the question within" in one_row("stable-cells").detail

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import panels, person_speed, persons
+from benchmarks import group_frames, panels, person_speed, persons
 from benchmarks.panels import Panel
 from benchmarks.persons import _errors, _moments
 
@@ -49,3 +49,11 @@ def test_weights_beat_group_privacy():
     found = persons.bench(1, workers=1)
     assert len(found["rows"]) == 8
     assert found["ratio"] > 2
+
+
+@pytest.mark.slow
+def test_frames_of_their_own_pay_for_large_groups_that_lie_far_apart():
+    """Three standard deviations; not for small groups."""
+    found = {(row["apart"], row["rows"]): row["covariance_ratio"] for row in group_frames.bench(2, 800)["rows"]}
+    assert found[3.0, 5000] < 0.8
+    assert found[0.3, 1000] > 1

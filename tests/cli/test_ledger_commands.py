@@ -97,6 +97,18 @@ def test_an_export_is_checked_alone_and_against_the_ledger(books, monkeypatch):
     assert run("verify", "--file", books / "after.jsonl", "--ledger", other)[0] == 0
 
 
+def test_exports_that_belong_together_are_named_together(books):
+    """What came after an export is written, checked and restored with it, and refused without."""
+    parts = books / "before.jsonl", books / "since.jsonl"
+    assert run("export", "--out", parts[1], "--after", parts[0])[0] == 0
+    assert run("verify", "--file", parts[0], "--file", parts[1])[0] == 0
+    code, _, error = run("verify", "--file", parts[1])
+    assert (code, "Name all exports, oldest first" in " ".join(error.split())) == (2, True)
+    other = f"sqlite:///{books}/whole.db"
+    assert run("restore", *parts, "--ledger", other)[0] == 0
+    assert run("verify", "--file", parts[0], "--file", parts[1], "--ledger", other)[0] == 0
+
+
 def test_a_witness_in_the_environment_makes_a_restored_ledger_read_only(books, monkeypatch):
     """`verify` says so with exit 6, and a budget cannot be raised on it."""
     run("export", "--out", books / "after.jsonl")

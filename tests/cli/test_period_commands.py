@@ -35,7 +35,7 @@ def place(tmp_path, monkeypatch, program):
 def test_each_month_is_released_once_from_its_own_rows(place, program):
     """Two months differ as their rows do; what is said of them is of the month, and the ledger accounts for it."""
     for month in ("2026-06", "2026-07"):
-        told = program("fit", "gaussian", *RUN, "--period", month, "--out", f"{month}.json")
+        told = program("fit", "mean", *RUN, "--period", month, "--out", f"{month}.json")
         assert told.code == 0, told.err
         found = pp.load(place / f"{month}.json")
         rows = visits()
@@ -43,7 +43,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
         assert np.all(np.abs(found.mean - own[["a", "b"]].mean().to_numpy()) < 0.2)
         assert abs(found.provenance["counted_rows"]["estimate"] - len(own)) < 5 * found.provenance["counted_rows"]["sd"]
         assert (found.provenance["period"], "n_private" in found.provenance) == (month, False)
-        assert found.provenance["release_id"] == f"gaussian-{month}"
+        assert found.provenance["release_id"] == f"mean-{month}"
         assert program("ledger", "verify", "--model", f"{month}.json", "--ledger", URL).code == 0
     drift = program("compare", "2026-06.json", "2026-07.json")
     assert "changed" in drift.out
@@ -53,7 +53,7 @@ def test_each_month_is_released_once_from_its_own_rows(place, program):
         "2026-06": 0.1,
         "2026-07": 0.1,
     }
-    report = program("budget", "report", "gaussian-2026-07", "--dataset", "visits", "--ledger", URL).out
+    report = program("budget", "report", "mean-2026-07", "--dataset", "visits", "--ledger", URL).out
     assert "rows of 2026-07 alone" in report
     assert "0.15-zCDP" in report
     assert program("report", "2026-07.json", "--out", "m.html", "--ledger", URL).code == 0

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from pubpriv.data.codec import canonical, from_json, public_value, rebuilt, to_json
 from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
-from pubpriv.data.questions import Counts
-from pubpriv.data.regions import Everything
+from pubpriv.data.questions import Counts, LiftedGram
+from pubpriv.data.regions import Cells, Everything
+from pubpriv.privacy.ledger.records import body_text
 from pubpriv.released.law import Mixture
 
 
@@ -66,6 +67,22 @@ def test_the_text_of_a_question_is_what_ledgers_hold():
     text = '{"noise_scale":3,"partition":{"type":"Everything"},"type":"Counts"}'
     assert canonical(to_json(Counts(Everything(), 3))) == text
     assert from_json(json.loads(text)) == Counts(Everything(), 3)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_ledger_writes_the_text_of_a_question(name):
+    """What stands in several places is written once, and the text is that of one who does not know."""
+    facts = {"question": to_json(QUESTIONS[name]), "label": "l\u00e4", "empty": {}, "none": [], "sd": -0.0}
+    assert body_text(facts) == canonical(facts)
+
+
+def test_a_frame_in_two_places_is_one_object():
+    """In the data, of which a ledger writes its text once, and in what is built of the data."""
+    cells = Cells((Frame((0.0,), ((2.0,),)), Frame((1.0,), ((3.0,),))), (0.0, 0.0))
+    data = to_json(LiftedGram(cells, cells.frames, (1.0, 1.0), (0, 0, 10**9)))
+    assert data["frames"][1] is data["partition"]["frames"][1]
+    built = from_json(data)
+    assert built.frames[1] is built.partition.frames[1]
 
 
 def test_the_text_is_the_same_in_another_process(in_new_process):

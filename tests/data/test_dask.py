@@ -4,8 +4,8 @@ import logging
 import os
 import pickle
 import signal
-import threading
 import time
+from fractions import Fraction
 
 import dask
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
+from helpers.clusters import Struck
 from helpers.neighbours import QUESTIONS
 from helpers.tables import gaussian_tables
 from helpers.waiting import eventually
@@ -21,11 +22,13 @@ import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
 from pubpriv.data.arithmetic import bits
 from pubpriv.data.cluster import Cluster, _BlockFailed, _client, _on_worker, _versions
+from pubpriv.data.outages import failure_of_scan
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.questions import PerPerson
+from pubpriv.data.questions import Counts, PerPerson
+from pubpriv.data.regions import Everything
 from pubpriv.data.scan import _scan_chunk, scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.errors import InvalidInput, Unavailable
+from pubpriv.errors import InvalidInput, PrivateStepFailed, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.privacy.ledger import Ledger
@@ -34,18 +37,18 @@ pytestmark = pytest.mark.timeout(120)
 
 IN_MEMORY = {"distributed.worker.memory.target": False, "distributed.worker.memory.spill": False}
 QUIETLY = {"host": "127.0.0.1", "dashboard_address": ":0"}
-GROUPS = 40
+GROUPS = 120
 """Row groups of the table that is scanned while a worker dies."""
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     """A table of many row groups, long enough to be caught in mid-scan."""
-    rows = np.random.default_rng(5).normal(0, 4, (GROUPS * 20_000, 2))
+    rows = np.random.default_rng(5).normal(0, 4, (GROUPS * 1000, 2))
     rows[::97, 1] = np.nan
     path = tmp_path_factory.mktemp("dask") / "t.parquet"
-    who = np.random.default_rng(6).integers(0, 90_000, len(rows))
-    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1]), "who": who}), path, row_group_size=20_000)
+    who = np.random.default_rng(6).integers(0, 9000, len(rows))
+    pq.write_table(pa.table({"a": rows[:, 0], "b": np.expm1(rows[:, 1]), "who": who}), path, row_group_size=1000)
     return PrivateTable.open(path, COLUMNS)
 
 
@@ -78,35 +81,18 @@ def test_a_killed_worker_changes_no_bit(unit, table, persons, two_workers):
     if unit == "person":
         question = PerPerson(question, 2, 64)
         table = PersonTable(persons, most_bytes=0).asked(question)
-    cluster = Cluster(two_workers.scheduler_address)
-    cluster.check()
-    victim, tasks = two_workers.workers[0], two_workers.scheduler.tasks
-    pid, over, killed = victim.pid, threading.Event(), threading.Event()
-
-    def states() -> list[str]:
-        return [task.state for task in list(tasks.values())]
+    (victim, *_), tasks = two_workers.workers.values(), two_workers.scheduler.tasks
+    pid, left = victim.pid, []
 
     def kill() -> None:
-        """As soon as a block is done, if the scan is in its middle then: a busy machine may look too late."""
-        while "memory" not in states() and not over.is_set():
-            time.sleep(0.001)
-        if sum(state in ("processing", "queued") for state in states()) > 5:
-            os.kill(pid, signal.SIGKILL)
-            killed.set()
+        os.kill(pid, signal.SIGKILL)
+        left.extend(task for task in list(tasks.values()) if task.state in ("processing", "queued"))
 
-    for _ in range(20):
-        killer = threading.Thread(target=kill)
-        killer.start()
-        totals = scan(table, question, cluster)
-        over.set()
-        killer.join()
-        if killed.is_set():
-            break
-        over.clear()
-        eventually(lambda: not states(), "what is left of this scan is gone", 30, 0.01)
-    here = scan(table, question)
-    assert killed.is_set()
-    eventually(lambda: victim.pid != pid, "the killed worker's successor", 30, 0.01)
+    cluster = Struck(two_workers.scheduler_address, 5, kill)
+    cluster.check()
+    totals, here = scan(table, question, cluster), scan(table, question)
+    assert left
+    eventually(lambda: victim.pid != pid, "the killed worker's successor", 60, 0.01)
     assert list(totals) == list(here)
     assert all(totals[name].tobytes() == here[name].tobytes() for name in here)
 
@@ -172,6 +158,61 @@ def test_what_a_worker_raises_says_nothing(caplog):
     assert "1234" not in caplog.text
 
 
+TRIED: list[int] = []
+
+
+def _fails_at_first(piece):
+    """Twice, for each piece that is odd; the worker is a thread of this process."""
+    TRIED.append(piece)
+    if piece % 2 and TRIED.count(piece) < 3:
+        raise OSError("the store is out of reach")
+    return piece
+
+
+def test_what_fails_is_sent_again_and_no_more_than_twice(monkeypatch):
+    """What a store does not answer at once, another try may read; what always fails does so in the end, as ever."""
+    TRIED.clear()
+    with in_this_process(**IN_MEMORY) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        assert sorted(executor.map(_fails_at_first, range(4))) == [0, 1, 2, 3]
+        assert sorted(TRIED) == [0, 1, 1, 1, 2, 3, 3, 3]
+        assert sorted(executor.map(_fails_at_first, range(5), chunksize=2)) == [0, 1, 2, 3, 4]
+        monkeypatch.setattr("pubpriv.data.cluster._TRIES", 2)
+        with pytest.raises(_BlockFailed):
+            list(executor.map(_fails_on, [(1234.5,)]))
+
+
+def test_a_cluster_that_finishes_nothing_is_given_up(table, monkeypatch):
+    """After a while that is bounded, whatever its workers say of themselves; a later scan begins anew."""
+    monkeypatch.setattr("pubpriv.data.cluster._SILENT_SECONDS", 0.2)
+    with in_this_process(**IN_MEMORY) as cluster:
+        executor = Cluster(cluster.scheduler_address)
+        with pytest.raises(Unavailable, match="finishes nothing"):
+            list(executor.map(time.sleep, [1.0]))
+        assert "finishes nothing" in str(failure_of_scan(table, executor))
+        monkeypatch.undo()
+        assert list(executor.map(len, ["a"])) == [1]
+        assert type(failure_of_scan(table, executor)) is PrivateStepFailed
+
+
+def test_a_scheduler_that_is_lost_after_a_charge_is_told_and_nothing_else_is(tmp_path, monkeypatch):
+    """By asking it once more, not by what the scan raised; the charge is kept, and threads go on for nothing."""
+    monkeypatch.setattr("pubpriv.data.cluster._CONNECT_SECONDS", 0.1)
+    private, _ = gaussian_tables(tmp_path)
+    table = PrivateTable.open(private, ["a", "b"])
+    question = Counts.priced(Everything(), Fraction(1, 10))
+    with Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("visits", budget=pp.parse_budget("zcdp:2"))
+        run = pp.Curator(table, ledger, "visits", "zcdp:0.5", "r1", Cluster(_nobody()))
+        with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer.*run the same release id again") as lost:
+            run.release(question, "counts")
+        assert lost.value.__cause__ is lost.value.__context__ is None
+        spent = ledger.balance("visits").spent
+        answer = pp.Curator(table, ledger, "visits", "zcdp:0.5", "r1").release(question, "counts")
+        assert answer.values["count"][0] > 0
+        assert ledger.balance("visits").spent == spent
+
+
 def test_ids_that_changed_are_found_where_they_are_read(tmp_path, two_workers, caplog):
     """On the worker, beside the rows; what it raises and logs says nothing of a table whose size is private."""
     path, question = tmp_path / "t.parquet", PerPerson(QUESTIONS["counts-everything"], 1, 64)
@@ -186,6 +227,7 @@ def test_ids_that_changed_are_found_where_they_are_read(tmp_path, two_workers, c
             scan(asked, question, executor)
     assert "Compute Failed" in caplog.text
     assert "7919" not in caplog.text
+    assert "Chunk" not in caplog.text  # so nobody counts them
 
 
 def test_weights_leave_the_process_for_an_executor_only(persons):

@@ -3,15 +3,13 @@
 The store is a real S3 server (moto) on loopback.
 """
 
-import logging
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 from helpers.neighbours import QUESTIONS
+from helpers.object_store import SECRET, object_store
 
 import pubpriv as pp
 from pubpriv.audit.neighbours import COLUMNS
@@ -27,32 +25,12 @@ from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.places import canonical
 from pubpriv.privacy.ledger import Ledger
 
-SECRET = "wJalrXUtnFEMI"
-
 
 @pytest.fixture(scope="module")
 def bucket():
     """An Arrow file system on a bucket of a server of our own, whose credentials are in the environment."""
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_REGION", "eu-central-1")
-        patch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        stores._store.cache_clear()
-        filesystem = pyarrow.fs.S3FileSystem(
-            endpoint_override=f"{host}:{port}", scheme="http", allow_bucket_creation=True
-        )
-        filesystem.create_dir("clinic")
-        yield filesystem
-        stores._store.cache_clear()
-    server.stop()
+    with object_store() as store:
+        yield store.filesystem
 
 
 def rows(n: int, seed: int) -> np.ndarray:

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import pubpriv as pp
 from pubpriv.audit.worlds import in_memory
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Selection
 from pubpriv.data.questions.base import COUNT_FACTOR
 from pubpriv.data.scan import scan
-from pubpriv.errors import InvalidInput
 from pubpriv.ledger import event_of
 from pubpriv.privacy.events import PureEvent
 
@@ -90,10 +88,3 @@ def test_it_is_charged_as_a_pure_mechanism_of_two_steps_of_a_score():
     assert event_of(asked()) == PureEvent(Fraction(2 * COUNT_FACTOR, SCALE))
     made = Selection.priced(Frame((0.0,)), 50, 0.7, 4, 0.05, Fraction(9, 4))
     assert Fraction(149, 100) < made.epsilon <= Fraction(3, 2)
-
-
-def test_persons_are_not_asked():
-    """It is no sum of what rows add."""
-    curator = pp.Curator.simulation(np.zeros((60, 1)), "zcdp:1", 0, persons=list(range(60)))
-    with pytest.raises(InvalidInput, match="unit of the dataset is a person"):
-        curator.release(asked(rows=60), "a")

@@ -11,9 +11,10 @@ from pubpriv.estimators import GAUSSIAN, MEAN
 from pubpriv.estimators.jobs import Job, run_job
 from pubpriv.estimators.steps import plain
 from pubpriv.privacy.ledger import Ledger
+from pubpriv.privacy.ledger.period_terms import PeriodTerms
 
-NUMBERS = {"mean": ("mean",), "unknown": ("mean",), "gaussian": ("mean", "covariance")}
-"""What is released, by job; `unknown` is a mean whose covariance is learnt."""
+NUMBERS = {"mean": ("mean",), "everything": ("mean",), "gaussian": ("mean", "covariance")}
+"""What is released, by job; `everything` is a mean whose covariance is learnt, by group, of the persons of a month."""
 
 
 def rows(n: int, seed: int, long_tailed: bool = False) -> np.ndarray:
@@ -93,14 +94,21 @@ def jobs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     for name, n in (("private", 1500), ("public", 8)):
         pd.DataFrame(rows(n, n), columns=list("abc")).to_parquet(folder / f"{name}.parquet")
+    days = pd.Timestamp("2024-02-01") + pd.to_timedelta(np.arange(3000) % 40, "D")
+    frame = pd.DataFrame(rows(3000, 3), columns=list("abc")).assign(seen=days, who=np.arange(3000) // 2)
+    frame.assign(region=np.resize(["north", "south"], 3000)).to_parquet(folder / "months.parquet")
     url = f"sqlite:///{folder}/ledger.db"
+    months = PeriodTerms("month", "seen", pp.parse_budget("zcdp:1"))
     with Ledger.open(url) as ledger:
         ledger.register("visits", budget=pp.parse_budget("zcdp:2"), unit="one patient")
+        ledger.register("months", pp.parse_budget("zcdp:2"), unit="one patient", person="who", periods=months)
     tables = str(folder / "private.parquet"), str(folder / "public.parquet")
     common = (*tables, None, "zcdp:0.5", "visits", url)
+    grown = (str(folder / "months.parquet"), tables[1], ("a", "b", "c"), "zcdp:0.5", "months", url)
+    groups = {"by": "region", "by_values": ("north", "south"), "rows_of": "2024-02"}
     return {
         "mean": Job.of(MEAN, *common, "mean"),
-        "unknown": Job.of(MEAN, *common, "unknown", covariance="unknown"),
+        "everything": Job.of(MEAN, *grown, "everything", covariance="unknown", **groups),
         "gaussian": Job.of(GAUSSIAN, *common, "gaussian"),
     }
 
@@ -112,22 +120,26 @@ def test_a_flow_pays_once_replays_plainly_and_shows_statement_and_estimates(pref
     from pubpriv.flows.estimate import FLOWS
     from pubpriv.flows.parameters import parameters_of
 
-    kind = jobs[name].estimator.name
+    kind, dataset = jobs[name].estimator.name, jobs[name].dataset
     state = FLOWS[kind](parameters_of(jobs[name]), return_state=True)
     estimate = state.result()
     with Ledger.open(jobs[name].ledger) as ledger:
-        charges = ledger.run("visits", name).bill().charges
-        spent = ledger.balance("visits").spent.main
+        charges = ledger.run(dataset, name).bill().charges
+        spent = ledger.balance(dataset).spent.main
     again = run_job(jobs[name])
     for part in NUMBERS[name]:
         assert getattr(again, part).tobytes() == getattr(estimate, part).tobytes()
+    assert (again.groups and again.groups.to_json()) == (estimate.groups and estimate.groups.to_json())
+    assert bool(estimate.groups) == (name == "everything")
     with Ledger.open(jobs[name].ledger) as ledger:
-        assert ledger.balance("visits").spent.main == spent
+        assert ledger.balance(dataset).spent.main == spent
     shown = _artifacts(state.state_details.flow_run_id)
-    assert set(shown) >= {"visits--charges", "visits--privacy", f"visits--{kind}"}
-    assert [row["label"] for row in json.loads(shown["visits--charges"].data)] == [charge.label for charge in charges]
-    assert "one patient" in shown["visits--privacy"].data
-    table = json.loads(shown[f"visits--{kind}"].data)
+    assert set(shown) >= {f"{dataset}--charges", f"{dataset}--privacy", f"{dataset}--{kind}"}
+    assert [row["label"] for row in json.loads(shown[f"{dataset}--charges"].data)] == [
+        charge.label for charge in charges
+    ]
+    assert "one patient" in shown[f"{dataset}--privacy"].data
+    table = json.loads(shown[f"{dataset}--{kind}"].data)
     assert [row["column"] for row in table] == ["a", "b", "c"]
     assert [row["mean"] for row in table] == pytest.approx(estimate.mean, rel=1e-8)
     errors = estimate.standard_errors["mean"]["privacy"]

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from helpers.paid import assert_paid_once
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
 from pubpriv.privacy.ledger import Ledger
@@ -109,18 +109,6 @@ def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
     done = served.run("deploy", file, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
     return Frail(served, name, pool)
-
-
-def assert_paid_once(url: str, dataset: str, release_id: str) -> None:
-    """The books hold; the run is closed, and each of its questions was charged and answered once."""
-    with Ledger.open(url, create=False) as ledger:
-        ledger.verify(dataset)
-        assert ledger.run(dataset, release_id).bill().state.closed
-        mine = [record for record in ledger.records(dataset) if record.release_id == release_id]
-    kinds = Counter((record.kind, record.key) for record in mine if record.kind in ("charged", "published"))
-    assert kinds
-    assert set(kinds.values()) == {1}
-    assert {key for kind, key in kinds if kind == "charged"} == {key for kind, key in kinds if kind == "published"}
 
 
 def final(frail: Frail, release_id: str):

@@ -10,7 +10,8 @@ import time
 import psutil
 import pytest
 from helpers.bad_line import bad_line
-from helpers.frail import Frail, assert_paid_once, deploy, final, working
+from helpers.frail import Frail, deploy, final, working
+from helpers.paid import assert_paid_once
 from helpers.served import PUBPRIV, Served, serving
 from helpers.tables import gaussian_tables, write_groups
 from helpers.waiting import eventually

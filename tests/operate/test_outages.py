@@ -1,5 +1,6 @@
 """Databases that go away while a run is at work, and come back: the release ends by itself, and is paid once."""
 
+import json
 import signal
 import sqlite3
 import time
@@ -49,17 +50,23 @@ def test_the_servers_postgresql_is_killed(served: Served, tmp_path):
 
 
 def test_the_ledgers_postgresql_is_killed_in_mid_release(served: Served, tmp_path):
-    """kill -9 of the ledger's PostgreSQL between two answers: the run waits and goes on in its own process."""
+    """kill -9 of the ledger's PostgreSQL between two answers: the run waits and goes on in its own process.
+
+    Its log says so in a line of JSON, by the names under which a run is found again.
+    """
+    log = tmp_path / "log"
     with running_postgres() as database:
         own = replace(served, ledger=database.new_url())
         frail = deploy(own, tmp_path / "tables", "bookless", "bookless")
-        with working(own, frail.pool, tmp_path / "log"):
+        with working(own, frail.pool, log, PREFECT_LOGGING_HANDLERS_CONSOLE_FORMATTER="json"):
             run = frail.trigger("r1")
             frail.await_answers("r1", 1)
             before = frail.answers("r1")
             database.stop(signal.SIGKILL)
             time.sleep(10)
             database.start()
-            assert own.await_run(run).state_name == "Completed", (tmp_path / "log").read_text()[-3000:]
+            assert own.await_run(run).state_name == "Completed", log.read_text()[-3000:]
             carried_through(frail, before)
-            assert "It is tried again in" in (tmp_path / "log").read_text()
+    lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    told = [line for line in lines if "It is tried again in" in str(line.get("msg"))]
+    assert {(line["flow_run_id"], line["flow_run_name"]) for line in told} == {(str(run), "bookless-r1")}

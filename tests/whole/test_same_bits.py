@@ -8,6 +8,7 @@ import logging
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
+from pkgutil import resolve_name
 
 import dask
 import numpy as np
@@ -137,25 +138,31 @@ def deployed(case: Case, tables: Path, folder: Path, monkeypatch) -> tuple:
     budget_checks([dataset], set_budget=True)
     (rendered,) = render([dataset])
     form = rendered.parameters["parameters"] | {"release_id": RELEASE} | ({"rows_of": MONTH} if case.month else {})
-    estimate = rendered.flow()(parameters=form)
+    estimate = resolve_name(rendered.entrypoint)(parameters=form)
     return released(replace(job_of(case, tables, folder / "unused"), ledger=url), estimate)
 
 
-@pytest.mark.prefect
 @pytest.mark.timeout(180)
-def test_it_is_the_same_run_however_it_is_run(plain, tables, tmp_path, scheduler, prefect_server, monkeypatch):
-    """On a cluster, as a flow, resumed after another process was killed at its last charge, and as a deployed flow."""
-    from pubpriv.flows.estimate import FLOWS
-    from pubpriv.flows.parameters import parameters_of
-
+def test_it_is_the_same_run_on_a_cluster_and_after_a_kill(plain, tables, tmp_path, scheduler):
+    """Also resumed where another process was killed at its last charge."""
     case, expected = plain
     assert len(expected[1]) > 3
     on_dask = replace(job_of(case, tables, tmp_path / "dask"), dask=scheduler)
     assert released(on_dask, run_job(on_dask)) == expected
-    flow = job_of(case, tables, tmp_path / "flow")
-    assert released(flow, FLOWS[case.estimator](parameters_of(flow))) == expected
     broken = job_of(case, tables, tmp_path / "killed")
     assert killed(broken, expected[1][-1][0]) == -signal.SIGKILL
     assert released(broken, run_job(broken)) == expected
-    if case != CASES["everything"]:  # the slow ones, of which one is all that and a mixture
-        assert deployed(case, tables, tmp_path / "deployed", monkeypatch) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.prefect
+@pytest.mark.timeout(180)
+def test_it_is_the_same_run_as_a_flow_and_deployed(plain, tables, tmp_path, prefect_server, monkeypatch):
+    """A replay of a flow is in `test_estimate_gaussian`; here it runs by itself, and as a dataset's file has it."""
+    from pubpriv.flows.estimate import FLOWS
+    from pubpriv.flows.parameters import parameters_of
+
+    case, expected = plain
+    flow = job_of(case, tables, tmp_path / "flow")
+    assert released(flow, FLOWS[case.estimator](parameters_of(flow))) == expected
+    assert deployed(case, tables, tmp_path / "deployed", monkeypatch) == expected

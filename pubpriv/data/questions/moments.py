@@ -329,5 +329,8 @@ def _check_shares(names: str, shares: tuple[Fraction, ...]) -> None:
 def _shared_frames(frames: tuple[Frame, ...], partition: Partition) -> tuple[Frame, ...]:
     """`frames`, with one object for equal ones, the partition's own where it has it, so that a block is mapped once."""
     inner = partition.inner if isinstance(partition, Refined) else (partition,)
-    known = {frame: frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames}
+    own = [frame for cells in inner if isinstance(cells, Cells) for frame in cells.frames]
+    if {id(frame) for frame in own}.issuperset(map(id, frames)):
+        return frames  # to compare frames takes long
+    known = {frame: frame for frame in own}
     return tuple(known.setdefault(frame, frame) for frame in frames)

@@ -11,6 +11,7 @@ from pubpriv.data.questions.selection import Selection
 from pubpriv.data.questions.stable import StableCells
 
 _PERSONS, _RADIAL, _REGIONS = "persons", "radial noise", "radial noise by region"
+_ONE_ROW = "one row of each person"
 
 OF_ROWS: dict[type[Any], tuple[str, ...]] = {
     Bisection: (_PERSONS, _RADIAL),
@@ -21,8 +22,8 @@ OF_ROWS: dict[type[Any], tuple[str, ...]] = {
     JointCounts: (_PERSONS, _RADIAL, _REGIONS),
     LiftedGram: (_PERSONS, _RADIAL, _REGIONS),
     Moments: (_PERSONS, _RADIAL, _REGIONS),
-    Selection: (),
-    StableCells: (),
+    Selection: (_ONE_ROW,),
+    StableCells: (_ONE_ROW,),
 }
 """Each question of rows, and for what its proof holds as well; a run of that kind refuses any other."""
 
@@ -39,3 +40,6 @@ UNDER_RADIAL = _proven(_RADIAL)
 
 BY_REGION = _proven(_REGIONS)
 """Those that add what a record adds to its region alone, and tell how long that is at most."""
+
+OF_ONE_ROW = _proven(_ONE_ROW)
+"""Those that are no sums over records, and are asked of one row of each person."""

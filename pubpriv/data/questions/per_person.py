@@ -6,6 +6,7 @@ A row's weight is a public function of its place among the rows of its own perso
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from pubpriv.data.questions.base import (
     noise_for,
     squared_weight,
 )
-from pubpriv.data.questions.of_rows import WEIGHED
+from pubpriv.data.questions.of_rows import OF_ONE_ROW, WEIGHED
+from pubpriv.data.questions.stable import StableCells
 from pubpriv.data.regions import View
 from pubpriv.errors import InvalidInput
 
@@ -60,13 +62,22 @@ class PerPerson(Around):
     is in the inner question's own units; a factor that G does not divide stays, and the sd is multiplied by G, as the
     totals are. Either way (factor A / sd) is L times what it is in the inner question.
 
+    One row of each person: a question that is no sum over records (`OF_ONE_ROW`) is asked with L = G = 1. Then one row
+    of each person, the last, weighs 1, and it is as if the table had these rows alone. Where the answer takes room for
+    so many rows (`first_rows`), the first N of them count, in the order of the table.
+
+    Sensitivity: let z be the list of these rows without that of the person who differs. Either table's list is z with
+    one row put in somewhere, or z. So its first N are z_1 to z_(N-1) with one row more: the person's, or z_N, or none
+    where z is as short as that. Two such tables differ by one row that is replaced, comes or goes; for that the inner
+    question's proof holds, as an odd record adds nothing to it.
+
     Attributes:
         inner: the question, priced for one record.
         most: L.
         grain: G, a power of two.
 
     Raises:
-        InvalidInput: a question that is no sum over records, or L or G beyond their bounds.
+        InvalidInput: a question that is neither, or L or G beyond their bounds.
     """
 
     inner: Question
@@ -74,13 +85,15 @@ class PerPerson(Around):
     grain: int
 
     def __post_init__(self) -> None:
-        kind("the question of each person", self.inner, *WEIGHED)
+        kind("the question of each person", self.inner, *WEIGHED, *OF_ONE_ROW)
         integer("the rows of a person that count", self.most, 1)
         integer("the grain of weights", self.grain, 1)
         if self.most > MOST_ROWS:
             raise InvalidInput(f"at most {MOST_ROWS} rows of a person count in full")
         if self.grain > MOST_WEIGHT or self.grain & (self.grain - 1):
             raise InvalidInput(f"the grain of weights is a power of two, at most {MOST_WEIGHT}")
+        if isinstance(self.inner, OF_ONE_ROW) and not self.most == self.grain == 1:
+            raise InvalidInput(f"a {type(self.inner).__name__} is asked of one row of each person, which weighs 1")
 
     @property
     def parts(self) -> Mapping[str, Part]:
@@ -89,6 +102,8 @@ class PerPerson(Around):
 
     def _in_grains(self, part: Part) -> Part:
         bound = part.bound * self.grain * self.most
+        if isinstance(self.inner, OF_ONE_ROW):
+            return replace(part, rows=None)  # how many rows there are is private
         if part.factor % self.grain == 0:
             return replace(part, factor=part.factor // self.grain, bound=bound)
         return replace(part, noise_scale=part.noise_scale * self.grain, bound=bound)
@@ -111,6 +126,8 @@ class PerPerson(Around):
         """
         if view.weights is None:
             raise ValueError("records without weights")
+        if isinstance(self.inner, OF_ONE_ROW):
+            view = View(np.where(view.weights > 0, view.block, np.nan))
         return self.inner.totals(view)
 
     def values(self, noisy: Totals) -> Values:
@@ -122,6 +139,19 @@ class PerPerson(Around):
                 for name, integers in noisy.items()
             }
         )
+
+
+def of_one_row(question: Any) -> Any:
+    """The question within that is asked of one row of each person, whatever it is wrapped in; None: there is none."""
+    while hasattr(question, "inner"):
+        question = question.inner
+    return question if isinstance(question, OF_ONE_ROW) else None
+
+
+def first_rows(question: Any) -> int | None:
+    """How many rows count at most, the first ones of the table, where each is a person's; None: all of them."""
+    inner = of_one_row(question)
+    return inner.rows if isinstance(inner, StableCells) else None
 
 
 @public_value

@@ -15,7 +15,7 @@ from pubpriv.data.frames import Frame
 from pubpriv.data.questions.base import Around, Draw, Part, Question, Scale, Totals, Values, root_up
 from pubpriv.data.questions.counts import JointCounts
 from pubpriv.data.questions.of_rows import BY_REGION, UNDER_RADIAL
-from pubpriv.data.questions.per_person import PerPerson, PersonSizes
+from pubpriv.data.questions.per_person import PerPerson, PersonSizes, of_one_row
 from pubpriv.data.questions.selection import Selection
 from pubpriv.errors import InvalidInput
 
@@ -61,6 +61,8 @@ class Radial(Around):
     def __post_init__(self) -> None:
         flag("`by_region` of radial noise", self.by_region)
         kind("the question under radial noise", self.inner, *_INNER)
+        if of_one_row(self.inner) is not None:
+            raise InvalidInput(f"a {type(of_one_row(self.inner)).__name__} has noise of its own, which is not radial")
         if self.by_region:
             kind("the question under radial noise by region", _of_record(self.inner), *BY_REGION)
         if self.by_region:
@@ -135,7 +137,7 @@ def under_law(law: str, question: Any) -> Any:
         law: `GAUSSIAN` or `RADIAL`.
         question: any; one that is no Gaussian one stays what it is.
     """
-    if law != RADIAL or not isinstance(question, _INNER):
+    if law != RADIAL or not isinstance(question, _INNER) or of_one_row(question) is not None:
         return question
     together, asked = Radial(question), _of_record(question)
     if not isinstance(asked, BY_REGION) or len({frame.dimension for frame in _frames(question)}) > 1:
@@ -158,14 +160,21 @@ def in_person_unit(question: Any) -> bool:
 
 def draws_of(question: Question) -> list[tuple[str, Scale, int]]:
     """(name, scale or scales, size) of each draw of noise that answers `question`, as it asks for them."""
-    if isinstance(question, Radial | Selection):
-        return question.draws
+    told = _of_noise(question)
+    if isinstance(told, Radial | Selection):
+        return told.draws
     return [(name, part.noise_scale, part.draws) for name, part in question.parts.items()]
 
 
 def reach_of(question: Question) -> int:
     """How many noise scales the noise never reaches, as far as 64 bits are concerned."""
-    return question.reach if isinstance(question, Radial | Selection) else _SDS
+    told = _of_noise(question)
+    return told.reach if isinstance(told, Radial | Selection) else _SDS
+
+
+def _of_noise(question: Question) -> Any:
+    """The question that says what noise is drawn: of one row of each person, that within."""
+    return of_one_row(question) or question
 
 
 def bounding_sd(question: Question, part: str) -> float:

@@ -46,7 +46,7 @@ class Selection:
 
     Attributes:
         frame: the map to z, of one direction or two.
-        rows: n of the table.
+        rows: n of the table; of persons, about how many there are.
         step: of the lattice, in units of z.
         steps: the ball's radius, in steps.
         slack: alpha: what two laws may differ by, and not be held against each other.

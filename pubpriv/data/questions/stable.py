@@ -54,14 +54,14 @@ class StableCells:
     alone leaves is post-processing.
 
     The proof is for *one* record: where several change at once, as those of a person do, a cell that is alone may hold
-    `least` + 1 and none.
+    `least` + 1 and none. So persons are asked with one row of each, and with no more than `rows` of them (`PerPerson`).
 
     Noise is drawn for as many cells as `rows` rows could make, so their number shows nowhere. A record that is not
     finite, or beyond 2^62, is in no cell of that direction.
 
     Attributes:
         frame: the map to z.
-        rows: n of the table.
+        rows: n of the table; of persons, as many as count.
         least: cells of so many records count as empty; more of it takes fewer draws.
         noise_scale: sd of the noise, on multiples of 2^-28 of a record.
         threshold: in the same steps.

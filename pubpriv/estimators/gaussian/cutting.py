@@ -11,7 +11,17 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.clipping import best_moment_radius
-from pubpriv.estimators.gaussian.shells import BINS_INSIDE, FINE, RATIO, Cut, Histogram, histogram_edges, middle_squares
+from pubpriv.estimators.gaussian.shells import (
+    BINS_INSIDE,
+    FINE,
+    RATIO,
+    UNSURE,
+    Cut,
+    Histogram,
+    cut_off,
+    histogram_edges,
+    middle_squares,
+)
 from pubpriv.estimators.gaussian.tail_belief import PublicShape, believe, best_radius, lattice_shift
 from pubpriv.estimators.lengths import gaussian_shares, length_quantile
 from pubpriv.estimators.steps import step
@@ -30,6 +40,9 @@ _UNLIKE, _HEAVY = 3.5, 2.6
 
 _DOUBTED = 0.02
 """Small counts are no Gaussian's where a Gaussian has no more than this weight: other laws know their tails."""
+
+_LEANING = 0.5
+"""Of the noise in a shell this part is left by leaning."""
 
 _INSIDE = 0.9
 """The tail is what lies beyond this share of a Gaussian's rows."""
@@ -71,8 +84,24 @@ def cut(
     inside = np.cumsum(histogram.counts)[: len(edges)]
     enough = np.flatnonzero(inside >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
-    outer = edges[min(int(enough[0]) if len(enough) else widest, widest) :: 2]
-    return Cut(False, 1.0, excess, tuple(outer.tolist()), (*outer.tolist(), float(outer[-1] * RATIO)))
+    first = min(int(enough[0]) if len(enough) else widest, widest)
+    return Cut(False, 1.0, excess, tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho))
+
+
+def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[float, ...]:
+    """Give the clip radii of the core and of all shells, where the core ends at edge `first` and is no Gaussian's.
+
+    It is the outer edge, so that nothing is clipped, or the middle of a shell: where the histogram sees few rows in its
+    outer half, what is lost of them, which it tells about, is less than what is gained of the noise.
+    """
+    edges, counts = np.array(histogram.edges), np.array(histogram.counts)
+    radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]
+    beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between the edges i and i + 1
+    far, middle = radii[1:], middles[: len(radii) - 1]
+    lost = cut_off(middle, far) * np.hypot(histogram.sd, UNSURE * beyond)
+    gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
+    radii[1:] = np.where(lost**2 < gained, middle, far)
+    return (*radii.tolist(), float(edges[first::2][-1] * RATIO))
 
 
 def core_end(n: float, d: int) -> float:

@@ -5,7 +5,7 @@ covariance. The default learner is ours; their own Algorithm 2 is `method="algor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from pubpriv.estimators.gaussian.learner import (
     Measured,
     Position,
     measure,
+    median_blur,
     pool,
     walk,
 )
@@ -141,11 +142,11 @@ def whole_gaussian(
         outcome = estimate_table(run, rows, layout, purse, target, force)
         return _estimate(outcome, curator, rows, method, "moments")
     if method == NO_PUBLIC:
-        if not curator.protects_rows:
+        if not curator.asks_of_one_row:
             raise InvalidInput(
                 "without public rows the columns are found by cells in which one record more or less can show, which "
-                "is not offered where the unit of the dataset is a person, or rows of a period are asked: give public "
-                "rows"
+                "is not offered where rows of a period are asked and the unit of the dataset is a row: what they show "
+                "of a row that moves to another period is not proven. Give public rows"
             )
         purse = curator.begin("gaussian", configuration, rows, budget)
         outcome = no_public(Execution(curator, "gaussian", runner), purse, force)
@@ -161,12 +162,14 @@ def whole_gaussian(
     if method == "algorithm-2":
         outcome = algorithm_2(run, run(bound, rows, *constants), purse)
     else:
-        outcome = _learner(run, preconditioner, purse, force)
+        outcome = _learner(run, rows, preconditioner, purse, force)
     outcome.warnings[:0] = preconditioner.notes
     return _estimate(outcome, curator, rows, method, target)
 
 
-def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force: bool) -> GaussianResult:
+def _learner(
+    run: Execution, rows: PublicTable, preconditioner: Preconditioner, purse: Purse, force: bool
+) -> GaussianResult:
     """Eight rounds; see `learner`."""
     curator = run.curator
     n, d = curator.n_rows, preconditioner.dimension
@@ -174,7 +177,7 @@ def _learner(run: Execution, preconditioner: Preconditioner, purse: Purse, force
         check_feasible(n, d, purse, curator.budget)
     plan = learner_plan(purse, n, d)
     curator.rehearse(plan.questions)
-    measured = _learn(run, preconditioner, plan)
+    measured = replace(_learn(run, preconditioner, plan), blur=median_blur(rows))
     fitted = run(pool, preconditioner, measured)
     return debiased(curator, preconditioner, measured, plan, purse, fitted)
 

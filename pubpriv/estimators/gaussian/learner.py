@@ -19,6 +19,7 @@ from pubpriv.curator import Answer, Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions.radial import GAUSSIAN
+from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.gaussian import pure
 from pubpriv.estimators.gaussian.clipping import (
@@ -31,6 +32,8 @@ from pubpriv.estimators.gaussian.clipping import (
 from pubpriv.estimators.gaussian.plan import LearnerPlan, final_question, final_theta, joint_question, radius_question
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner
 from pubpriv.estimators.gaussian.shells import gaussian_end
+from pubpriv.estimators.lattice import lattice
+from pubpriv.estimators.lengths import length_quantile
 from pubpriv.estimators.matrices import floored
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.unit import Size
@@ -47,6 +50,9 @@ _FAR = 0.5
 _UNEXPECTED, _HARMLESS = 4.0, 0.3
 """... or by so many times what sampling and noise explain, in the last round and in the release, unless it is so small
 that the inverse of the clipping takes care of it."""
+
+_MOST_BLUR = 1.5
+"""However wide the gaps of a lattice are, a variance of w further off than this has not converged."""
 
 _MISSED, _LEFT_OUT = 4.0, 2.0
 """Rows count as incomplete, or in the last release as too far out, if the released count is short of n by so many of
@@ -87,6 +93,7 @@ class Measured:
         accuracy: how far the rounds are expected to have left w from standard; see `Position`.
         expected_mean: what they make of the length of `mean`.
         beyond: rows that are further out than Gaussian ones are, and the sd of the noise in their number.
+        blur: how far the variance of w may be off because values on a lattice have no clear median, see `median_blur`.
     """
 
     frame: Frame
@@ -101,13 +108,14 @@ class Measured:
     accuracy: float
     expected_mean: float
     beyond: tuple[float, float] = (0.0, 0.0)
+    blur: float = 0.0
 
     @property
     def converged(self) -> bool:
         """The records were in standard coordinates when they were measured, as far as the release can tell."""
         root = math.sqrt(len(self.mean))
         expected = math.hypot(self.expected, self.accuracy)
-        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root))
+        return self.deviation <= min(_FAR * root, max(_UNEXPECTED * expected, _HARMLESS * root)) + self.blur
 
 
 @public_value
@@ -242,6 +250,19 @@ def _expected_mean_error(n: float, d: int, radius: float, mean_sd: float) -> flo
     """Root mean square length of the error of the debiased mean of n standard records, noise sd `mean_sd`."""
     law = mean_constants(d, radius)
     return math.sqrt(d * (law.variance / n + mean_sd**2)) / law.slope
+
+
+def median_blur(public: PublicTable) -> float:
+    """Tell how far the rounds may leave the variance of a single column on a lattice from 1.
+
+    They take their scale from the median of |w|, which of such values may lie anywhere in a gap between two. The last
+    release undoes that. Lengths of rows of more columns fill the gaps.
+    """
+    if public.rows.shape[1] > 1:
+        return 0.0
+    column = public.rows[:, 0]
+    gap = lattice(column) / max(float(column.std()), 1e-300)
+    return min(2 * gap / length_quantile(1, 0.5), _MOST_BLUR)
 
 
 @step(title="pool with public rows")

@@ -79,18 +79,25 @@ class NoPublicPlan(Plan):
         return purse.part(sum((ask.price for ask in self.learner.asks), Fraction(0)))
 
 
-def no_public_plan(purse: Purse, n: int, d: int) -> NoPublicPlan:
+def no_public_plan(purse: Purse, n: int, d: int, each: int | None = None) -> NoPublicPlan:
     """Make the plan on n rows of d columns.
+
+    Args:
+        purse: of the method.
+        n: rows that the learner counts.
+        d: columns.
+        each: rows that the search counts, one of each person; None: n.
 
     Raises:
         InvalidInput: the budget pays for no thresholds, or none could be passed.
     """
-    distance, least = purse.distance(_STEPS * d), n // _EMPTY
-    prices = purse.split([share := _share(purse, n, d, distance), 1 - share])
-    blank = partial(_blank, Frame((0.0,) * d), n, least, distance)
+    rows = each or n
+    distance, least = purse.distance(_STEPS * d), rows // _EMPTY
+    prices = purse.split([share := _share(purse, rows, d, distance), 1 - share])
+    blank = partial(_blank, Frame((0.0,) * d), rows, least, distance)
     shares = {f"cells-{i + 1}": (Fraction(1, _STEPS), blank) for i in range(_STEPS)}
     searches = split_purse(purse.part(prices[0]), "gaussian", shares)
-    _check_threshold(blank(searches["cells-1"]), n)
+    _check_threshold(blank(searches["cells-1"]), rows)
     learner = learner_plan(purse.part(prices[1]), n, d)
     return NoPublicPlan((*searches.values(), *learner.asks), tuple(searches.values()), learner)
 
@@ -172,7 +179,7 @@ def find_cells(curator: Curator, located: Located, ask: Ask) -> Located:
     d = len(located.low)
     frame = Frame((0.0,) * d, None, tuple((1 / located.widths).tolist()))
     answer = curator.release(replace(asked, frame=frame), ask.label)
-    return located.told(answer.values["count"] >= float(_FULL) * curator.n_rows, answer.values["cell"])
+    return located.told(answer.values["count"] >= float(_FULL) * curator.size.one_each, answer.values["cell"])
 
 
 @step(title="standardise columns")
@@ -240,8 +247,9 @@ def no_public(run: Execution, purse: Purse, force: bool) -> GaussianResult:
     """
     curator = run.curator
     n, d = curator.n_rows, len(curator.columns)
+    each = curator.size.one_each
     # a threshold depends on what is held for failures, and a resumed run has to ask what it planned
-    plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d))
+    plan = curator.settled("gaussian/no-public", partial(no_public_plan, purse, n, d, each))
     paid = plan.learner_purse(purse)
     if not force:
         check_feasible(n, d, paid, curator.budget)

@@ -14,6 +14,8 @@ moment, see `clipping`):
 The covariance is linearised: A_ij(rows a, s, t) is the variance of a_i' E a_j for symmetric E whose traceless part
 has variance s / shape^2 and whose trace part has variance t / trace^2 in every direction of unit Frobenius norm.
 Public rows that were pooled in with weight p take the factor (1 - p)^2, and add p^2 times their own sampling variance.
+Where odd rows are seen beyond the Gaussian ones, others of their kind may lie among these: what they add to a variance
+is a third part, `clipping`.
 """
 
 import math
@@ -36,6 +38,9 @@ from pubpriv.unit import Size
 _CLEAR, _MOST_ODD = 3.0, 0.03
 """Rows are told to lie further out than Gaussian ones from so many sds of their count on, and from this share of all
 rows on the run is flagged: others that belong to them lie among the rest."""
+
+_WIDTHS = np.geomspace(2.0, 32.0, 17)
+"""How many times wider than the others odd rows may be."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,32 @@ def debiased(
         "rounds": [ask.label for ask in plan.asks],
     }
     errors = standard_errors(measured, fitted, preconditioner.m)
+    if odd > _CLEAR * sd:
+        variances = np.diag(np.array(fitted.covariance))
+        among = odd / measured.records * _odd_among_the_rest(d, measured.radius, end)
+        errors["mean"]["clipping"] = np.zeros(d)
+        errors["covariance"]["clipping"] = among * np.sqrt(np.outer(variances, variances))
     good = measured.converged and enough and odd < max(_MOST_ODD * n, _CLEAR * sd)
     return GaussianResult(fitted, good, errors, facts, warnings, (odd / n, sd / n))
+
+
+def _odd_among_the_rest(d: int, radius: float, end: float) -> float:
+    """By how much wide rows that are not further out than Gaussian ones raise a variance of 1, for each one that is.
+
+    The median over the widths that they may have.
+
+    Args:
+        d: columns.
+        radius: to which rows are clipped.
+        end: where Gaussian rows end.
+    """
+    from scipy.special import gammainc
+
+    half = (np.array([[radius], [end]]) / _WIDTHS) ** 2 / 2
+    within, inside = gammainc(d / 2, half)
+    held = _WIDTHS**2 * gammainc(d / 2 + 1, half[0]) + radius**2 / d * (inside - within)
+    law = moment_constants(d, radius)
+    return float(np.median((held - inside * law.level) / (1 - inside))) / law.trace
 
 
 def debiased_facts(measured: Measured, fitted: Fitted) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """How far the rows reach: one histogram of |w|, whether it is a Gaussian's, and where the last release is cut.
 
 The last release is one `LiftedGram` over shells of |w|. It costs what it costs over one region, since a row that
-leaves one shell enters one other, and each shell has its own clip radius: its outer edge. So far shells are noisy and
-near ones are not, and how many of them count is chosen after the release, from what it says.
+leaves one shell enters one other, and each shell has its own clip radius: its outer edge, or its middle where few rows
+are beyond (`cutting`). So far shells are noisy and near ones are not, and how many of them count is chosen after the
+release, from what it says.
 
 The core, |w| up to the first edge, is cut by the histogram. Where the histogram is a Gaussian's, of a scale that it
 tells better than the rounds do, the core reaches to where such rows end, is clipped where that is best for them, and is
-debiased afterwards. Elsewhere the core holds about
-nine rows in ten, nothing in it is clipped, and nothing is debiased.
+debiased afterwards. Elsewhere the core holds about nine rows in ten, nothing in it is clipped, and nothing is debiased.
 """
 
 import math
@@ -30,6 +30,9 @@ RATIO = 1.5
 
 FINE = math.sqrt(RATIO)
 """The same in the histogram: two of its bins make a shell."""
+
+UNSURE = 1 / 3
+"""Rows that are counted tell what is clipped off of them to this part of it."""
 
 BINS_INSIDE, _BINS_OUTSIDE = 10, 28
 """Bins of the histogram within and beyond the radius where Gaussian rows end."""
@@ -119,10 +122,15 @@ def count_lengths(curator: Curator, frame: Frame, records: float, ask: Ask) -> H
     return Histogram(partition.edges, tuple(answer.values["count"].tolist()), bounding_sd(answer.question, "count"))
 
 
-def middle_squares(edges: np.ndarray) -> np.ndarray:
-    """Give a typical squared length within each pair of adjacent `edges`: (len(edges) - 1,)."""
-    near, far = edges[:-1] ** 2, edges[1:] ** 2
-    return np.asarray(0.6 * near + 0.4 * far)
+def middle_squares(edges: np.ndarray, far: np.ndarray | None = None) -> np.ndarray:
+    """Give a typical squared length within each pair of adjacent `edges`, or from each of them to that of `far`."""
+    near, far = (edges[:-1], edges[1:]) if far is None else (edges, far)
+    return np.asarray(0.6 * near**2 + 0.4 * far**2)
+
+
+def cut_off(radius: np.ndarray, far: np.ndarray) -> np.ndarray:
+    """Give by how much clipping at `radius` shortens a typical squared length from there to `far`."""
+    return np.asarray(middle_squares(radius, far) - radius**2)
 
 
 def column_frame(frame: Frame) -> Frame:

@@ -18,7 +18,16 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
-from pubpriv.estimators.gaussian.shells import RATIO, Cut, Fourths, Histogram, column_scales, middle_squares
+from pubpriv.estimators.gaussian.shells import (
+    RATIO,
+    UNSURE,
+    Cut,
+    Fourths,
+    Histogram,
+    column_scales,
+    cut_off,
+    middle_squares,
+)
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
@@ -123,12 +132,13 @@ def read_outside(
     """
     axes = _axes(core, frame.dense()[1])
     n, d = moments.records, len(core)
-    ends = np.array([*where.edges, where.edges[-1] * RATIO])
-    middle = middle_squares(ends)
+    middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
     traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
     trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
+    lost, lost_sds = _clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     tail = read_tail(shells, _before(histogram, where, n), where.gaussian, n)
     if not where.gaussian:
@@ -233,6 +243,18 @@ def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Leng
     )
 
 
+def _clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """(what clipping takes of the mean squared length in each shell, per row, its sds), by the histogram."""
+    edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
+    clipped = np.flatnonzero(radii < edges[1:] * 0.999)
+    outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
+    each = cut_off(radii[clipped], edges[1:][clipped]) / n
+    beyond = np.maximum(np.array(histogram.counts)[outer], 0.0)
+    lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
+    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, UNSURE * beyond)
+    return lost, sds
+
+
 def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
     """(mean squared lengths, per row, in the shells within the first edge, sds of their noise), by the histogram."""
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
@@ -288,12 +310,15 @@ def _leant(
     spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
     room = max(trace - float(values[clear].sum()), 0.0)
     spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
+    if clear.any():  # the eigenvalues that stand out are known better than the trace: what is left may be its noise
+        room = max(room - (d - int(clear.sum())) * sd**2 / max(room, 1e-150), 0.0)
     others = vectors[:, ~clear] @ vectors[:, ~clear].T
     own = others @ shape @ others
     own = own / max(float(np.trace(own)), 1e-300)
     rest = others @ second @ others
     off = axes @ (rest - float(np.trace(rest)) * own) @ axes.T
     left = int((~clear).sum())
+    chance *= room / trace  # of what is left: much of the shell may be in the directions that stand out
     on = np.diag(np.diag(off))
     kept_on = _kept(on, (left - 1) * left / d, sd, chance**2)
     kept_off = _kept(off - on, left * (left - 1) / 2, sd, chance**2 / 2)

@@ -51,8 +51,9 @@ _ADDED = 0.6
 mean is nearer to it in most runs, and never more than the last shell that counts holds; the rest is in the standard
 deviation."""
 
-_ENDS = 0.1
-"""Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike."""
+_ENDS, _ENDS_APART = 0.1, 0.5
+"""Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike; the second where a gap is
+between these and the rest."""
 
 _NOTHING = 1e-12
 """Least noise of a squared length per row, so that there is always some."""
@@ -122,7 +123,9 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
         gap = len(own[0]) + int(empty[-1]) + 1 if len(empty) else 0  # before it lies another group of rows
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
-        beyond, beyond_sd, endless = _expected_beyond(found, noise, share, at, min(gap, at))
+        beyond, beyond_sd, endless = _expected_beyond(
+            found, noise, share, at, min(gap, at), _ENDS_APART if gap else _ENDS
+        )
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
@@ -160,7 +163,7 @@ def _next_group(clear: np.ndarray, last: int) -> int | None:
 
 
 def _expected_beyond(
-    found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int, first: int
+    found: np.ndarray, sds: np.ndarray, share: np.ndarray, at: int, first: int, chance: float
 ) -> tuple[float, float, bool]:
     """(mean, sd) of the squared lengths beyond shell `at`, per row, and whether they hardly fall.
 
@@ -170,6 +173,7 @@ def _expected_beyond(
         share: (shells,) what one row adds to each.
         at: the last shell that counts.
         first: where the group of shells begins that it belongs to.
+        chance: prior chance that nothing lies beyond.
     """
     begin, end = max(at - _BACK, first), min(at + _AHEAD, len(found) - 1) + 1
     steps = np.arange(begin, end) - at
@@ -191,8 +195,8 @@ def _expected_beyond(
     goes_on = known + chances[..., further].sum(axis=-1)
     ends = float((-(found[further] ** 2) / sds[further] ** 2 / 2 - np.log(sds[further])).sum())
     most = max(float(goes_on.max()), ends)
-    weight = (1 - _ENDS) * np.exp(goes_on - most)
-    weight /= float(weight.sum()) + _ENDS * math.exp(ends - most)
+    weight = (1 - chance) * np.exp(goes_on - most)
+    weight /= float(weight.sum()) + chance * math.exp(ends - most)
     beyond = held[..., further].sum(axis=-1)
     mean = float((weight * beyond).sum())
     square = float((weight * beyond**2).sum())

@@ -7,6 +7,7 @@ exactly; see `plan`.
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def estimate_mean(
     """
     check_arguments(public, curator)
     table = public_rows(public, curator.columns, method)
+    assumed = isinstance(covariance, str) and covariance == "auto"
     if method == NO_PUBLIC:
         check_learnt(covariance)
     else:
@@ -104,8 +106,10 @@ def estimate_mean(
         if learnt:
             learner = method if method == NO_PUBLIC else "learner"
             return _with_unknown_covariance(table, curator, given, force, runner, learner)
-        checked = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
-        return _with_known_covariance(*checked, curator, method, given, force, runner), checked[1].covariance
+        rows, known, options = checked_mean(table, curator.columns, covariance, method, rounds, ball, force)
+        options = replace(options, assumed=assumed)
+        made = _with_known_covariance(rows, known, options, curator, method, given, force, runner)
+        return made, known.covariance
 
     if curator.groups is None:
         return whole(budget)[0]
@@ -130,10 +134,10 @@ def _with_known_covariance(
         **options.configuration(),
     }
     check_law(method, curator.budget.kind)
-    if method == "hypotheses" and not curator.protects_rows:
+    if method == "hypotheses" and not curator.asks_of_one_row:
         raise InvalidInput(
-            "the method hypotheses is not offered where the unit of the dataset is a person, or rows of a period are "
-            "asked: its choice is no sum over rows that could be weighted; take the method two-step"
+            "the method hypotheses is not offered where rows of a period are asked and the unit of the dataset is a "
+            "row: what its choice shows of a row that moves to another period is not proven; take the method two-step"
         )
     purse = curator.begin("mean", configuration, rows, budget)
     if method == "two-step" and not force:

@@ -145,7 +145,7 @@ def selected_mean(
 
 def hypotheses(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
     """Theorem B.2 (2): one selection from a cover of the ball around the public mean."""
-    n, (m, d) = run.curator.n_rows, rows.rows.shape
+    n, (m, d) = run.curator.size.one_each, rows.rows.shape
     plan = _plan(n, d, m, purse)
     run.curator.rehearse(plan.questions)
     ask = plan.asks[0]

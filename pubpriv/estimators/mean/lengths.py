@@ -29,8 +29,9 @@ _INNER = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 _RATIO, _OUTER = 1.5, 14
 """Each of the outer edges over the one before, and how many there are: 290 times the last inner one."""
 
-_SURPRISE = 26.1
-"""A sum of eight squares that standard normals exceed once in a thousand times."""
+_SURPRISE, _SURPRISE_OF_ASSUMED = 26.1, 15.5
+"""A sum of eight squares that standard normals exceed once in a thousand times, or, where nobody gave the covariance,
+once in twenty: it costs little not to take rows for Gaussian ones, and to take others for such moves their mean."""
 
 _VISIBLE = (2.0, 2.8, 3.5)
 """Sds above nothing at which the shell beyond the last visible one holds rows; one further out; any other one. Noise
@@ -150,7 +151,7 @@ class Clip:
 
 
 @step(title="choose the clip")
-def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
+def choose_clip(found: Lengths, d: int, spread: float, noise: float, assumed: bool = False) -> Clip:
     """Decide how step 2 is asked, from released counts.
 
     Args:
@@ -158,6 +159,7 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
         d: columns.
         spread: as the edges were made with.
         noise: sd of one coordinate of the mean that step 2 would release with a clip radius of 1.
+        assumed: nobody gave the covariance.
     """
     counts, middles, n = np.array(found.counts), found.middles, found.whole
     expected = n * _gaussian_parts(found.edges, d, spread)
@@ -171,7 +173,7 @@ def choose_clip(found: Lengths, d: int, spread: float, noise: float) -> Clip:
     lost = lost / (2 * math.sqrt(d))
     best = int(np.argmin((noise * tried) ** 2 + lost**2))
     return Clip(
-        gaussian=surprise <= _SURPRISE and outside < first,
+        gaussian=surprise <= (_SURPRISE_OF_ASSUMED if assumed else _SURPRISE) and outside < first,
         radius=float(tried[best]),
         lost=float(lost[best]),
         share=max(float(counts[2 + best : last + 1].sum()), 0.0) / n,

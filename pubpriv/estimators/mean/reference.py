@@ -64,12 +64,14 @@ class Options:
         rounds: t.
         center, radius: the ball that holds the mean, in the data's units and in standard deviations; None: from
             public rows.
+        assumed: nobody gave the covariance: the identity is taken because the public rows do not contradict it.
     """
 
     public: tuple[float, ...]
     rounds: int = 2
     center: tuple[float, ...] | None = None
     radius: float | None = None
+    assumed: bool = False
 
     @classmethod
     def of(cls, public: tuple[float, ...], rounds: int, ball: tuple[Any, float] | None) -> "Options":

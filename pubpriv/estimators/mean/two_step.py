@@ -15,6 +15,7 @@ from pubpriv.data.codec import public_value
 from pubpriv.data.frames import Frame
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.gaussian.clipping import response
+from pubpriv.estimators.mean.against_public import contradiction
 from pubpriv.estimators.mean.known_covariance import KnownCovariance
 from pubpriv.estimators.mean.lengths import Clip, Lengths, choose_clip, count_lengths
 from pubpriv.estimators.mean.plan import MeanPlan, combined, sum_question, two_step_errors
@@ -22,6 +23,13 @@ from pubpriv.estimators.mean.reference import MeanResult, Options
 from pubpriv.estimators.mean.steps import ClippedMean, clipped_mean
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.privacy.budgets import Purse
+
+_STRAYED = 1.0
+"""Public rows led astray where step 2 found the mean so far, in squared standard deviations per column, from its
+centre: it is followed, but by more noise than was planned."""
+
+_TELLING = 12
+"""Public rows that show whether columns have one scale."""
 
 
 def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: Purse, options: Options) -> MeanResult:
@@ -37,7 +45,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
     center = np.array(public) + known.colour(plan.move * np.array(first.move))
     around = tuple(center.tolist())
     found = run(count_lengths, known, around, plan.spread, plan.asks[1])
-    clip = run(choose_clip, found, plan.d, plan.spread, _noise_of_step(plan))
+    clip = run(choose_clip, found, plan.d, plan.spread, _noise_of_step(plan), options.assumed)
     radius = plan.steps[1].radius if clip.gaussian else clip.radius
     second = run.at("2 of 2", first)(clipped_mean, known, around, radius, plan.asks[2])
     warnings = []
@@ -48,7 +56,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
         "could_hide": {"rows": found.unseen, "beyond": radius},
     }
     if not clip.gaussian:
-        return _as_released(plan, known, second, clip, found, warnings, facts)
+        return _as_released(plan, known, rows if options.assumed else None, second, clip, found, warnings, facts)
     whole = run(_combine_means, plan, known, public, first, second)
     if whole.bias > plan.error / 2:
         warnings.append(
@@ -68,6 +76,7 @@ def two_step(run: Execution, rows: PublicTable, known: KnownCovariance, purse: P
 def _as_released(
     plan: MeanPlan,
     known: KnownCovariance,
+    public: PublicTable | None,
     last: ClippedMean,
     clip: Clip,
     found: Lengths,
@@ -76,17 +85,34 @@ def _as_released(
 ) -> MeanResult:
     """Step 2 as it was released, for rows of any law: nothing is undone, and what lies beyond the clip is an error.
 
-    What rows beyond the clip may have added is told as a part of the error of each column.
+    What rows beyond the clip may have added is told as a part of the error of each column. A covariance that nobody
+    gave takes the scale that the private rows have, unless columns may have different ones.
+
+    Args:
+        plan: of the run.
+        known: the covariance.
+        public: the public rows, where nobody gave the covariance; else None.
+        last: step 2.
+        clip: of step 2.
+        found: lengths of rows.
+        warnings: so far.
+        facts: so far.
     """
     whole = found.whole
     moved, noise = np.array(last.move) * plan.n / whole, last.noise * plan.n / whole
     squared = max(_mean_square(moved) - noise**2, 0.0)
     spread = clip.spread(squared)
-    sampling, clipping = math.sqrt(max(spread, 1.0) / whole), clip.lost
-    if clip.contradicted(squared):
+    scaled = public is not None and _same_scale(public, spread)
+    sampling, clipping = math.sqrt((spread + clip.fuzz if scaled else max(spread, 1.0)) / whole), clip.lost
+    if clip.contradicted(squared) and not scaled:
         warnings.append(
             f"the private rows have about {spread:.2g} times the mean square that the covariance says, so the errors "
             "are wrong: give their covariance, or let it be learnt (--covariance unknown)"
+        )
+    if squared > _STRAYED:
+        warnings.append(
+            f"the private mean is about {math.sqrt(plan.d * squared):.2g} standard deviations from where the public "
+            "rows and the first step put it, and takes more noise to reach than planned: other public rows are needed"
         )
     if clip.open_end:
         warnings.append("private rows lie further out than can be followed: other public rows are needed")
@@ -104,6 +130,14 @@ def _as_released(
         "mean_square": spread,
     }
     return MeanResult(tuple(center.tolist()), sampling, noise, tuple(warnings), facts, clipping)
+
+
+def _same_scale(public: PublicTable, spread: float) -> bool:
+    """Tell whether the columns have the variance `spread`, as far as the public rows show."""
+    m, d = public.rows.shape
+    if spread <= 0 or (d > 1 and m < _TELLING):
+        return False
+    return contradiction(public, KnownCovariance.of(np.eye(d) * spread, d)) is None
 
 
 def _shares(plan: MeanPlan) -> dict[str, Any]:

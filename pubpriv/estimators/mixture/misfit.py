@@ -192,7 +192,7 @@ def check_fit(
     weights, means, _ = last.mixture.arrays
     d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
-    cells = scaling.cells(before)
+    cells = scaling.cells_for_lengths(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING

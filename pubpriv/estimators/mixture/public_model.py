@@ -11,7 +11,7 @@ from pubpriv.estimators.mixture.linear import floored, one_thread
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import k_means
 from pubpriv.estimators.steps import step
-from pubpriv.released.law import Mixture
+from pubpriv.released.law import Mixture, log_density
 
 _FitShape = tuple[str, float]
 
@@ -48,8 +48,8 @@ def public_model(public: PublicTable, scaling: Scaling, n_components: int) -> Mi
     n_init = 1 if few else 3  # these two differ by more than their starts
 
     def held_out(setting: _FitShape) -> float:
-        models = [(_fit(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(_FOLDS)]
-        return sum(float(model.log_density(test).sum()) for model, test in models)
+        models = [(_fitted(rows[folds != f], n_components, setting, n_init), rows[folds == f]) for f in range(_FOLDS)]
+        return sum(float(log_density(*model, test).sum()) for model, test in models)
 
     return _fit(rows, n_components, max(settings, key=held_out), n_init=10 if few else 20)
 
@@ -100,6 +100,11 @@ def _pooled(rows: np.ndarray, n_components: int, n_init: int) -> Mixture:
 
 
 def _fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:
+    """Fit public rows (m, d); see `_fitted`."""
+    return Mixture.of(*_fitted(rows, k, setting, n_init))
+
+
+def _fitted(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """EM on public rows (m, d) with covariances floored; the seed is fixed, so the result is public.
 
     Starts are k-means clusters of the rows as they are and, for `diag`, of the rows in units of the column spreads
@@ -117,7 +122,7 @@ def _fit(rows: np.ndarray, k: int, setting: _FitShape, n_init: int) -> Mixture:
     else:
         variances = np.maximum(fitted.covariances_, FLOOR)
         covariances = [np.diag(np.broadcast_to(values, rows.shape[1])) for values in variances]
-    return Mixture.of(fitted.weights_, fitted.means_, covariances)
+    return fitted.weights_, fitted.means_, np.array(covariances)
 
 
 def _climbed(rows: np.ndarray, k: int, setting: _FitShape, **starts: Any) -> Any:

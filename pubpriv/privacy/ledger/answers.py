@@ -32,7 +32,7 @@ def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
         ValueError: it is something else.
     """
     parts = answer.values() if isinstance(answer, Mapping) else [None]
-    if not all(isinstance(part, list) and all(type(n) is int and -_END <= n < _END for n in part) for part in parts):
+    if not all(map(_are_integers, parts)):
         raise ValueError("the answer is not lists of 64-bit integers")
     if isinstance(asked, Asked) and {name: len(part) for name, part in answer.items()} != asked.sizes:
         raise ValueError("the answer is not of its question's sizes")
@@ -40,3 +40,10 @@ def check_answer(answer: Any, asked: Event | Asked) -> dict[str, list[int]]:
     if noisy is not None and sorted(map(len, parts)) != sorted(size for _, size in noisy.noise):
         raise ValueError("the answer is not of the sizes that were paid for")
     return dict(answer)
+
+
+def _are_integers(part: Any) -> bool:
+    """A list of 64-bit integers."""
+    if not isinstance(part, list) or not {int}.issuperset(map(type, part)):
+        return False
+    return min(part, default=0) >= -_END and max(part, default=0) < _END

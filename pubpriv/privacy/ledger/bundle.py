@@ -3,20 +3,23 @@
 First a line that names the format, then every record with its hash, dataset by dataset and in order, last a line
 that says where each chain ends. An export kept elsewhere is also a witness: a ledger that lost records, because an
 older copy was restored, does not reach the end that the export names.
+
+A continuation has what came after another export. Its first line says where that one ended, and each chain begins with
+the record that it ended at; so it is checked together with all that it continues, and never by itself.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import Record, canonical
-from pubpriv.privacy.ledger.replay import Summary, replay
+from pubpriv.privacy.ledger.replay import Checkpoint, Summary, replay
 from pubpriv.privacy.ledger.views import Asked
 
 _FORMAT, _VERSION = "pubpriv-ledger", 1
@@ -31,22 +34,32 @@ class End:
     head: str
 
 
-def _lines_of(rows: Iterable[tuple[Record, str]], ends: Mapping[str, End], at: str, version: str) -> Iterator[str]:
-    yield canonical({"format": _FORMAT, "version": _VERSION, "at": at, "pubpriv": version})
+Rows = Iterable[tuple[Record, str]]
+
+
+def _lines_of(rows: Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> Iterator[str]:
+    first = {"format": _FORMAT, "version": _VERSION, "at": at, "pubpriv": version}
+    yield canonical(first | ({"after": _plain(after)} if after else {}))
     for record, stored in rows:
         yield canonical({"record": record.columns(), "hash": stored})
-    yield canonical({"ends": {dataset: end.__dict__ for dataset, end in ends.items()}})
+    yield canonical({"ends": _plain(ends)})
 
 
-def save(path: Path, rows: Iterable[tuple[Record, str]], ends: Mapping[str, End], at: str, version: str) -> None:
+def _plain(ends: Mapping[str, End]) -> dict[str, Any]:
+    return {dataset: end.__dict__ for dataset, end in ends.items()}
+
+
+def save(path: Path, rows: Rows, ends: Mapping[str, End], at: str, version: str, after: Mapping[str, End]) -> None:
     """Write a bundle beside `path` and put it there when it is whole; 0600, as the ledger is.
 
     Args:
         path: of the bundle.
-        rows: all records of some datasets, in order, each with its hash.
+        rows: all records of some datasets, in order, each with its hash; of those in `after`, from the last record on
+            that the export has which it continues.
         ends: where each of their chains ends.
         at: the time (UTC, ISO 8601).
         version: of pubpriv.
+        after: where the chains end of the export that it continues; empty: it continues none.
 
     Raises:
         Unavailable: it cannot be written; what stood there still stands.
@@ -55,7 +68,7 @@ def save(path: Path, rows: Iterable[tuple[Record, str]], ends: Mapping[str, End]
     refused: str | None = None
     try:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in _lines_of(rows, ends, at, version))
+            file.writelines(f"{line}\n" for line in _lines_of(rows, ends, at, version, after))
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -82,27 +95,54 @@ def ends(path: Path) -> dict[str, End]:
         while tail.rstrip(b"\n").count(b"\n") < 1 and len(tail) < size:
             file.seek(max(0, size - length))
             tail, length = file.read(), 2 * length
-    return _ends_of(tail.rstrip(b"\n").rpartition(b"\n")[2], path)
+    return _ends_in(_json(tail.rstrip(b"\n").rpartition(b"\n")[2]), "ends", path)
 
 
-def verify(path: Path, asked: Callable[[Any], Asked | None] | None = None) -> dict[str, Summary]:
+def continues(path: Path) -> dict[str, End]:
+    """Where the chains end of the export that this one continues; empty if it continues none.
+
+    Raises:
+        InvalidInput: no file, or no bundle.
+    """
+    with _opened(path) as file:
+        first = _check_first(file.readline(), path)
+    return _ends_in(first, "after", path) if "after" in first else {}
+
+
+def verify(
+    path: Path, asked: Callable[[Any], Asked | None] | None = None, after: Sequence[Path] = ()
+) -> dict[str, Summary]:
     """Replay every record of a bundle, and compare its ends.
 
     Args:
         path: of the bundle.
         asked: makes the event of a stored question again; see `replay`.
+        after: the bundles that it continues, oldest first; each is replayed too.
 
     Returns:
         What was found, by dataset.
 
     Raises:
-        InvalidInput: no file, or no bundle.
+        InvalidInput: no file, no bundle, or one that continues another one than the one before it.
         LedgerViolation: the first thing that does not follow.
     """
-    last_line = ends(path)
-    found = {dataset: replay(dataset, rows, asked=asked) for dataset, rows in chains(path)}
-    if {dataset: End(summary.records, summary.head) for dataset, summary in found.items()} != last_line:
-        raise LedgerViolation(f"the records in {path} are not those that its last line names")
+    found: dict[str, Summary] = {}
+    known: dict[str, End] = {}
+    for each in (*after, path):
+        if continues(each) != known:
+            before = f"it does not continue what was named before it, {', '.join(map(str, after))}" if after else ""
+            raise InvalidInput(
+                f"{each} cannot be checked: {before or 'it continues another export'}. Name all exports, oldest first"
+            )
+        since = {dataset: Checkpoint.of(summary) for dataset, summary in found.items()}
+        # what they are since was replayed just now
+        found |= {
+            dataset: replace(replay(dataset, rows, asked=asked, since=since.get(dataset)), trusted=0)
+            for dataset, rows in chains(each)
+        }
+        known = {dataset: End(summary.records, summary.head) for dataset, summary in found.items()}
+        if known != ends(each):
+            raise LedgerViolation(f"the records in {each} are not those that its last line names")
     return found
 
 
@@ -157,23 +197,26 @@ def _opened(path: Path) -> Any:
     raise InvalidInput(f"the export {path} cannot be read: {refused}")
 
 
-def _check_first(line: bytes, path: Path) -> None:
+def _check_first(line: bytes, path: Path) -> dict[str, Any]:
     first = _json(line)
     if first.get("format") != _FORMAT:
         raise InvalidInput(f"{path} is no export of a ledger: make one with `pubpriv ledger export`")
     if first.get("version") != _VERSION:
         raise InvalidInput(f"{path} was written by a newer version of pubpriv: upgrade pubpriv")
+    return first
 
 
-def _ends_of(line: bytes, path: Path) -> dict[str, End]:
-    """The last line: numbers of records that are at least one, and hashes."""
-    named = _json(line).get("ends")
+def _ends_in(line: Mapping[str, Any], name: str, path: Path) -> dict[str, End]:
+    """What the first or the last line says: numbers of records that are at least one, and hashes."""
+    named = line.get(name)
     try:
         found = {name: End(**end) for name, end in named.items()} if isinstance(named, dict) else None
     except TypeError:
         found = None
     if found is None or not all(_is_end(end) for end in found.values()):
-        raise LedgerViolation(f"the export {path} is cut off: its last line does not say where it ends")
+        cut_off = "is cut off: its last line does not say where it ends"
+        changed = "was changed: its first line does not say where the export ends that it continues"
+        raise LedgerViolation(f"the export {path} {cut_off if name == 'ends' else changed}")
     return found
 
 

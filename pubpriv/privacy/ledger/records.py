@@ -144,6 +144,23 @@ def canonical(data: Any) -> str:
     return _encoder.encode(data)
 
 
+def body_text(facts: Any) -> str:
+    """`canonical(facts)`, for which an object that stands in several places, as a frame does, is written once."""
+    known: dict[int, str] = {}
+
+    def text(data: Any) -> str:
+        if isinstance(data, dict):
+            if id(data) not in known:
+                members = (f"{canonical(name)}:{text(value)}" for name, value in sorted(data.items()))
+                known[id(data)] = "{" + ",".join(members) + "}"
+            return known[id(data)]
+        if isinstance(data, list) and data and isinstance(data[0], dict):
+            return "[" + ",".join(map(text, data)) + "]"
+        return canonical(data)  # numbers, most of what is written
+
+    return text(facts)
+
+
 def charge_key(dataset: str, release_id: str, label: str) -> str:
     """The name of a charge and of its one answer."""
     return hashlib.sha256(canonical([dataset, release_id, label]).encode()).hexdigest()

@@ -338,29 +338,36 @@ class Ledger:
 
     # -- copies that are kept elsewhere ------------------------------------------------------------------------
 
-    def export(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, bundle.End]:
+    def export(self, path: Path, datasets: Sequence[str] = (), after: Path | None = None) -> dict[str, bundle.End]:
         """Write the auditor's bundle of some datasets, or of all; it replaces an older export of the same ledger.
+
+        Args:
+            path: of the bundle.
+            datasets: which; default: all.
+            after: an export of this ledger, of which only what came later is written; all datasets then.
 
         Returns:
             Where each chain ends.
 
         Raises:
-            InvalidInput: an unknown dataset, or something else stands at `path`, or an export of more datasets.
-            LedgerViolation: the export at `path` has records that this ledger has not.
+            InvalidInput: an unknown dataset, or something else stands at `path`, or an export of more datasets, or one
+                that continues another than `after`.
+            LedgerViolation: the export at `path`, or `after`, has records that this ledger has not.
             Unavailable: it cannot be written.
         """
-        return custody.export(self._access, path, datasets)
+        return custody.export(self._access, path, datasets, after)
 
     def lacks(self, ends: Mapping[str, bundle.End]) -> dict[str, str]:
         """What the ledger lacks of an export that ended there, in words, by dataset; empty if it has all of it."""
         return self._access.lacks(ends)
 
-    def restore(self, path: Path, datasets: Sequence[str] = ()) -> dict[str, int]:
+    def restore(self, path: Path, datasets: Sequence[str] = (), after: Sequence[Path] = ()) -> dict[str, int]:
         """Append what a bundle has and this ledger lacks: an older copy catches up, an empty ledger is filled.
 
         Args:
             path: an export; every record of it is checked first.
             datasets: which; default: all.
+            after: the exports that it continues, oldest first.
 
         Returns:
             How many records were appended, by dataset.
@@ -368,4 +375,4 @@ class Ledger:
         Raises:
             InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
-        return custody.restore(self._access, self.asked, path, datasets)
+        return custody.restore(self._access, self.asked, path, datasets, after)

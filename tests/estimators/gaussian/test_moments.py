@@ -7,9 +7,14 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.tables import HEALTH, LOGGED, Row, bench, cells, errors, measured
+from pubpriv.data.frames import Frame
 from pubpriv.errors import InvalidInput
+from pubpriv.estimators.gaussian.cutting import cut
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.plan import table_plan
+from pubpriv.estimators.gaussian.shells import Histogram, histogram_edges
+from pubpriv.estimators.gaussian.table_moments import _clipped_off, _leant
+from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 
 HALF = pp.ZeroConcentratedDP(0.5)
@@ -99,6 +104,30 @@ def test_rows_that_reach_too_far_are_flagged():
     assert not estimate.converged
     assert any("rows reach" in text for text in estimate.diagnostics["warnings"])
     assert np.isfinite(estimate.covariance).all()
+
+
+@pytest.mark.parametrize(("few", "clipped"), [(0, True), (30, True), (150, False)])
+def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped):
+    """What they lose is added again by their count, with its doubt; many are not clipped."""
+    n, d, sd = 4000.0, 5, 7.5
+    edges = histogram_edges(n, d)
+    counts = np.zeros(len(edges) + 1)
+    counts[10:13] = 3700, 300 - few, few  # the core, and both halves of the first shell
+    where = cut(Histogram(edges, tuple(counts), sd), Frame((0.0,) * d), n, 0.2, False, PublicShape())
+    assert where.edges[0] == edges[10]
+    assert where.radii[1] == edges[11 if clipped else 12]
+    lost, sds = _clipped_off(Histogram(edges, tuple(counts), sd), where, n)
+    shorter = 0.4 * (edges[12] ** 2 - edges[11] ** 2) if clipped else 0.0
+    assert lost[0] == pytest.approx(shorter * few / n)
+    assert sds[0] == pytest.approx(shorter * np.hypot(sd, few / 3) / n)
+
+
+def test_what_a_strong_direction_leaves_keeps_its_own_shape():
+    """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
+    second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
+    share = _leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
+    assert np.trace(share) == pytest.approx(1.54, abs=0.01)
+    assert share[1, 1] - share[2, 2] > 0.03
 
 
 def test_a_bench_without_its_file_says_so():

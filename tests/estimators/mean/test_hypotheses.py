@@ -60,10 +60,18 @@ def test_bad_input_is_refused_before_anything_is_spent():
         fit(20, "pure:0.1", 0)
     with pytest.raises(InvalidInput, match="options of method coinpress"):
         fit(1000, "pure:1", 0, rounds=3)
-    persons = pp.Curator.simulation(np.zeros((60, 1)), "zcdp:1", 0, persons=list(range(60)))
-    with pytest.raises(InvalidInput, match="unit of the dataset is a person"):
-        pp.estimate_mean(np.zeros((1, 1)), persons, covariance="identity", method="hypotheses")
-    assert not persons.statement().charges
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_one_row_of_each_person_is_what_it_chooses_by(most):
+    """However many the others are, and however they lie: the last rows lie around 4, all others around -4."""
+    persons = np.repeat(np.arange(2000), np.arange(2000) % 5 + 1)
+    last = np.diff(persons, append=-1) != 0
+    rows = np.random.default_rng(0).normal(size=(len(persons), 1)) + np.where(last, 4.0, -4.0)[:, None]
+    curator = pp.Curator.simulation(rows, "zcdp:1", 0, persons=persons, rows_per_person=most)
+    found = pp.estimate_mean(np.array([[3.5]]), curator, covariance="identity", method="hypotheses")
+    assert found.mean == pytest.approx([4.0], abs=0.3)
+    assert found.privacy["charges"][-1]["question"] == "Selection per person"
 
 
 @pytest.mark.parametrize("budget", ["pure:1", "zcdp:0.5", "approx:3,1e-6"])

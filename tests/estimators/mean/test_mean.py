@@ -144,12 +144,17 @@ def told(estimate):
 
 
 def test_public_rows_from_far_away_are_followed():
-    """A public row 30 deviations off in each column: the second step clips where the rows are, and errors say so."""
+    """A public row 30 deviations off in each column: the second step clips where the rows are, and errors say so.
+
+    It is told, for the answer is noisier than from public rows of the same law.
+    """
     public, private = rows(d=10)
     assert fit(public, private).converged
     off = fit(public + 30, private)
     assert np.abs(off.mean / told(off)).max() < 4
     assert off.diagnostics["distance_after_step_1"] > 50
+    assert not off.converged
+    assert any("takes more noise to reach" in warning for warning in off.diagnostics["warnings"])
 
 
 def test_public_rows_out_of_reach_are_flagged():
@@ -189,6 +194,19 @@ def test_a_covariance_that_the_private_rows_contradict_is_flagged():
     """One public row tells nothing of the spread; private rows of three times the known deviation do."""
     public, private = rows(5000)
     assert not fit(public, 3 * private).converged
+
+
+def test_a_covariance_that_nobody_gave_takes_the_scale_of_the_rows():
+    """Rows of 1.25 times the deviation, by public rows that do not rule out 1: errors by the measured scale, no flag.
+
+    It is flagged where the identity was given, and where too few public rows tell whether columns differ.
+    """
+    public, private = rows(5000, 2, 30)
+    found = fit(public, 1.25 * private)
+    assert found.converged
+    assert np.array(found.standard_errors["mean"]["sampling"]) == pytest.approx(1.25 / math.sqrt(5000), rel=0.1)
+    assert not fit(public, 1.25 * private, covariance="identity").converged
+    assert not fit(public[:5], 1.25 * private).converged
 
 
 def test_public_rows_a_little_off_do_no_harm():
