@@ -40,7 +40,7 @@ _SURE = 3.0
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
-_BLUNT = 0.1
+_BLUNT = 0.05
 """Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
 
 _CERTAIN = 3.5
