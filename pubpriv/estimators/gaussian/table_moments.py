@@ -269,7 +269,7 @@ def _axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 def _leant(
     second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """(what is kept of the measured shape, second moment of a shell with that trace).
+    """(what is kept of the measured shape, second moment of a shell with that trace, or less).
 
     Directions that stand out of the noise are kept, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
     Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), its diagonal along the
@@ -277,7 +277,7 @@ def _leant(
 
     Args:
         second: (d, d), released.
-        trace: of the result.
+        trace: as it is known; of what directions that stand out leave of it, the part that may be noise is taken off.
         shape: (d, d) of trace 1.
         sd: noise of a diagonal entry.
         chance: how far sampling moves the shape of so few rows, in Frobenius norm.

@@ -130,6 +130,12 @@ def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     assert share[1, 1] - share[2, 2] > 0.03
 
 
+def test_what_a_strong_direction_leaves_may_be_noise():
+    """A trace whose noise is as large as what is left of it has no width in other directions."""
+    share = _leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5))[1]
+    assert np.diag(share) == pytest.approx([1.2, 0, 0, 0, 0], abs=1e-9)
+
+
 def test_a_bench_without_its_file_says_so():
     """The census extract does not come with the project."""
     with pytest.raises(InvalidInput, match="--adult FILE"):

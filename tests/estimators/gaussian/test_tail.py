@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pubpriv.estimators.gaussian import tail
 from pubpriv.estimators.gaussian.table_moments import _further
 from pubpriv.estimators.gaussian.tail import Shells, read_tail
 
@@ -89,6 +90,15 @@ def test_a_group_far_out_is_no_tail_of_what_lies_before_a_gap():
     assert found.last == 7
     hidden = rows[7] * MIDDLES[7] / N
     assert abs(hidden - found.beyond) < 2 * found.beyond_sd
+
+
+def test_rows_that_stand_apart_may_well_end(monkeypatch):
+    """Less is expected beyond forty rows six shells out than if a gap before them meant nothing."""
+    rows = np.zeros(12)
+    rows[6] = 40.0
+    apart = read_tail(shells(rows, sd=7.0), before(0.5), True, N)
+    monkeypatch.setattr(tail, "_ENDS_APART", tail._ENDS)
+    assert apart.beyond < 0.8 * read_tail(shells(rows, sd=7.0), before(0.5), True, N).beyond
 
 
 def test_what_lies_beyond_is_more_of_a_long_tail_than_the_shells_are():
