@@ -13,24 +13,19 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from fractions import Fraction
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import numpy as np
 
 from benchmarks.dask_cluster import running
 from benchmarks.memory import peak
-from benchmarks.scan import write
+from benchmarks.scan import gram, write
 from pubpriv.data.cluster import Cluster
-from pubpriv.data.frames import Frame
-from pubpriv.data.questions import LiftedGram
-from pubpriv.data.regions import Everything
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
 from pubpriv.errors import InvalidInput
-from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 BOUNDS = {2: 1.7, 4: 3.0}
 """Times the rate of one worker that so many must have, on as many processors with nothing else to do."""
@@ -121,7 +116,7 @@ def _row(measured: dict[str, Any], one: dict[str, Any], rows: int, cores: int) -
 
 
 def _check_room(size: int, folder: Path | None) -> None:
-    free = shutil.disk_usage(folder or Path("/tmp")).free
+    free = shutil.disk_usage(folder or gettempdir()).free
     if free < 1.1 * size:
         raise InvalidInput(
             f"the table takes {size / _GIGABYTE:.1f} GB and {free / _GIGABYTE:.1f} GB are free: name another --folder, "
@@ -150,9 +145,7 @@ def _in_process(*words: str, count: int = 0) -> dict[str, Any]:
 def main() -> None:
     """Scan a tenth of a table and all of it, and print seconds, peaks and digests of the totals as JSON."""
     count, where, folder, *names = sys.argv[1:]
-    frame = Frame.of(np.zeros(len(names)), np.eye(len(names)) + 0.1)
-    radius = 2.0 * len(names) ** 0.5
-    question = LiftedGram.priced(Everything(), (frame,), (radius,), Fraction(1), GRAM_SHARES)
+    question = gram(len(names))
     executor = ThreadPoolExecutor(1) if where == "threads" else _joined(where, int(count))
     tenth, whole = (PrivateTable.open(f"{folder}/{name}*.parquet", names) for name in ("first", ""))
     digests = [_digest(scan(tenth, question, executor))]

@@ -21,7 +21,7 @@ BOUNDS = {"up_seconds": 30.0, "fresh_seconds": 300.0, "again_seconds": 60.0}
 """For two hundred datasets, on two processors that have nothing else to do."""
 
 _PATIENCE = 300
-_PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]
+PUBPRIV = [sys.executable, "-c", "from pubpriv.cli.main import main; main()"]
 
 _FILE = """\
 dataset: {name}
@@ -29,6 +29,7 @@ unit: one patient
 cap: zcdp:4
 private: {folder}/{name}.parquet
 public: {folder}/public.parquet
+pool: {pool}
 releases:
   - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{cron: "{minute} 2 * * *"}}}}
 """
@@ -42,14 +43,13 @@ def bench(datasets: int) -> dict[str, Any]:
     """
     with TemporaryDirectory() as made:
         folder = Path(made)
-        files = _files(folder, datasets)
-        (folder / "served.yaml").write_text("audit: books\n", encoding="utf-8")
+        files = write_files(folder, datasets)
         began = time.monotonic()
-        with _serving(folder) as environment:
+        with serving(folder) as environment:
             found = {"up_seconds": time.monotonic() - began}
             for name in ("fresh_seconds", "again_seconds"):
                 began = time.monotonic()
-                command = [*_PUBPRIV, "deploy", str(files), "--set-budget"]
+                command = [*PUBPRIV, "deploy", str(files), "--set-budget"]
                 subprocess.run(command, env=environment, check=True, capture_output=True)
                 found[name] = time.monotonic() - began
     ratios = {name: value / BOUNDS[name] for name, value in found.items()}
@@ -65,27 +65,28 @@ def bench(datasets: int) -> dict[str, Any]:
     }
 
 
-def _files(folder: Path, datasets: int) -> Path:
-    """Write tables and dataset files; give the folder of the files."""
+def write_files(folder: Path, datasets: int, pool: str = "pubpriv") -> Path:
+    """Write tables and dataset files of a pool; give the folder of the files."""
     files, tables = folder / "datasets", folder / "tables"
     files.mkdir()
     tables.mkdir()
-    rows = pd.DataFrame(np.random.default_rng(1).standard_normal((12, 2)), columns=["a", "b"])
+    rows = pd.DataFrame(np.random.default_rng(1).standard_normal((2012, 2)), columns=["a", "b"])
     for name in ("public", *(f"d{number:04d}" for number in range(datasets))):
-        rows.to_parquet(tables / f"{name}.parquet")
+        (rows[:12] if name == "public" else rows[12:]).to_parquet(tables / f"{name}.parquet")
         if name != "public":
-            text = _FILE.format(name=name, folder=tables, minute=int(name[1:]) % 60)
+            text = _FILE.format(name=name, folder=tables, minute=int(name[1:]) % 60, pool=pool)
             (files / f"{name}.yaml").write_text(text, encoding="utf-8")
     return files
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[dict[str, str]]:
+def serving(folder: Path) -> Iterator[dict[str, str]]:
     """Run `pubpriv serve` with nothing but an audit, and end it; give the environment of commands that speak to it."""
     ready, home = folder / "ready.json", folder / "home"
+    (folder / "served.yaml").write_text("audit: books\n", encoding="utf-8")
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PUBPRIV_"))}
     words = ["serve", "--port", "0", "--home", str(home), "--no-examples", "--datasets", str(folder / "served.yaml")]
-    command = [*_PUBPRIV, *words, "--ready-file", str(ready)]
+    command = [*PUBPRIV, *words, "--ready-file", str(ready)]
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(command, env=own, stdout=log, stderr=log, start_new_session=True)
     try:

@@ -10,20 +10,15 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from benchmarks.scan import write
-from pubpriv.data.frames import Frame
-from pubpriv.data.questions import LiftedGram
-from pubpriv.data.regions import Everything
+from benchmarks.scan import gram, write
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _MEBIBYTE = 1 << 20
 _THREADS = 2
@@ -69,13 +64,10 @@ def main() -> None:
     """Scan the table and columns that are named, and print the peak in bytes before and after as JSON."""
     path, *names = sys.argv[1:]
     table = PrivateTable.open(path, names)
-    frame = Frame.of(np.zeros(len(names)), np.eye(len(names)) + 0.1)
-    radius = 2.0 * len(names) ** 0.5
-    question = LiftedGram.priced(Everything(), (frame,), (radius,), Fraction(1), GRAM_SHARES)
     next(iter(table.chunks()[0].blocks()))  # libraries that read are loaded, and one batch was held
     before = peak()
     with ThreadPoolExecutor(_THREADS) as threads:
-        scan(table, question, threads)
+        scan(table, gram(len(names)), threads)
     print(json.dumps({"before": before, "peak": peak()}))
 
 

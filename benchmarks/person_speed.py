@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from fractions import Fraction
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -20,14 +19,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import peak
-from pubpriv.data.frames import Frame
+from benchmarks.scan import gram
 from pubpriv.data.id_pass import IdPass
 from pubpriv.data.person_table import PersonTable
-from pubpriv.data.questions import LiftedGram, PerPerson
-from pubpriv.data.regions import Everything
+from pubpriv.data.questions import PerPerson
 from pubpriv.data.scan import scan
 from pubpriv.data.tables import PrivateTable
-from pubpriv.estimators.mixture.rounds import GRAM_SHARES
 
 _ROW_GROUP = 100_000
 _EACH = 5
@@ -46,8 +43,7 @@ def bench(rows: int, dims: int, repeats: int = 3) -> dict[str, Any]:
         repeats: measurements, in turns; medians are told.
     """
     names = [f"x{i}" for i in range(dims)]
-    frame = Frame.of(np.zeros(dims), np.eye(dims) + 0.1)
-    plain = LiftedGram.priced(Everything(), (frame,), (2.0 * dims**0.5,), Fraction(1), GRAM_SHARES)
+    plain = gram(dims)
     weighed = PerPerson(plain, 1, _GRAIN)
     with TemporaryDirectory() as folder, threadpool_limits(1), ThreadPoolExecutor(1) as thread:
         path = _written(Path(folder) / "persons.parquet", rows, names)

@@ -61,6 +61,12 @@ def _plain(table: Any, frame: Frame) -> np.ndarray:
     return gram
 
 
+def gram(dims: int) -> LiftedGram:
+    """What a Gaussian asks, of `dims` columns: a lifted Gram of all rows under a dense map."""
+    frame = Frame.of(np.zeros(dims), np.eye(dims) + 0.1)
+    return LiftedGram.priced(Everything(), (frame,), (2.0 * dims**0.5,), Fraction(1), GRAM_SHARES)
+
+
 def write(path: Path, rows: int, names: list[str], generator: np.random.Generator) -> Path:
     """Standard normal columns in a Parquet file, one row group in memory at a time."""
     import pyarrow as pa

@@ -30,8 +30,12 @@ def fleet(
     deploy: Annotated[
         bool, typer.Option("--deploy", help="Serve, and deploy the files of --datasets twice: seconds of each.")
     ] = False,
+    at_once: Annotated[
+        bool, typer.Option("--at-once", help="Run --datasets at once on a worker, and inside one process.")
+    ] = False,
     datasets: Annotated[
-        int | None, typer.Option(min=1, max=999, help="With --year (20) or --deploy (200).", show_default=False)
+        int | None,
+        typer.Option(min=1, max=999, help="With --year (20), --deploy (200) or --at-once (10).", show_default=False),
     ] = None,
     dask: Annotated[
         bool, typer.Option("--dask", help="Scans by Dask clusters of this machine over one of one worker.")
@@ -40,27 +44,32 @@ def fleet(
     columns: Annotated[int, typer.Option(min=1, help="With --dask.")] = 20,
     workers: Annotated[str, typer.Option(help="With --dask: workers of each cluster; the first has 1.")] = "1,2,4",
     folder: Annotated[
-        Path | None, typer.Option(help="With --dask: where its table is for a while.", show_default=False)
+        Path | None,
+        typer.Option(
+            exists=True, file_okay=False, help="With --dask: where its table is for a while.", show_default=False
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure what a release costs its ledger after a year: history for plots and pages, verifying what is new."""
-    if year + deploy + dask > 1:
-        raise InvalidInput("--year, --deploy and --dask are measurements: give one of them")
+    if year + deploy + at_once + dask > 1:
+        raise InvalidInput("--year, --deploy, --at-once and --dask are measurements: give one of them")
     if dask:
         _of_clusters(rows, columns, workers, folder, as_json)
-    elif year or deploy:
-        _beside_bounds(_of_fleet(runs, datasets, year), as_json)
+    elif year or deploy or at_once:
+        _beside_bounds(_of_fleet(runs, datasets, year, at_once), as_json)
     else:
         from benchmarks.fleet import bench
 
         tell(bench(runs), as_json)
 
 
-def _of_fleet(runs: int, datasets: int | None, year: bool) -> dict[str, Any]:
-    from benchmarks import deploying
+def _of_fleet(runs: int, datasets: int | None, year: bool, together: bool) -> dict[str, Any]:
+    from benchmarks import at_once, deploying
     from benchmarks import year as whole_year
 
+    if together:
+        return at_once.bench(datasets or 10)
     return whole_year.bench(datasets or 20, runs) if year else deploying.bench(datasets or 200)
 
 

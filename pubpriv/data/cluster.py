@@ -122,6 +122,8 @@ class Cluster(Executor):
     ) -> Iterator[_R]:
         """Yield what `fn` gives for each piece, as it comes and in no order: what a scan makes of it is a sum.
 
+        Each piece counts once: a task is sent again when it was given up, and what it gives then is not asked for.
+
         Args:
             fn: is sent with each task.
             iterables: of its arguments.
@@ -238,8 +240,8 @@ _lock = threading.Lock()
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line of Dask's log says anything but what `Unavailable` does."""
-    return "reconnect" not in str(record.msg)
+    """Whether a line of Dask's log says anything but that a scheduler was lost, which `Unavailable` says."""
+    return record.exc_info is None and "reconnect" not in str(record.msg)
 
 
 def _client(address: str) -> Any:
@@ -257,7 +259,8 @@ def _client(address: str) -> Any:
             return known
         try:
             dask.config.set(_SILENT)
-            logging.getLogger("distributed.client").addFilter(_is_news)
+            for name in ("distributed.batched", "distributed.client"):
+                logging.getLogger(name).addFilter(_is_news)
             _clients[address] = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="pubpriv")
         except (OSError, TimeoutError):
             raise Unavailable(f"the Dask scheduler at {address} does not answer: start it, or try again") from None

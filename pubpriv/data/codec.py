@@ -56,15 +56,15 @@ def to_json(value: Any) -> Any:
     return _written(value, {})
 
 
-def _written(value: Any, known: dict[int, Any]) -> Any:
+def _written(value: Any, known: dict[int, tuple[Any, Any]]) -> Any:
     if isinstance(value, tuple | list) and _SCALARS.issuperset(map(type, value)):
         return list(value)  # a row of numbers: most of what is written
     if dataclasses.is_dataclass(value) and _TYPES.get(_tag(type(value))) is type(value):
         if id(value) not in known:
             fields = _stored_fields(type(value)).items()
             own = {name: _written(getattr(value, field), known) for name, field in fields}
-            known[id(value)] = {"type": _tag(type(value)), **own}
-        return known[id(value)]
+            known[id(value)] = value, {"type": _tag(type(value)), **own}  # held, so that nothing else gets its id
+        return known[id(value)][1]
     if isinstance(value, tuple | list):
         return [_written(item, known) for item in value]
     if value is None or isinstance(value, bool):

@@ -120,6 +120,28 @@ class Frame:
         out -= self._moved
         return out
 
+    def map_for_lengths(self, block: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """`map`, for the lengths of z alone: of a lower triangular matrix most zeros are left out.
+
+        An odd cell may leave the upper part of z as it is, but never the last row of it, so its length is odd as well.
+        """
+        half = self._without_right
+        if not half:
+            return self.map(block, out)
+        matrix = self._arrays[1]
+        assert matrix is not None
+        np.matmul(matrix[:half, :half], block[:half], out=out[:half])
+        np.matmul(matrix[half:], block, out=out[half:])
+        out -= self._moved
+        return out
+
+    @cached_property
+    def _without_right(self) -> int:
+        """Upper rows of a lower triangular matrix that have zeros in all columns but as many; 0 if it is no such."""
+        matrix = self._arrays[1]
+        triangular = matrix is not None and matrix.shape[0] == matrix.shape[1] and not np.triu(matrix, 1).any()
+        return self.dimension // 2 if triangular else 0
+
     def map_cells(self, cells: np.ndarray, out: np.ndarray) -> np.ndarray:
         """z for `cells` (d, any number), for a frame without a matrix: one cell at a time."""
         center, _, diagonal = self._arrays

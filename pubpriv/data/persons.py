@@ -79,22 +79,28 @@ def keys_of(columns: list[Any]) -> np.ndarray:
     Args:
         columns: Arrow arrays of the id columns; all of them together name a person.
     """
-    keys = _keys_of(columns[0])
-    for column in columns[1:]:
+    plain = [_decoded(column) for column in columns]  # whose nulls may be in the dictionary
+    keys = _keys_of(plain[0])
+    for column in plain[1:]:
         keys = _mixed(_mixed(keys) + _keys_of(column))
     np.maximum(keys, np.uint64(1), out=keys)  # somebody's, whatever the id
-    for column in columns:
+    for column in plain:
         if column.null_count:
             keys[~validity_of(column)] = NOBODY
     return keys
+
+
+def _decoded(array: Any) -> Any:
+    """The array without a dictionary."""
+    import pyarrow as pa
+
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _keys_of(array: Any) -> np.ndarray:
     """Key of each id, anything where there is none."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     if not pa.types.is_integer(array.type):
         return _keys_of_text(array)
     return _mixed(_own(array.cast(pa.int64(), safe=False), np.uint64))

@@ -98,8 +98,15 @@ class View(Confined):
         """Squared norms of the block under `frame`, computed once."""
         found = self._lengths.get(id(frame))
         if found is None:
-            found = self._lengths[id(frame)] = (frame, self.mapped(frame)[1])
+            norms = self._norms_alone(frame) if self._counts else self.mapped(frame)[1]
+            found = self._lengths[id(frame)] = (frame, norms)
         return found[1]
+
+    def _norms_alone(self, frame: Frame) -> np.ndarray:
+        """The same, where nobody asks for z."""
+        self._mapped = {}
+        out = self._workspace.array("the one", (frame.dimension, self.block.shape[1]))
+        return squared_norms(frame.map_for_lengths(self.block, out))
 
     def mapped(self, frame: Frame) -> tuple[np.ndarray, np.ndarray]:
         """(z, squared norms) of the block under `frame`, computed once; by a view that counts, while it is the last."""

@@ -321,7 +321,7 @@ def test_a_choice_that_depends_on_totals(monkeypatch):
     monkeypatch.setattr(driver, "_refine", refine)
     broken = replayed()
     assert "labels, or their order" in broken["the same questions in the same order"]
-    assert "for 8 charged questions" in broken["nothing outside the door"]
+    assert "for 10 charged questions" in broken["nothing outside the door"]
 
 
 def test_one_question_that_is_not_charged(monkeypatch):
@@ -333,5 +333,5 @@ def test_one_question_that_is_not_charged(monkeypatch):
 
     monkeypatch.setattr(the_door.Curator, "release", release)
     broken = replayed()
-    assert "for 7 charged questions" in broken["nothing outside the door"]
+    assert "for 9 charged questions" in broken["nothing outside the door"]
     assert "noise was drawn" in broken["nothing outside the door"]

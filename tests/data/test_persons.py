@@ -42,6 +42,12 @@ def test_a_row_without_an_id_is_nobodys():
     assert weights_of(keys, 1, 64).tolist() == [32, 0, 32, 0, 64]
 
 
+def test_a_null_of_a_dictionary_is_nobodys():
+    """It may be one of its values, and no null of its indices."""
+    ids = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, None]), pa.array(["a", None]))
+    assert [int(key != 0) for key in keys_of([ids])] == [1, 0, 1, 0]
+
+
 @pytest.mark.parametrize(
     "others",
     [

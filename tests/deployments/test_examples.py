@@ -24,7 +24,7 @@ def test_the_machines_show_private_pca_and_a_partition():
     columns = list(parts.private.columns)
     curator = pp.Curator.simulation(parts.private.to_numpy(), pp.parse_budget("zcdp:0.1"), 1, columns=columns)
     estimate = pp.estimate_mixture(parts.public, curator, n_components=len(STATES), runner=noting)
-    assert {"private PCA", "partition", "per-component estimation 2 of 2", "weight counting"} <= set(seen)
+    assert {"private PCA", "partition", "per-component estimation 4 of 4", "weight counting"} <= set(seen)
     assert estimate.diagnostics["regime"] == "separated-scarce"
     assert estimate.diagnostics["warnings"] == []
     assert estimate.converged

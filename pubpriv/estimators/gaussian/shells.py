@@ -133,6 +133,18 @@ def cut_off(radius: np.ndarray, far: np.ndarray) -> np.ndarray:
     return np.asarray(middle_squares(radius, far) - radius**2)
 
 
+def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
+    """Give (what clipping takes of the mean squared length in each shell, per row, its sds), by the histogram."""
+    edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
+    clipped = np.flatnonzero(radii < edges[1:] * 0.999)
+    outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
+    each = cut_off(radii[clipped], edges[1:][clipped]) / n
+    beyond = np.maximum(np.array(histogram.counts)[outer], 0.0)
+    lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
+    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, UNSURE * beyond)
+    return lost, sds
+
+
 def column_frame(frame: Frame) -> Frame:
     """Give z_j = (x_j - c_j) / s_j, s_j the length of row j of the inverse of `frame`: one column's share of w."""
     center, matrix = frame.dense()

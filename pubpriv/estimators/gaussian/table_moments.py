@@ -20,12 +20,11 @@ from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian.shells import (
     RATIO,
-    UNSURE,
     Cut,
     Fourths,
     Histogram,
+    clipped_off,
     column_scales,
-    cut_off,
     middle_squares,
 )
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
@@ -134,10 +133,11 @@ def read_outside(
     n, d = moments.records, len(core)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
-    lost, lost_sds = _clipped_off(histogram, where, n)
-    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2) + lost
-    trace_sds = np.hypot(moments.second_sds[1:] * math.sqrt(d), lost_sds)
+    traces = np.trace(moments.seconds[1:], axis1=1, axis2=2)
+    trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
+    lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     tail = read_tail(shells, _before(histogram, where, n), where.gaussian, n)
     if not where.gaussian:
@@ -240,18 +240,6 @@ def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Leng
         at + 1,
         n,
     )
-
-
-def _clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """(what clipping takes of the mean squared length in each shell, per row, its sds), by the histogram."""
-    edges, radii = np.array([*where.edges, where.radii[-1]]), np.array(where.radii[1:])
-    clipped = np.flatnonzero(radii < edges[1:] * 0.999)
-    outer = np.searchsorted(np.array(histogram.edges), radii[clipped] * 1.001)
-    each = cut_off(radii[clipped], edges[1:][clipped]) / n
-    beyond = np.maximum(np.array(histogram.counts)[outer], 0.0)
-    lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
-    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, UNSURE * beyond)
-    return lost, sds
 
 
 def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:

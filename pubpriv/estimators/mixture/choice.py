@@ -100,6 +100,7 @@ def compare(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture,
     """
     n = curator.n_rows
     bound = _score_bound(len(scaling.location))
-    question = BoundedScore.priced(scaling.cells(first), scaling.cells(second), bound, ask.price)
+    sides = scaling.cells_for_lengths(first), scaling.cells_for_lengths(second)
+    question = BoundedScore.priced(*sides, bound, ask.price)
     answer = curator.release(question, ask.label)
     return float(answer.values["score"][0]) / n, bounding_sd(answer.question, "score") / n

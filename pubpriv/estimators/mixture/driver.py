@@ -34,6 +34,7 @@ from pubpriv.estimators.mixture.kssu.driver import estimate_kssu
 from pubpriv.estimators.mixture.ladder import Climbed, climb
 from pubpriv.estimators.mixture.ladder_plan import Ladder
 from pubpriv.estimators.mixture.misfit import Fit, check_fit
+from pubpriv.estimators.mixture.nested import FlooredStart, nested_start
 from pubpriv.estimators.mixture.outline import outline
 from pubpriv.estimators.mixture.partition import locate, seed
 from pubpriv.estimators.mixture.pca import find_subspaces
@@ -44,7 +45,7 @@ from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
-from pubpriv.estimators.mixture.supercluster import Regime, supercluster
+from pubpriv.estimators.mixture.supercluster import Groups, Regime, supercluster
 from pubpriv.estimators.mixture.unknown import Placement, search, tighten
 from pubpriv.estimators.mixture.ways import Ways
 from pubpriv.estimators.public_rows import public_rows
@@ -272,7 +273,11 @@ def _measured(scene: Scene, course: _Course) -> tuple[Round, Shape, Climbed | No
     layout, plan = course.layout, course.plan
     if course.ladder is not None:
         return _climbed(scene, layout, plan, course.ladder)
-    last = _overlapping(scene, plan) if plan.regime == Regime.OVERLAPPING else _separated(scene, layout, plan)
+    last = (
+        _overlapping(scene, layout.groups, plan)
+        if plan.regime == Regime.OVERLAPPING
+        else _separated(scene, layout, plan)
+    )
     return *_of_type(scene, last), None
 
 
@@ -325,20 +330,25 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
     return located, layout.groups.floors(seeds.groups)
 
 
-def _overlapping(scene: Scene, plan: MixturePlan) -> Round:
+def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
-    floors = _flat_floors(scene, plan.n_components)
-    starts = run(public_starts, scene.starts, scaling, plan.n_components)
+    flat = _flat_floors(scene, plan.n_components)
+    starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
+    nested = run(nested_start, groups, plan.n_components)
+    if nested is not None:
+        starts[0] = nested
     refined = []
     for number, (start, asks) in enumerate(zip(starts, plan.starts, strict=True), start=1):
-        refined.append(_refine(scene, scene.start(start), floors, asks, f"(start {number})", start).mixture)
-    best, picks = refined[0], []
+        mixture = start.mixture
+        last = _refine(scene, scene.start(mixture), start.floors, asks, f"(start {number})", mixture)
+        refined.append(last.mixture)
+    best, floors, picks = refined[0], starts[0].floors, []
     for number, (other, ask) in enumerate(zip(refined[1:], plan.picks, strict=True), start=2):
         # against the best so far: beside a start that failed, scores of the others are all clipped
         picks.append(run.at(f"(start {number} or one before)")(prefer, scaling, other, best, ask))
         if picks[-1].advantage > 0:
-            best = other
+            best, floors = other, starts[number - 1].floors
     return _refine(scene, best, floors, plan.rounds, "(best start)", *picks)
 
 

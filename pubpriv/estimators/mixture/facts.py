@@ -14,7 +14,7 @@ from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.shapes import Shape
-from pubpriv.estimators.mixture.supercluster import Regime, advice
+from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice, units_inside
 from pubpriv.estimators.mixture.unknown import Placement
 from pubpriv.estimators.mixture.verdict import LOUD, Verdict
 
@@ -83,18 +83,25 @@ def diagnostics(
         "private_model_chosen": guard.clear,
         "misfit": fit.told_as(),
         "clip_radius": clip_radius(d),
-        "covariance_floor": _floor(
-            layout if guard.clear and regime.name != Regime.OVERLAPPING else None, scene.scaling
-        ),
+        "covariance_floor": _floor(_units(layout.groups, plan.regime, more) if guard.clear else None, scene.scaling),
         "warnings": warnings,
     }
 
 
-def _floor(layout: Placement | None, scaling: Scaling) -> list[float]:
+def _units(groups: Groups, regime: str, more: bool) -> np.ndarray | None:
+    """Give the units (groups, d) that floors of components follow; None: those of the whole table."""
+    if more or (regime == Regime.OVERLAPPING and not groups.inside):
+        return None
+    if regime == Regime.OVERLAPPING:
+        return units_inside(np.array(groups.points), np.array(groups.inside))
+    return np.array(groups.units)
+
+
+def _floor(units: np.ndarray | None, scaling: Scaling) -> list[float]:
     """Give the least variance of each column, in the data's own units.
 
-    Components of a far group of public rows are held to that group's units, which may be smaller than the whole
-    table's; then it is the least of all groups.
+    Components of a far group of public rows, or of one inside another, are held to that group's units, which may be
+    smaller than the whole table's; then it is the least of all groups.
     """
-    units = np.array(layout.groups.units).min(axis=0) if layout else 1.0
-    return list((FLOOR * (units * np.array(scaling.scale)) ** 2).tolist())
+    least = 1.0 if units is None else units.min(axis=0)
+    return list((FLOOR * (least * np.array(scaling.scale)) ** 2).tolist())

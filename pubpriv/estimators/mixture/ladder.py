@@ -4,7 +4,8 @@ How many components lie apart is one question (`unknown`); how many Gaussians de
 that of people who compare BIC. For some numbers of components a model is measured by cheap rounds from a public start,
 and a `BoundedScore` tells how much better it predicts than the components that lie apart. A number is believed if its
 score, less half of BIC's penalty for its parameters, is above zero by two standard deviations of the noise. The best
-one is measured again, from the best of several starts, on what is left of the budget.
+one, or the least that is as good but for noise, is measured again, from the best of several starts, on what is left of
+the budget.
 
 Two things look like components and are none, so the score is against what explains them without any:
 
@@ -72,6 +73,11 @@ class Scored:
     def believed(self) -> bool:
         """There is more than lies apart."""
         return self.coarse.advantage - self.penalty > _SURE * self.coarse.noise
+
+    @property
+    def worth(self) -> float:
+        """Nats per row, the penalty taken off."""
+        return self.fine.advantage - self.penalty
 
     def told(self) -> dict[str, Any]:
         """As diagnostics."""
@@ -147,11 +153,16 @@ def climb(
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:
-    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed."""
+    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed.
+
+    It is the least of those that predict as well as the best but for one sd of noise (the one-standard-error rule of
+    Breiman et al. 1984): where one component more is worth nothing, the noise would add it in every third run.
+    """
     if not any(each.believed for each in scored):
         return apart
     worth = [each for each in scored if each.fine.advantage > each.penalty] or [e for e in scored if e.believed]
-    return max(worth, key=lambda each: each.fine.advantage - each.penalty).components
+    best = max(worth, key=lambda each: each.worth)
+    return min(e.components for e in worth if e.worth >= best.worth - math.hypot(e.fine.noise, best.fine.noise))
 
 
 def penalty(more: int, n: int, d: int) -> float:

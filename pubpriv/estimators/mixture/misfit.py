@@ -40,7 +40,7 @@ _SURE = 3.0
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
 
-_BLUNT = 0.1
+_BLUNT = 0.05
 """Limit of a divergence from which on rows with tails like those of t with 5 degrees of freedom may pass."""
 
 _CERTAIN = 3.5
@@ -192,7 +192,7 @@ def check_fit(
     weights, means, _ = last.mixture.arrays
     d = means.shape[1]
     before = Mixture.of(weights, means, last.frames)
-    cells = scaling.cells(before)
+    cells = scaling.cells_for_lengths(before)
     partitions = shells_about(cells), shells_along(cells, longest_axes(scaling, before))
     shells, axes = counted(curator, partitions, scaling.undo(mixture), public.rows, ask)
     told = np.array(noise) < _TELLING

@@ -37,18 +37,28 @@ _POINTLIKE = 1e-12
 def scale_groups(rows: np.ndarray, most: int) -> np.ndarray:
     """Labels (m,) of at most `most` groups of rows (m, d): by both cuts; by the first alone if these are too many."""
     for tight in (True, False):
-        labels = _cut(rows, tight)
+        labels, _ = _cut(rows, tight)
         if labels.max() < most:
             return labels
     return np.zeros(len(rows), dtype=int)
 
 
-def _cut(rows: np.ndarray, tight: bool) -> np.ndarray:
-    """Cut groups, until none is left to cut."""
+def nested_groups(rows: np.ndarray, most: int) -> np.ndarray | None:
+    """Labels (m,) of at most `most` groups, of which some lie inside others; None: none does, or they are too many.
+
+    The points of a wide cluster may be nearer to a tight one in the midst of them than to each other, so that nearest
+    points do not tell them apart; likelihood under a Gaussian of each does.
+    """
+    labels, nested = _cut(rows, tight=True, inside=True)
+    return labels if nested and labels.max() < most else None
+
+
+def _cut(rows: np.ndarray, tight: bool, inside: bool = False) -> tuple[np.ndarray, bool]:
+    """Cut groups, until none is left to cut; those `inside` others if that is wanted, and tell whether there are."""
     from scipy.cluster.hierarchy import linkage
 
     least = _RESOLVED * float(np.linalg.norm(rows, axis=1).max())
-    labels, groups = np.zeros(len(rows), dtype=int), 0
+    labels, groups, nested = np.zeros(len(rows), dtype=int), 0, False
     waiting = [np.arange(len(rows))]
     while waiting:
         members = waiting.pop()
@@ -56,17 +66,17 @@ def _cut(rows: np.ndarray, tight: bool) -> np.ndarray:
         if len(members) >= 4:
             points = _in_own_units(rows[members])
             merges = linkage(points, "single")
-            part = _top(merges, points)
-            if part is None and tight:
-                part = _tightest(merges, rows.shape[1])
+            top = _top(merges, points)
+            part = _tightest(merges, rows.shape[1]) if top is None and tight else top
             if part is not None and not _told_apart(rows[members], part, least):
-                part = None
+                nested |= inside and top is None
+                part = part if inside else None
         if part is None:
             labels[members] = groups
             groups += 1
         else:
             waiting += [members[~part], members[part]]
-    return labels
+    return labels, nested
 
 
 def _told_apart(points: np.ndarray, part: np.ndarray, least: float) -> bool:

@@ -4,6 +4,7 @@ Source: the idea of Bie, Kamath and Singhal 2022, algorithm 1, in its weakest an
 map from public rows. It costs nothing, and it defines the covariance floor.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -63,8 +64,18 @@ class Scaling:
 
     def cells(self, mixture: Mixture) -> Cells:
         """Give each record to its likeliest component: frames that whiten, offsets log w - log det(Sigma)/2."""
+        return self._cells(mixture, _inverse_root)
+
+    def cells_for_lengths(self, mixture: Mixture) -> Cells:
+        """The same cells, for a question of lengths alone: frames turn what they whiten, and are triangular.
+
+        A scan takes less time with them, and a ledger fewer bytes.
+        """
+        return self._cells(mixture, _inverse_factor)
+
+    def _cells(self, mixture: Mixture, inverse: Callable[[np.ndarray], np.ndarray]) -> Cells:
         weights, means, covariances = mixture.arrays
-        frames = tuple(self.frame(m, _inverse_root(c)) for m, c in zip(means, covariances, strict=True))
+        frames = tuple(self.frame(m, inverse(c)) for m, c in zip(means, covariances, strict=True))
         offsets = np.log(weights) - np.linalg.slogdet(covariances)[1] / 2
         return Cells(frames, tuple(offsets.tolist()))
 
@@ -122,3 +133,11 @@ def _inverse_root(covariance: np.ndarray) -> np.ndarray:
     """Give the symmetric C^(-1/2) of a positive definite C."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _inverse_factor(covariance: np.ndarray) -> np.ndarray:
+    """Give the lower triangular L^-1 of a positive definite C = L L'."""
+    from scipy.linalg import solve_triangular
+
+    root = np.linalg.cholesky(covariance)
+    return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True))

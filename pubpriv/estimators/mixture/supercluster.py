@@ -16,7 +16,7 @@ from pubpriv.data.regions import Everything, NearestPoint
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.lattice import distinct
 from pubpriv.estimators.mixture.linear import one_thread
-from pubpriv.estimators.mixture.scale_tree import scale_groups
+from pubpriv.estimators.mixture.scale_tree import nested_groups, scale_groups
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.seeding import allocate
 from pubpriv.estimators.steps import step
@@ -51,6 +51,7 @@ class Groups:
         overlapping: whether components overlap too much for the subspace route.
         steps: (d,) distance of neighbouring values of columns that take few of them, 0 of others; points of such
             columns are spread over a step, so that no value that many rows share looks like a cluster.
+        inside: group of each point where some group lies inside another; (): none does.
     """
 
     points: tuple[tuple[float, ...], ...]
@@ -59,6 +60,7 @@ class Groups:
     separation: float | None
     overlapping: bool
     steps: tuple[float, ...] = (0.0,)  # of all columns, in runs that noted their groups before there were steps
+    inside: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -94,15 +96,16 @@ def supercluster(public: PublicTable, scaling: Scaling, n_components: int) -> Gr
     """Groups of public rows, and the regime they suggest; one group if the tree finds more than k."""
     rows, steps = spread_out(public, scaling, _MOST_POINTS)
     labels = scale_groups(rows, n_components)
-    units = _units(rows, labels)
+    units, inside = units_inside(rows, labels), nested_groups(rows, n_components)
     separation = _separation(rows, labels, units, n_components)
     return Groups(
         tuple(map(tuple, rows.tolist())),
         tuple(labels.tolist()),
         tuple(map(tuple, units.tolist())),
         separation,
-        n_components == 1 or (separation is not None and separation < _SEPARATED),
+        n_components == 1 or inside is not None or (separation is not None and separation < _SEPARATED),
         tuple(steps.tolist()),
+        () if inside is None else tuple(inside.tolist()),
     )
 
 
@@ -125,7 +128,7 @@ def _step(column: np.ndarray) -> float:
     return float(np.median(np.minimum(np.append(gaps, np.inf), np.insert(gaps, 0, np.inf))))
 
 
-def _units(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def units_inside(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Column standard deviations inside each group; groups of under five points use the pooled ones."""
     count = labels.max() + 1
     if count == 1:
@@ -201,8 +204,9 @@ class Regime:
         if k == 1:
             return cls(cls.OVERLAPPING, "one component: there is nothing to separate")
         if overlapping:
-            near = "" if separation is None else f" ({separation:.1f} standard deviations, below {_SEPARATED:g})"
-            return cls(cls.OVERLAPPING, f"public clusters are too close to be told apart by distance{near}")
+            near = separation is not None and separation < _SEPARATED
+            text = f" ({separation:.1f} standard deviations, below {_SEPARATED:g})" if near else ""
+            return cls(cls.OVERLAPPING, f"public clusters are too close to be told apart by distance{text}")
         if separation is None:
             text = f"{m} public rows are too few to measure how far components lie apart in {d} columns"
             return cls(cls.SCARCE, f"{text}: they are taken to be separated")

@@ -30,17 +30,22 @@ _WORDS = {
 }
 """Questions (`data.questions`) for somebody who has not read the papers."""
 
+_OF_ONE_ROW = ("Selection", "StableCells")
+"""Questions that are no sums: of a person's rows the last is asked (`data.questions.per_person`)."""
+
 
 def in_words(question: str) -> str:
     """Say what a question asks; one that has no words here keeps its name."""
-    inner = re.fullmatch(r"Radial\((.+)\)", question)
-    if inner is not None:
-        return in_words(inner[1])
+    radial = re.fullmatch(r"Radial\((.+)\)", question)
+    if radial is not None:
+        return in_words(radial[1])
     dated = re.fullmatch(r"(.+) in ([0-9][0-9QW-]+)", question)
     if dated is not None:
         return f"{in_words(dated[1])}; rows of {dated[2]} alone"
     if question.endswith(" per person"):
-        return f"{in_words(question.removesuffix(' per person'))}; a person's rows share one weight"
+        inner = question.removesuffix(" per person")
+        counted = "one row of each person counts" if inner in _OF_ONE_ROW else "a person's rows share one weight"
+        return f"{in_words(inner)}; {counted}"
     return _WORDS.get(question, question)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import pubpriv as pp
 from benchmarks.intervals import Task, measured
+from pubpriv.data.regions import View
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.choice import Preference, head_start, prefer
 from pubpriv.estimators.mixture.components import estimate_components
@@ -104,3 +105,16 @@ def test_a_public_model_that_is_returned_is_flagged():
     estimate = pp.estimate_mixture(rng.normal(size=(30, 3)), curator, n_components=1)
     assert not estimate.diagnostics["private_model_chosen"]
     assert not estimate.converged
+
+
+def test_cells_for_lengths_are_the_cells():
+    """Each record is as far from each component, and has the same cell; only the images are turned."""
+    rng = np.random.default_rng(4)
+    roots = rng.normal(size=(3, 6, 6))
+    mixture = Mixture.of([0.5, 0.3, 0.2], rng.normal(size=(3, 6)), roots @ roots.transpose(0, 2, 1) + np.eye(6))
+    scaling, rows = Scaling((1.0,) * 6, (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)), rng.normal(size=(6, 256))
+    cells, alone = scaling.cells(mixture), scaling.cells_for_lengths(mixture)
+    assert cells.assign(View(rows)).tolist() == alone.assign(View(rows).counting()).tolist()
+    for frame, turned in zip(cells.frames, alone.frames, strict=True):
+        np.testing.assert_allclose(View(rows).counting().norms(turned), View(rows).norms(frame), rtol=1e-9)
+        assert not np.triu(turned.dense()[1], 1).any()

@@ -118,10 +118,20 @@ def scored(k, coarse, fine=None, noise=0.05, cost=0.01):
         ([scored(2, 0.12), scored(4, 0.11)], 2),
         ([scored(2, 0.2), scored(4, 0.3, cost=0.15)], 2),
         ([scored(2, 0.2), scored(4, 0.3), scored(8, -2.0)], 4),
+        ([scored(2, 0.02), scored(3, 0.5), scored(4, 0.55), scored(8, 0.4)], 3),
         ([scored(2, -0.1, 1.0), scored(4, 0.0, 3.0)], 1),
         ([scored(2, 0.2, 1.0), scored(4, 0.1, 3.0)], 4),
     ],
-    ids=["nothing tried", "noise", "best", "penalty", "worse", "steps alone", "more, where steps are not all"],
+    ids=[
+        "nothing tried",
+        "noise",
+        "best",
+        "penalty",
+        "worse",
+        "as good",
+        "steps alone",
+        "more, where steps are not all",
+    ],
 )
 def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
     """Two sds and the penalty for there being more at all; then the best density less its penalty."""

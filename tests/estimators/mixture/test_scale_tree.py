@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+import pubpriv as pp
 from pubpriv.data.tables import PublicTable
-from pubpriv.estimators.mixture.scale_tree import scale_groups
+from pubpriv.estimators.mixture.scale_tree import nested_groups, scale_groups
 from pubpriv.estimators.mixture.scaling import precondition
 from pubpriv.estimators.mixture.supercluster import supercluster
 
@@ -79,3 +80,35 @@ def test_more_groups_than_components_are_none():
     rows, _ = clusters((1.0, 30.0, 900.0), at(0, 240, 7200))
     assert scale_groups(rows, 3).max() == 2
     assert scale_groups(rows, 1).max() == 0
+
+
+INSIDE = (1.0, 0.05, 1.0), at(0, 2, 20)
+"""A tight cluster two standard deviations from the mean of a wide one, and another far from both."""
+
+
+def test_a_cluster_inside_another_has_a_group_of_its_own():
+    """Nearest points do not tell it apart from what is around it."""
+    rows, own = clusters(*INSIDE)
+    assert scale_groups(rows, 3).max() < 2
+    labels = nested_groups(rows, 3)
+    assert labels is not None
+    assert len({(label, cluster) for label, cluster in zip(labels, own, strict=True)}) == 3
+    assert nested_groups(rows, 2) is None
+
+
+def test_no_cluster_is_found_inside_a_single_one():
+    """Nor inside one of several that lie apart."""
+    for seed in range(10):
+        rows, _ = clusters((1.0, 1.0, 1.0), at(0, 8, 8), seed=seed)
+        assert nested_groups(rows, 8) is None
+
+
+def test_a_component_inside_another_is_measured():
+    """At both scales; its floor is a part of its own variance."""
+    public, _ = clusters(*INSIDE)
+    private, _ = clusters(*INSIDE, each=4000, seed=1)
+    found = pp.estimate_mixture(public, pp.Curator.simulation(private, pp.ZeroConcentratedDP(0.5), 2), n_components=3)
+    assert found.converged
+    spreads = np.sort(np.einsum("kii->ki", found.covariances).mean(axis=1))
+    assert spreads == pytest.approx([0.0025, 1.0, 1.0], rel=0.1)
+    assert max(found.diagnostics["covariance_floor"]) < 0.0025 / 100

@@ -7,6 +7,7 @@ import pytest
 from helpers.releases import common, mean_release
 
 from pubpriv.data.questions import QUESTIONS
+from pubpriv.data.questions.of_rows import OF_ONE_ROW
 from pubpriv.released.report.explained import explained
 from pubpriv.released.report.route import route
 from pubpriv.released.report.story import Story, in_words, table_rows
@@ -36,6 +37,8 @@ def test_every_question_has_words(question):
     assert words != question
     assert in_words(f"Radial({question})") == words
     assert in_words(f"{question} per person").startswith(f"{words};")
+    one_row = question in [each.__name__ for each in OF_ONE_ROW]
+    assert ("one row of each" in in_words(f"{question} per person")) == one_row
     assert in_words(f"{question} in 2026-W47") == f"{words}; rows of 2026-W47 alone"
 
 
