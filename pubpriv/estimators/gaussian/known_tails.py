@@ -3,9 +3,8 @@
 Of rows that are no Gaussian's the shells tell little: their noise hides rows that may matter, and a tail that nothing
 is known of may go on for ever. But columns that are mostly zero, one or two are as a rule counts of something rare. So
 each of `count_laws`, and of `tail_laws` at each scale, has a prior weight and the likelihood of the released counts by
-length. Where the best of them explains
-these, the posterior says what lies beyond, and shells count up to where what is not known of the rest, and the noise
-of those that count, are least together. Where none does, nothing is changed.
+length. Where the best of them explains these, the posterior says what lies beyond, and shells count up to where what is
+not known of the rest, and the noise of those that count, are least together. Where none does, nothing is changed.
 """
 
 import math
