@@ -13,15 +13,12 @@ from helpers.bad_line import bad_line
 from helpers.frail import Frail, deploy, final, working
 from helpers.paid import assert_paid_once
 from helpers.served import PUBPRIV, Served, serving
-from helpers.tables import gaussian_tables, write_groups
-from helpers.waiting import eventually
+from helpers.tables import gaussian_tables
 
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
-
-GIGABYTE = 1 << 30
 
 
 def test_a_slow_line_that_loses_connections(served: Served, tmp_path):
@@ -48,56 +45,6 @@ def test_a_server_that_is_out_of_reach_in_mid_run(served: Served, tmp_path):
     assert line.refused > 0
     assert frail.answers("r1").items() >= before.items()
     assert_paid_once(served.ledger, "away", "r1")
-
-
-ONE = """
-dataset: {name}
-unit: one patient
-cap: zcdp:1
-private: {folder}/{name}-private.parquet
-public: {folder}/{name}-public.parquet
-pool: crowd
-releases:
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1"}}
-"""
-
-
-def test_ten_runs_at_once_are_ten_releases_in_three_gigabytes(served: Served, tmp_path):
-    """Ten datasets whose runs begin together on one worker that counts none."""
-    names = [f"crowd-{number}" for number in range(10)]
-    for number, name in enumerate(names):
-        write_groups(tmp_path, name, number)
-        (served.datasets / f"{name}.yaml").write_text(ONE.format(folder=tmp_path, name=name))
-    done = served.run("deploy", *(served.datasets / f"{name}.yaml" for name in names), "--set-budget")
-    assert done.returncode == 0, done.stdout + done.stderr
-    runs = [served.trigger(f"{name}.mean", release_id="r1") for name in names]
-    most = 0
-    with working(served, "crowd", tmp_path / "log") as worker:
-
-        def ended() -> bool:
-            nonlocal most
-            most = max(most, memory_of(worker.pid))
-            with served.client() as client:
-                states = [client.read_flow_run(run).state_name for run in runs]
-            assert not {"Failed", "Crashed"} & {*states}, (tmp_path / "log").read_text()[-3000:]
-            return states == ["Completed"] * 10
-
-        eventually(ended, "ten runs complete", 400, 1)
-    print(f"at most {most / GIGABYTE:.2f} GB in worker and runs")
-    assert most < 3 * GIGABYTE
-    for name in names:
-        assert_paid_once(served.ledger, name, "r1")
-
-
-def memory_of(pid: int) -> int:
-    """Bytes that a process and its descendants share with nobody."""
-    total = 0
-    for process in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True)):
-        try:
-            total += process.memory_full_info().uss
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return total
 
 
 def test_everything_is_killed_in_mid_run_and_started_again(tmp_path):
