@@ -42,7 +42,7 @@ _DOUBTED = 0.02
 """Small counts are no Gaussian's where a Gaussian has no more than this weight: other laws know their tails."""
 
 _LEANING = 0.5
-"""Of the noise in a shell this part is left by leaning."""
+"""Part of the noise in a shell that leaning leaves."""
 
 _INSIDE = 0.9
 """The tail is what lies beyond this share of a Gaussian's rows."""

@@ -21,7 +21,7 @@ _LOGS = 0.25, 0.4, 0.5, 0.65, 0.8
 of the logarithm of lognormal columns."""
 
 _NODES = 21
-"""Of a quadrature over lognormal widths."""
+"""Points of a quadrature over lognormal widths."""
 
 _ROWS, _CELLS = 4000, 40_000
 """Rows that stand for a law of skewed columns, and at most so many cells of them."""

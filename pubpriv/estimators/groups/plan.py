@@ -14,7 +14,7 @@ from pubpriv.privacy.units import UNIT
 METHOD = "groups"
 
 SHARE = Fraction(6, 10)
-"""Of a run's budget for its groups; the rest is for all rows together."""
+"""Share of a run's budget for its groups; the rest is for all rows together."""
 
 _GRAM_SHARES = Fraction(8, 100), Fraction(30, 100), Fraction(62, 100)
 _MOMENTS_SHARES = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)

@@ -19,7 +19,7 @@ _LEAST_ROWS = 2.0
 """A group is taken to have as many rows, or as many noise sds of its count, at least."""
 
 _LEAST_VARIANCE = 0.02
-"""Of a group in any direction, as a part of the variance that groups have there on average."""
+"""Least variance of a group in any direction, as a part of what groups have there on average."""
 
 _Vector = tuple[float, ...]
 _Matrix = tuple[_Vector, ...]

@@ -80,7 +80,7 @@ class Scored:
         return self.fine.advantage - self.penalty
 
     def told(self) -> dict[str, Any]:
-        """As diagnostics."""
+        """Make of it what diagnostics tell."""
         facts = {"nats_per_row": self.fine.advantage, "noise": self.fine.noise, "penalty": self.penalty}
         return {"components": self.components, **facts, "believed": self.believed, "asked": True}
 
@@ -94,7 +94,7 @@ class Climbed:
     plan: LadderPlan
 
     def told(self) -> list[dict[str, Any]]:
-        """As diagnostics."""
+        """Make of it what diagnostics tell."""
         return [each.told() for each in self.scored]
 
 

@@ -20,10 +20,11 @@ MOST_CELLS = 2000
 """Cells of the grid that are asked for at once, in all parts together."""
 
 _SEARCH, _COARSE = Fraction(1, 2), Fraction(5, 100)
-"""Of the budget: the search for the parts, over all levels; the coarse answer about them. Rounds have the rest."""
+"""Shares of the budget: for the search for the parts, over all levels; for the coarse answer about them. Rounds have the
+rest."""
 
 _ZOOM, _LOOK, _GRID = Fraction(35, 100), Fraction(20, 100), Fraction(45, 100)
-"""Of a level."""
+"""Shares of what a level has."""
 
 _FIRST_ZOOMS, _ZOOMS, _CUTS = 4, 2, 9
 """Zooms of the first level and of the others, and how often the grid is cut finer."""
