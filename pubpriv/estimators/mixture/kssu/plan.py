@@ -20,7 +20,7 @@ MOST_CELLS = 2000
 """Cells of the grid that are asked for at once, in all parts together."""
 
 _SEARCH, _COARSE = Fraction(1, 2), Fraction(5, 100)
-"""Shares of the budget: for the search for the parts, over all levels; for the coarse answer about them. Rounds have the
+"""Shares of the budget: of the search for the parts, over all levels; of the coarse answer about them. Rounds have the
 rest."""
 
 _ZOOM, _LOOK, _GRID = Fraction(35, 100), Fraction(20, 100), Fraction(45, 100)
