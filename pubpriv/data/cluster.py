@@ -259,7 +259,7 @@ def _client(address: str) -> Any:
             return known
         try:
             dask.config.set(_SILENT)
-            for name in ("distributed.batched", "distributed.client"):
+            for name in ("distributed.batched", "distributed.client", "tornado.application"):
                 logging.getLogger(name).addFilter(_is_news)
             _clients[address] = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="pubpriv")
         except (OSError, TimeoutError):
