@@ -244,6 +244,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     return record.exc_info is None and "reconnect" not in str(record.msg)
 
 
+def _is_another(record: logging.LogRecord) -> bool:
+    """Whether a line of the event loop's log, which others write to as well, tells of anything but a lost line."""
+    return record.exc_info is None or type(record.exc_info[1]).__name__ != "CommClosedError"
+
+
 def _client(address: str) -> Any:
     """The connection of this process to a scheduler; made anew where the last one was lost."""
     try:
@@ -259,8 +264,9 @@ def _client(address: str) -> Any:
             return known
         try:
             dask.config.set(_SILENT)
-            for name in ("distributed.batched", "distributed.client", "tornado.application"):
+            for name in ("distributed.batched", "distributed.client"):
                 logging.getLogger(name).addFilter(_is_news)
+            logging.getLogger("tornado.application").addFilter(_is_another)
             _clients[address] = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False, name="pubpriv")
         except (OSError, TimeoutError):
             raise Unavailable(f"the Dask scheduler at {address} does not answer: start it, or try again") from None

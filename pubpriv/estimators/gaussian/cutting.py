@@ -15,7 +15,7 @@ from pubpriv.estimators.gaussian.shells import (
     BINS_INSIDE,
     FINE,
     RATIO,
-    UNSURE,
+    ROUGHLY_CLIPPED,
     Cut,
     Histogram,
     cut_off,
@@ -98,7 +98,7 @@ def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[f
     radii, middles = edges[first::2].copy(), edges[first + 1 : -1 : 2]
     beyond = np.maximum(counts[first + 2 : len(edges) : 2], 0.0)  # bin i + 1 lies between the edges i and i + 1
     far, middle = radii[1:], middles[: len(radii) - 1]
-    lost = cut_off(middle, far) * np.hypot(histogram.sd, UNSURE * beyond)
+    lost = cut_off(middle, far) * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
     gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
     radii[1:] = np.where(lost**2 < gained, middle, far)
     return (*radii.tolist(), float(edges[first::2][-1] * RATIO))

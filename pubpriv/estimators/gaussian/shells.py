@@ -31,7 +31,7 @@ RATIO = 1.5
 FINE = math.sqrt(RATIO)
 """The same in the histogram: two of its bins make a shell."""
 
-UNSURE = 1 / 3
+ROUGHLY_CLIPPED = 1 / 3
 """Rows that are counted tell what is clipped off of them to this part of it."""
 
 BINS_INSIDE, _BINS_OUTSIDE = 10, 28
@@ -141,7 +141,7 @@ def clipped_off(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray,
     each = cut_off(radii[clipped], edges[1:][clipped]) / n
     beyond = np.maximum(np.array(histogram.counts)[outer], 0.0)
     lost, sds = np.zeros(len(radii)), np.zeros(len(radii))
-    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, UNSURE * beyond)
+    lost[clipped], sds[clipped] = each * beyond, each * np.hypot(histogram.sd, ROUGHLY_CLIPPED * beyond)
     return lost, sds
 
 
