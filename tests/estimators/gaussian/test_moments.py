@@ -12,8 +12,8 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.cutting import cut
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.plan import table_plan
+from pubpriv.estimators.gaussian.shell_shapes import leant
 from pubpriv.estimators.gaussian.shells import Histogram, clipped_off, histogram_edges
-from pubpriv.estimators.gaussian.table_moments import _leant
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 
@@ -125,14 +125,14 @@ def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped
 def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
-    share = _leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
+    share = leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
     assert np.trace(share) == pytest.approx(1.54, abs=0.01)
     assert share[1, 1] - share[2, 2] > 0.03
 
 
 def test_what_a_strong_direction_leaves_may_be_noise():
     """A trace whose noise is as large as what is left of it has no width in other directions."""
-    share = _leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5))[1]
+    share = leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5))[1]
     assert np.diag(share) == pytest.approx([1.2, 0, 0, 0, 0], abs=1e-9)
 
 
