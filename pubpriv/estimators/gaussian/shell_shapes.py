@@ -1,7 +1,7 @@
 """Shapes of shells: which columns are wide there, beside what noise and sampling make of their second moments.
 
-A shell's trace is known better than its shape, so the shape leans to the one that is expected there, as far as its
-noise makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies.
+A shell's trace is known better than its shape, so the shape leans to that of all before it, as far as its noise
+makes it (James-Stein). Columns with longer tails than others have more of each shell the further out it lies.
 """
 
 import math

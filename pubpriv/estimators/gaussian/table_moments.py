@@ -1,8 +1,8 @@
 """Mean and covariance from a release in shells, with three parts of their standard errors; all of it post-processing.
 
-Second moments of the core and of each shell that counts add up. What lies beyond the last one has the trace that `tail`
-expects. Its shape goes on as it changed from the core to there, and so do those of the shells, as far as noise hides
-them; see `shell_shapes`.
+Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
+shape leans to that of all before it, as far as its noise makes it (James-Stein). What lies beyond the last shell has
+the trace that `tail` expects, and a shape that goes on as it changed from the core to there.
 
 | part of the error | of a variance |
 |---|---|
@@ -20,12 +20,14 @@ from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
 from pubpriv.estimators.gaussian.shell_shapes import column_axes, common_part, further_shape, leant
 from pubpriv.estimators.gaussian.shells import (
+    FINE,
     RATIO,
     Cut,
     Fourths,
     Histogram,
     clipped_off,
     column_scales,
+    cut_off,
     middle_squares,
 )
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
@@ -34,6 +36,12 @@ from pubpriv.estimators.matrices import entry_variances
 
 _LASTING = 5.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+
+_SHAPED = 5.0
+"""A shell has a shape of its own where its trace is so many times the noise."""
+
+_MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
+"""What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
 
 _FOURTH = 0.6
 """Where in its range the fourth moment of a far shell is taken to lie, if noise hides it: on the safe side."""
@@ -126,11 +134,12 @@ def read_outside(
     trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
     lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    longer = _unclipped(traces, trace_sds, lost)
+    seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
     traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
     sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
-    first = np.einsum("ij,jk,ik->i", axes, moments.seconds[1], axes)
-    common = common_part(sizes, first, float(moments.second_sds[1]))
+    common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
     tail = read_tail(shells, _before(histogram, where, n, common), where.gaussian, n)
     if not where.gaussian:
         seen = slice(0, tail.last + 1)
@@ -143,12 +152,11 @@ def read_outside(
     shares, trace_noise, shape_variance = [], [], 0.0
     mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
-        length, sd = float(tail.lengths[k]), float(moments.second_sds[k + 1])
+        length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
         chance = math.sqrt(held) * float(middle[k]) / n
-        expected = further_shape(shape, inside, k, axes)
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
-        _, raw = leant(moments.seconds[k + 1], length, expected, sd, chance, axes)
+        _, raw = leant(seconds[k], length, shape, sd, chance, axes)
         room = raw * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
         noise = float(moments.mean_sds[k + 1]) ** 2 * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
@@ -156,10 +164,10 @@ def read_outside(
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        kept, share = leant(moments.seconds[k + 1] - cross, trace, expected, sd, chance, axes)
+        kept, share = leant(seconds[k] - cross, trace, shape, sd, chance, axes)
         shares.append(share)
         total = total + share
-        shape_variance += kept * float(moments.second_sds[k + 1]) ** 2
+        shape_variance += kept * sd**2
         shape_here = share / trace if trace > 0 else np.eye(d) / d
         trace_noise.append(float(tail.sds[k]) * shape_here)
         mean = mean + moved
@@ -182,6 +190,20 @@ def read_outside(
         shares=np.array(shares).reshape(tail.last, d, d),
         rows_sd=rows_sd,
     )
+
+
+def _unclipped(traces: np.ndarray, sds: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """Factors (shells,) of second moments by which they are whole again: what is clipped off has the shape of the rest.
+
+    1 where a trace may be noise: there the shape that the shell leans to has what is clipped off.
+
+    Args:
+        traces: (shells,) as released.
+        sds: (shells,) of the noise in them.
+        lost: (shells,) what clipping takes of them.
+    """
+    shaped = traces > _SHAPED * sds
+    return 1 + np.where(shaped, np.minimum(lost / np.where(shaped, traces, 1.0), _MOST_CLIPPED), 0.0)
 
 
 def _rows(
