@@ -26,7 +26,7 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.choice import compare
+from pubpriv.estimators.mixture.choice import compare, score_bound
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.explained import Explained, with_tails
 from pubpriv.estimators.mixture.ladder_plan import Ladder, LadderPlan
@@ -202,4 +202,4 @@ def score(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, a
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    return Score(*compare(curator, scaling, first, second, ask))
+    return Score(*compare(curator, scaling, first, second, ask, score_bound(len(scaling.location))))
