@@ -31,8 +31,10 @@ from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.explained import Explained, with_tails
 from pubpriv.estimators.mixture.ladder_plan import Ladder, LadderPlan
 from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.nested import nested_start
 from pubpriv.estimators.mixture.public_model import public_starts, rung_start
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.supercluster import Groups
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.released.law import Mixture
 
@@ -109,7 +111,7 @@ def climb(
     run: Execution,
     rows: PublicTable,
     scaling: Scaling,
-    steps: tuple[float, ...],
+    groups: Groups,
     found: Explained,
     ladder: Ladder,
     refine: Refine,
@@ -120,7 +122,7 @@ def climb(
         run: begun.
         rows: public ones.
         scaling: of the standard coordinates.
-        steps: of columns that take few values, 0 for others; see `Groups`.
+        groups: of public rows.
         found: the components that lie apart, and counts about them.
         ladder: what may be asked.
         refine: makes rounds.
@@ -130,9 +132,10 @@ def climb(
     for rung in ladder.plan(k_apart).rungs:
         k = rung.components
         here = run.at(f"({k} components)")
-        start = here(rung_start, rows, scaling, k)
+        nested = here(nested_start, groups, k) if groups.inside else None
+        start = here(rung_start, rows, scaling, k) if nested is None else nested.mixture
         models[k] = refine(start, rung.rounds, f"(ladder, {k} components)", start).mixture
-        coarse = _compare(run, scaling, models[k], apart, steps, rung.score, f"({k} components)")
+        coarse = _compare(run, scaling, models[k], apart, groups.steps, rung.score, f"({k} components)")
         fine = coarse
         if rung.density is not None:
             fine = _compare(run, scaling, models[k], apart, (), rung.density, f"({k} components, as they are)")
