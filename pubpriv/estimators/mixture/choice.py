@@ -81,10 +81,10 @@ def score_bound(d: int) -> float:
     return max(_WIDEST, 2.0 * d)
 
 
-def choice_bound(n: int, d: int, ask: Ask) -> float:
-    """The same where nothing but which of two models is the better one is asked of n rows."""
+def choice_bound(n: int, d: int, ask: Ask, quiet: float = _QUIET) -> float:
+    """The same where nothing but which of two models is the better one is asked of n rows; for `quiet` see `_QUIET`."""
     widest = score_bound(d)
-    return min(max(_QUIET / _noise(n, ask), widest / _NARROWED), widest)
+    return min(max(quiet / _noise(n, ask), widest / _NARROWED), widest)
 
 
 def _noise(n: int, ask: Ask) -> float:

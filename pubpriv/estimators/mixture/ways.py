@@ -53,7 +53,7 @@ class Ways:
         """Make the plan for k components once it is known what was asked before clustering."""
         groups, kind = self.groups, self.settings.covariance_type
         sizes = self.purse, self.n, len(groups.points[0]), k, regime, kind, self.looked_for, groups.count
-        return plan_with_ladder(*sizes, self.m, any(groups.steps), self.settings.climbs, coverage)
+        return plan_with_ladder(*sizes, self.m, self.settings.climbs, coverage)
 
     def questions(self) -> Iterator[tuple[Question, ...]]:
         """Every plan that answers may lead to; of numbers of components the least and the most.
