@@ -40,7 +40,7 @@ releases: [{name: mean, estimator: mean, allotment: "zcdp:0.25"}]
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Iterator[Served]:
     """With the examples and their schedules, as somebody sees it who starts it first."""
-    with serving(tmp_path_factory.mktemp("serve") / "home") as running:
+    with serving(tmp_path_factory.mktemp("serve") / "home", migrated=False) as running:
         yield running
 
 
