@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -84,11 +85,7 @@ class Served:
     @contextmanager
     def client(self) -> Iterator[Any]:
         """Prefect's client of this server."""
-        from prefect.client.orchestration import get_client
-        from prefect.settings import PREFECT_API_URL, temporary_settings
-
-        with temporary_settings({PREFECT_API_URL: self.api}), get_client(sync_client=True) as client:
-            yield client
+        yield _client_of(self.api)
 
     def deployment(self, name: str) -> Any:
         """A deployment by its own name."""
@@ -139,6 +136,16 @@ class Served:
     def reread(self) -> "Served":
         """The same after a restart: processes from the ready file."""
         return _served(self.home / "ready.json", self.process, self.seconds, self.said)
+
+
+@cache
+def _client_of(api: str) -> Any:
+    """A client for as long as this process lives: a new one takes ten times as long as what is asked of it."""
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with temporary_settings({PREFECT_API_URL: api}):
+        return get_client(sync_client=True).__enter__()
 
 
 def clean_environment() -> dict[str, str]:

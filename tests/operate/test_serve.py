@@ -72,6 +72,8 @@ def test_the_scheduler_creates_runs_and_a_worker_finishes_one(served: Served):
     assert finished[0].name == f"sensors-{release_id}"
     with Ledger.open(served.ledger, create=False) as ledger:
         assert ledger.run("sensors", release_id).bill().state.closed
+    with served.client() as client:  # it has been seen at work, and a run a minute would slow down the other tests
+        client.pause_deployment(served.deployment("sensors.mean").id)
 
 
 def test_deploying_again_changes_nothing(served: Served):
