@@ -150,7 +150,7 @@ class Fit:
         return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
     def told_as(self) -> dict[str, Any]:
-        """As diagnostics."""
+        """Give what a release says of it among its diagnostics: plain numbers, by name."""
         return {
             "divergence": list(self.divergence),
             "limit": list(self.limits),
