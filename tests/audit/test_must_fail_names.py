@@ -16,9 +16,8 @@ from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import declared, schema
+from pubpriv.privacy.ledger import access, declared, schema
 from pubpriv.privacy.ledger.access import Access
-from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.runs import RecordedRun
 
@@ -133,7 +132,7 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
     """And a balance that is read as it is written."""
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
     monkeypatch.setattr(Access, "lacks", lambda self, ends: {})
-    monkeypatch.setattr(Book, "follow_from", lambda *_: None)
+    monkeypatch.setattr(access, "follow_from", lambda *_: None)
     assert "its hash made anew, with a witness: no second budget" in broken(EDITED)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
 from pubpriv.privacy.ledger.records import canonical
-from pubpriv.privacy.ledger.replay import Checkpoint
+from pubpriv.privacy.ledger.summary import Checkpoint
 
 _FORMAT, _VERSION = "pubpriv-checkpoint", 1
 _KEY_BYTES = 32
