@@ -61,6 +61,7 @@ def bench(datasets: int, runs: int, repeats: int = 5) -> dict[str, Any]:
             since = Checkpoint.of(ledger.verify(names[0]))
             whole = time.process_time() - began
             new = _quickest(lambda: ledger.verify(names[0], since=since), repeats)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
         carried_on, closing = _close(old, Path(folder))
         kept = _size(Path(folder), "next.db")
         releases |= {carried_on: _quickest(partial(_release, carried_on, names[0]), repeats)}
@@ -69,7 +70,7 @@ def bench(datasets: int, runs: int, repeats: int = 5) -> dict[str, Any]:
         "status_seconds_a_dataset": status / datasets,
         "verify_since_seconds_a_dataset": new,
         "kilobytes_a_release": size / 1000 / (datasets * runs),
-        "megabytes_of_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+        "megabytes_of_memory": memory,
         "kilobytes_a_release_carried_on": kept / 1000 / (datasets * runs),
         "release_ratio_carried_on": releases[carried_on] / releases[young],
     }
