@@ -22,6 +22,7 @@ from pubpriv.data.regions import Everything
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
+from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     Record,
@@ -29,7 +30,6 @@ from pubpriv.privacy.ledger.records import (
     apply,
     canonical,
     charge_key,
-    facts_of,
     state_text,
 )
 
