@@ -59,6 +59,9 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
         told = ["" if each[part] is None else str(each[part]) for part in parts]
         rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *told])
     table("datasets", columns, rows)
+    for name, each in books["datasets"].items():
+        if each["goes_on_in"] is not None:
+            note(f"the books of {name} are closed: they go on in {each['goes_on_in']}")
     for why in books["read_only"].values():
         note(why)
     if books["export_age_seconds"] is not None:

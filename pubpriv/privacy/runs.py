@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event
-from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
+from pubpriv.privacy.ledger.facts import facts_of
+from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import ChargeView, SizedTable, kind_of
 from pubpriv.privacy.statement import Statement, line_of

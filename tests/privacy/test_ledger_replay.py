@@ -11,7 +11,8 @@ from helpers.stores import drop_guards, raw
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
-from pubpriv.privacy.ledger.records import Record, body_text, canonical
+from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.texts import body_text, canonical
 
 QUESTION = {"type": "Counts"}
 COLUMNS = [

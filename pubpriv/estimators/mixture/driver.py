@@ -321,12 +321,12 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
 
     def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
         k = len(start.weights)
-        floors = apart if k == plan.n_components else _flat_floors(scene, k)
+        floors = apart if k == plan.n_components else layout.groups.flat_floors(k)
         return _refine(scene, scene.start(start), floors, asks, whose, *sources)
 
     if found.complete:
         return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
-    climbed = climb(run, rows, scaling, layout.groups.steps, found, ladder, refine)
+    climbed = climb(run, rows, scaling, layout.groups, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
 
 

@@ -60,7 +60,7 @@ class Ways:
         if (k, regime, coverage) not in self._plans:
             groups, kind = self.groups, self.settings.covariance_type
             sizes = self.purse, self.n, len(groups.points[0]), k, regime, kind, self.looked_for, groups.count
-            made = plan_with_ladder(*sizes, self.m, any(groups.steps), self.settings.climbs, coverage)
+            made = plan_with_ladder(*sizes, self.m, self.settings.climbs, coverage)
             self._plans[k, regime, coverage] = made
         return self._plans[k, regime, coverage]
 
