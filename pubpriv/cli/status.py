@@ -62,15 +62,20 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
         told = ["" if each[part] is None else str(each[part]) for part in parts]
         rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *told])
     table("datasets", columns, rows)
-    fits = {name: each["releases_that_fit"] for name, each in books["datasets"].items()}
-    if low := [name for name, number in fits.items() if number is not None and number < _FEW]:
+    for name, each in books["datasets"].items():
+        if each["goes_on_in"] is not None:
+            note(f"the books of {name} are closed: they go on in {each['goes_on_in']}")
+    if low := [name for name, each in books["datasets"].items() if _is_low(each)]:
         note(f"fewer than {_FEW} releases like the newest fit: {', '.join(low)}")
     for why in books["read_only"].values():
         note(why)
     if books["export_age_seconds"] is not None:
         out(f"the export is {books['export_age_seconds']} s old")
-    if server is None:
-        return
+    if server is not None:
+        _show_server(server)
+
+
+def _show_server(server: dict[str, Any]) -> None:
     runs = ", ".join(f"{number} {state}" for state, number in server["runs"].items()) or "none"
     out(f"runs of the last day: {runs}")
     for what in ("paused", "stuck", "late"):
@@ -78,3 +83,8 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
             note(f"{what}: {', '.join(server[what])}")
     if ended := [f"{name} ({state})" for name, state in server["without_release"].items()]:
         note(f"ended without a release: {', '.join(ended)}")
+
+
+def _is_low(dataset: dict[str, Any]) -> bool:
+    fits = dataset["releases_that_fit"]
+    return fits is not None and fits < _FEW and dataset["goes_on_in"] is None

@@ -15,7 +15,7 @@ from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms

@@ -56,6 +56,7 @@ def _dataset(ledger: Ledger, name: str) -> Status:
         "newest_release_day": newest and newest.opened_at[:10],
         "open_runs": len(balance.open_runs),
         "head": balance.chain_head,
+        "goes_on_in": balance.state.sealed,
     }
 
 

@@ -269,7 +269,7 @@ def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balanc
 COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
-    "ledger verify", "ledger export", "ledger restore", "ledger grant", "audit", "bench", "bench scan",
+    "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
     "bench demo", "bench mixture",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
     "bench buys", "bench no-public", "bench persons", "bench pure", "bench groups",
