@@ -28,10 +28,10 @@ from pubpriv.privacy.ledger.records import (
     Record,
     RunState,
     apply,
-    canonical,
     charge_key,
     state_text,
 )
+from pubpriv.privacy.ledger.texts import canonical
 
 _DATASET = "visits"
 _START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
-    from helpers.prefect_database import keep, lay
+    from helpers.prefect_database import lay
     from prefect import settings
     from prefect.testing import utilities
 
@@ -95,7 +95,6 @@ def prefect_server():
             updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             with settings.temporary_settings(updates):
                 database = Path(str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])
-                keep(database)
                 yield PrefectServer((Path(_HOME.name), database.parent))
 
 

@@ -9,6 +9,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from typing import NoReturn
 
 import numpy as np
@@ -34,11 +35,20 @@ class DrawnAhead:
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1)
 
     def expect(self, wanted: Iterable[tuple[str, Scale, int]]) -> None:
-        """Begin to draw (part, sd, size), in this order; nothing after `stop`."""
+        """Begin to draw (part, sd, size), in this order, and nothing else; nothing after `stop`.
+
+        What is wanted now and was expected before is not drawn again, and the rest of that is thrown away.
+        """
         with self._lock:
-            if self._thread is not None:
-                for _, sd, size in wanted:
-                    self._waiting[sd, size].append(self._thread.submit(self._alone, sd, size))
+            if self._thread is None:
+                return
+            before, self._waiting = self._waiting, defaultdict(deque)
+            for _, sd, size in wanted:
+                known = before[sd, size]
+                draw = known.popleft() if known else self._thread.submit(self._alone, sd, size)
+                self._waiting[sd, size].append(draw)
+            for unwanted in chain.from_iterable(before.values()):
+                unwanted.cancel()
 
     def _alone(self, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,), a few at a time: many at once would be drawn in two threads, and others are at work."""

@@ -7,13 +7,13 @@ import numpy as np
 
 from pubpriv import curator as the_door
 from pubpriv import ledger as shipped
-from pubpriv import places
 from pubpriv.audit import names, tampering
 from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
+from pubpriv.names import tables
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import access, declared, records, schema, succession
@@ -47,7 +47,7 @@ def test_nothing_is_caught_where_nothing_is_broken():
 
 def test_names_that_are_compared_as_they_are_written(monkeypatch):
     """A link, a folder of links and a hard link are other names, and other files."""
-    monkeypatch.setattr(places, "_behind", lambda name: (set(), set()))
+    monkeypatch.setattr(tables, "_behind", lambda name: (set(), set()))
     detail = broken(BUDGETS)
     assert "a folder of links: no second budget" in detail
     assert "a hard link: no second budget" in detail
@@ -90,7 +90,7 @@ def test_a_handle_that_is_believed(monkeypatch):
 def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
     """Every row of it counts twice."""
     number = iter(range(10**6))
-    monkeypatch.setattr(places, "_identity", lambda path: (0, next(number)))
+    monkeypatch.setattr(tables, "_identity", lambda path: (0, next(number)))
     detail = broken(TWICE)
     assert "a file and a link to it" in detail
     assert "a file and a hard link to it" in detail

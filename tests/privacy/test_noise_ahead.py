@@ -43,6 +43,19 @@ def test_each_draw_is_handed_out_once_and_for_its_scale_and_size_alone():
     assert len(set(found)) == len(found) == source.count
 
 
+def test_what_is_expected_again_is_not_drawn_again_and_the_rest_is_thrown_away():
+    """Of two that were expected, one is still wanted, with a new one: three draws in all, each handed out once."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    source.go.clear()
+    ahead.expect([("a", SD, 3), ("b", 2 * SD, 3), ("c", 4 * SD, 3)])
+    assert source.begun.wait(10)
+    ahead.expect([("a", SD, 3), ("d", 8 * SD, 3), ("c", 4 * SD, 3)])
+    source.go.set()
+    assert sorted(of(ahead, sd=times * SD) for times in (1, 4, 8)) == [1, 2, 3]
+    assert (of(ahead, sd=2 * SD), source.count) == (4, 4)
+
+
 def test_what_is_not_begun_is_not_waited_for():
     """A draw behind another one in the queue is made by whoever needs it."""
     source = Numbered()

@@ -25,11 +25,11 @@ from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.records import (
     apply,
-    canonical,
     charge_key,
     state_text,
     states_of,
 )
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import RunView
 
 ONE = ZeroConcentratedDP(1)

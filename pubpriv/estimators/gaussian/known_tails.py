@@ -8,7 +8,7 @@ not known of the rest, and the noise of those that count, are least together. Wh
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def _laws(found: Lengths, frame: Frame, shape: PublicShape, moments: tuple[np.nd
     ]
     drawn = list(drawn_counts(frame, shape, *moments))
     parts += [_of_rows(rows, edges, found.rows, len(drawn)) for rows in drawn]
-    return Laws(*(np.concatenate([getattr(part, name) for part in parts]) for name in Laws.__dataclass_fields__))
+    return Laws(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Laws)))
 
 
 def _of_rows(lengths: np.ndarray, edges: np.ndarray, n: float, laws: int) -> Laws:

@@ -21,8 +21,8 @@ from pubpriv.estimators.gaussian.learner import Position, final_rho, walk
 from pubpriv.estimators.gaussian.plan import LearnerPlan, check_feasible, feasible, table_plan
 from pubpriv.estimators.gaussian.preconditioner import Preconditioner, precondition
 from pubpriv.estimators.gaussian.results import GaussianResult, debiased_facts, shortage
-from pubpriv.estimators.gaussian.shells import Cut, Histogram, count_lengths, fourth_moments
-from pubpriv.estimators.gaussian.table_release import Table, measure_shells
+from pubpriv.estimators.gaussian.shells import Histogram, count_lengths, fourth_moments
+from pubpriv.estimators.gaussian.table_release import Known, Table, measure_shells
 from pubpriv.estimators.gaussian.tail_belief import public_shape
 from pubpriv.estimators.gaussian.whole import count_rows
 from pubpriv.estimators.steps import Execution
@@ -54,20 +54,9 @@ def estimate_table(
     fourths = run(fourth_moments, frame, where, whole.records, plan.fourth)
     guessed = tuple(len(layout.regular) + at for at, scale in enumerate(scales) if not scale.seen)
     accuracy = 0.0 if position is None else position.accuracy
-    table = run(
-        measure_shells,
-        preconditioner,
-        frame,
-        accuracy,
-        where,
-        histogram,
-        fourths,
-        guessed,
-        shape,
-        whole.records,
-        plan.final,
-    )
-    return _outcome(curator, preconditioner, layout, table, where, histogram, scales, whole.records, plan, purse)
+    known = Known(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, whole.records)
+    table = run(measure_shells, known, plan.final)
+    return _outcome(curator, layout, known, table, scales, plan, purse)
 
 
 def _whitened(
@@ -83,17 +72,15 @@ def _whitened(
 
 def _outcome(
     curator: Curator,
-    preconditioner: Preconditioner | None,
     layout: Layout,
+    known: Known,
     table: Table,
-    where: Cut,
-    histogram: Histogram,
     scales: tuple[Scale, ...],
-    records: float,
     plan: Plan,
     purse: Purse,
 ) -> GaussianResult:
     """The outcome of a release in shells."""
+    preconditioner, histogram, records = known.preconditioner, known.histogram, known.records
     enough = feasible(records, layout.dimension, purse)
     sizes = {layout.columns[column.index]: scale for column, scale in zip(layout.degenerate, scales, strict=True)}
     unseen = [name for name, scale in sizes.items() if not scale.seen]
@@ -118,7 +105,7 @@ def _outcome(
     facts: dict[str, Any] = {
         "whole_rows": records,
         "shape": "as released" if table.core is None else "gaussian",
-        "clip_radius": where.radii[0] if not table.shells else table.reach,
+        "clip_radius": known.where.radii[0] if not table.shells else table.reach,
         "noise_edge": table.edge,
         "smallest_eigenvalue": table.weakest,
         "feasible": enough,

@@ -18,35 +18,30 @@ import numpy as np
 
 from pubpriv.data.frames import Frame
 from pubpriv.estimators.gaussian.known_tails import Lengths, known_tail
+from pubpriv.estimators.gaussian.shell_shapes import column_axes, common_part, further_shape, leant
 from pubpriv.estimators.gaussian.shells import (
+    FINE,
     RATIO,
     Cut,
     Fourths,
     Histogram,
     clipped_off,
     column_scales,
+    cut_off,
     middle_squares,
 )
 from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
-_CLEAR = 1.1
-"""A direction of a shell stands out if its eigenvalue exceeds the level of those below by so many times the largest
-of noise and sampling alone."""
-
-_UNEVEN = 5.0
-"""w is not white if the core is so many times wider in one direction than in another."""
-
-_CAUTION = 1.0
-"""A shape is kept as far as its square exceeds, by so many sds, what noise and sampling are expected to make of it."""
-
-_BY_CHANCE = 0.25
-"""... counting this part of the square of what sampling makes of it: that is in the sampling errors, but what leaning
-takes from a shape is in none."""
-
 _LASTING = 5.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
+
+_SHAPED = 5.0
+"""A shell has a shape of its own where its trace is so many times the noise."""
+
+_MOST_CLIPPED = float(cut_off(np.ones(1), np.full(1, FINE))[0])
+"""What clipping takes of the squared lengths in a shell, over what it leaves, at most."""
 
 _FOURTH = 0.6
 """Where in its range the fourth moment of a far shell is taken to lie, if noise hides it: on the safe side."""
@@ -90,6 +85,7 @@ class Outside:
         trace_noise: (last, d, d) sds that the noise in the trace of each shell makes, which has that shell's shape.
         lost_mean: (d,) sd of the part of `mean` that is beyond the last shell.
         lost: (d, d) the same of `second`.
+        further: (d, d) the part of `second` that is expected beyond the last shell.
         shares: (last, d, d) what each shell that counts adds to `second`.
         rows_sd: (shells,) noise sd of the rows in a shell.
     """
@@ -102,6 +98,7 @@ class Outside:
     trace_noise: np.ndarray
     lost_mean: np.ndarray
     lost: np.ndarray
+    further: np.ndarray
     shares: np.ndarray
     rows_sd: np.ndarray
 
@@ -129,7 +126,7 @@ def read_outside(
         frame: the map to w.
         public: what the public rows say of the shape of all rows.
     """
-    axes = _axes(core, frame.dense()[1])
+    axes = column_axes(core, frame.dense()[1])
     n, d = moments.records, len(core)
     middle = middle_squares(np.array([*where.edges, where.edges[-1] * RATIO]))
     middle[-1] = where.radii[-1] ** 2 / RATIO
@@ -137,26 +134,29 @@ def read_outside(
     trace_sds = moments.second_sds[1:] * math.sqrt(d)
     rows, rows_sd = _rows(moments, histogram, where, traces / middle * n, trace_sds / middle * n)
     lost, lost_sds = clipped_off(histogram, where, n)  # which says nothing of whether there are rows
+    longer = _unclipped(traces, trace_sds, lost)
+    seconds, second_sds = moments.seconds[1:] * longer[:, None, None], moments.second_sds[1:] * longer
     traces, trace_sds = traces + lost, np.hypot(trace_sds, lost_sds)
     shells = Shells(traces, trace_sds, rows, rows_sd, middle)
-    tail = read_tail(shells, _before(histogram, where, n), where.gaussian, n)
+    sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
+    common = common_part(sizes, np.einsum("ij,jk,ik->i", axes, seconds[0], axes), float(second_sds[0]))
+    tail = read_tail(shells, _before(histogram, where, n, common), where.gaussian, n)
     if not where.gaussian:
         seen = slice(0, tail.last + 1)
         place, square = moments.means[seen].sum(axis=0), moments.seconds[seen].sum(axis=0)
         so_far = place, square - np.outer(place, place)
         tail = known_tail(tail, shells, _lengths(histogram, where, shells, n), frame, public, so_far)
     # cutting at a length makes columns of the core dependent, the other way than beyond: only their sizes are taken
-    sizes = np.maximum(np.einsum("ij,jk,ik->i", axes, core, axes), 0.0)
     inside = (axes.T * sizes) @ axes / max(float(sizes.sum()), 1e-12)
     shape, total = inside, np.zeros((d, d))
     shares, trace_noise, shape_variance = [], [], 0.0
     mean, mean_variance = np.zeros(d), np.zeros((d, d))
     for k in range(tail.last):
-        length, sd = float(tail.lengths[k]), float(moments.second_sds[k + 1])
+        length, sd = float(tail.lengths[k]), float(second_sds[k])
         held = length / float(middle[k]) * n
         chance = math.sqrt(held) * float(middle[k]) / n
         # by Cauchy and Schwarz a sum over so many rows is no larger, along any direction, than they and their square
-        _, raw = _leant(moments.seconds[k + 1], length, shape, sd, chance, axes)
+        _, raw = leant(seconds[k], length, shape, sd, chance, axes)
         room = raw * (length + float(tail.sds[k])) ** 2 / max(length * float(middle[k]), 1e-300)
         noise = float(moments.mean_sds[k + 1]) ** 2 * np.eye(d)
         weight = room @ np.linalg.inv(room + noise)
@@ -164,17 +164,17 @@ def read_outside(
         part_of = max(float(moments.rows[k + 1]), 0.0) / n
         cross = np.outer(moved, center) + np.outer(center, moved) - part_of * np.outer(center, center)
         trace = max(length - float(np.trace(cross)), 0.0)
-        kept, share = _leant(moments.seconds[k + 1] - cross, trace, shape, sd, chance, axes)
+        kept, share = leant(seconds[k] - cross, trace, shape, sd, chance, axes)
         shares.append(share)
         total = total + share
-        shape_variance += kept * float(moments.second_sds[k + 1]) ** 2
+        shape_variance += kept * sd**2
         shape_here = share / trace if trace > 0 else np.eye(d) / d
         trace_noise.append(float(tail.sds[k]) * shape_here)
         mean = mean + moved
         mean_variance = mean_variance + weight @ noise
         if held > 0 and trace > 0:
             shape = (_LASTING * d * shape + held * shape_here) / (_LASTING * d + held)
-    shape = _further(shape, inside, tail.last, axes)
+    shape = further_shape(shape, inside, tail.last, axes)
     known = float(tail.lengths.sum())
     lean = mean / known if known > 0 else np.zeros(d)
     return Outside(
@@ -186,29 +186,24 @@ def read_outside(
         trace_noise=np.array(trace_noise).reshape(tail.last, d, d),
         lost_mean=np.abs(lean) * tail.beyond_sd / RATIO,
         lost=shape * tail.beyond_sd,
+        further=shape * tail.beyond,
         shares=np.array(shares).reshape(tail.last, d, d),
         rows_sd=rows_sd,
     )
 
 
-def _further(shape: np.ndarray, inside: np.ndarray, shells: int, axes: np.ndarray) -> np.ndarray:
-    """Give the shape of what lies beyond the last shell that counts: what made it another one than the core's goes on.
+def _unclipped(traces: np.ndarray, sds: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """Factors (shells,) of second moments by which they are whole again: what is clipped off has the shape of the rest.
 
-    Columns of which more lies in the shells than in the core have longer tails than others, so of what lies further out
-    they have more still: as much more for a shell as they had for each of the `shells` before it.
+    1 where a trace may be noise: there the shape that the shell leans to has what is clipped off.
 
     Args:
-        shape: (d, d) of trace 1, of the tail up to there.
-        inside: (d, d) of trace 1, of the core.
-        shells: that count.
-        axes: (d, d) orthogonal; rows are the directions of the columns in w.
+        traces: (shells,) as released.
+        sds: (shells,) of the noise in them.
+        lost: (shells,) what clipping takes of them.
     """
-    if not shells:
-        return shape
-    own, before = (np.maximum(np.einsum("ij,jk,ik->i", axes, part, axes), 1e-12) for part in (shape, inside))
-    stretch = (axes.T * (own / before) ** (0.5 / shells)) @ axes
-    longer = stretch @ shape @ stretch
-    return np.asarray(longer / float(np.trace(longer)))
+    shaped = traces > _SHAPED * sds
+    return 1 + np.where(shaped, np.minimum(lost / np.where(shaped, traces, 1.0), _MOST_CLIPPED), 0.0)
 
 
 def _rows(
@@ -242,8 +237,11 @@ def _lengths(histogram: Histogram, where: Cut, shells: Shells, n: float) -> Leng
     )
 
 
-def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """(mean squared lengths, per row, in the shells within the first edge, sds of their noise), by the histogram."""
+def _before(histogram: Histogram, where: Cut, n: float, common: float) -> tuple[np.ndarray, np.ndarray]:
+    """(mean squared lengths, per row, in the shells within the first edge, their sds), by the histogram.
+
+    Of the columns whose tail goes on beyond: they have at least the `common` part of the core, and at most all of it.
+    """
     counts, edges = np.array(histogram.counts), np.array(histogram.edges)
     at = int(np.searchsorted(edges, where.edges[0] * 0.999))
     middle = middle_squares(edges)
@@ -251,81 +249,8 @@ def _before(histogram: Histogram, where: Cut, n: float) -> tuple[np.ndarray, np.
     ends = range(at - 2 * _BEFORE, at, 2)
     found = np.array([float(lengths[max(end, 0) : max(end + 2, 0)].sum()) for end in ends])
     noise = np.array([math.sqrt(float((middle[max(end, 0) : max(end + 2, 0)] ** 2).sum())) for end in ends])
-    return np.maximum(found, 0.0), histogram.sd * noise / n
-
-
-def _axes(core: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Directions along which shells may be wide one by one: rows of an orthogonal matrix (d, d).
-
-    Where w is about white they are those nearest to the columns; else, with degenerate columns, those of the core.
-    """
-    values, vectors = np.linalg.eigh(core)
-    if values[-1] > _UNEVEN * max(float(values[0]), 0.0):
-        return np.asarray(vectors.T)
-    left, _, right = np.linalg.svd(np.linalg.inv(matrix) / column_scales(matrix)[:, None])
-    return np.asarray(left @ right)
-
-
-def _leant(
-    second: np.ndarray, trace: float, shape: np.ndarray, sd: float, chance: float, axes: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """(what is kept of the measured shape, second moment of a shell with that trace, or less).
-
-    Directions that stand out of the noise are kept, shrunk as is best for an orthogonal ensemble (Donoho, Gavish and
-    Johnstone 2018). What is left leans to `shape` as far as noise makes it (James-Stein), its diagonal along the
-    columns and the rest apart: rows with one odd cell are much commoner than rows with many.
-
-    Args:
-        second: (d, d), released.
-        trace: as it is known; of what directions that stand out leave of it, the part that may be noise is taken off.
-        shape: (d, d) of trace 1.
-        sd: noise of a diagonal entry.
-        chance: how far sampling moves the shape of so few rows, in Frobenius norm.
-        axes: (d, d) orthogonal; rows are the directions of the columns in w.
-    """
-    d = len(shape)
-    if d == 1 or trace <= 0:
-        return 0.0, trace * np.ones((d, d)) / d
-    values, vectors = np.linalg.eigh((second + second.T) / 2)
-    edge = sd * math.sqrt(2 * d)
-    clear = np.zeros(d, dtype=bool)
-    for i in range(d - 1, 0, -1):
-        level = max(trace - float(values[i + 1 :].sum()), 0.0) / (i + 1)
-        if values[i] - level < _CLEAR * math.hypot(edge, chance):
-            break
-        clear[i] = True
-    spikes = np.sqrt(np.maximum(values[clear] ** 2 - edge**2, 0.0))
-    room = max(trace - float(values[clear].sum()), 0.0)
-    spikes *= (trace - room) / max(float(spikes.sum()), 1e-300)
-    if clear.any():  # the eigenvalues that stand out are known better than the trace: what is left may be its noise
-        room = max(room - (d - int(clear.sum())) * sd**2 / max(room, 1e-150), 0.0)
-    others = vectors[:, ~clear] @ vectors[:, ~clear].T
-    own = others @ shape @ others
-    own = own / max(float(np.trace(own)), 1e-300)
-    rest = others @ second @ others
-    off = axes @ (rest - float(np.trace(rest)) * own) @ axes.T
-    left = int((~clear).sum())
-    chance *= room / trace  # of what is left: much of the shell may be in the directions that stand out
-    on = np.diag(np.diag(off))
-    kept_on = _kept(on, (left - 1) * left / d, sd, chance**2)
-    kept_off = _kept(off - on, left * (left - 1) / 2, sd, chance**2 / 2)
-    leaning = room * own + axes.T @ (kept_on * on + kept_off * (off - on)) @ axes
-    found, turned = np.linalg.eigh((leaning + leaning.T) / 2)
-    positive = np.maximum(found, 0.0)
-    positive *= room / max(float(positive.sum()), 1e-300)
-    part = 1 - left / d
-    kept = part + (1 - part) * (2 * kept_on + (left - 1) * kept_off) / (left + 1) if left else 1.0
-    return kept, (vectors[:, clear] * spikes) @ vectors[:, clear].T + (turned * positive) @ turned.T
-
-
-def _kept(off: np.ndarray, freedom: float, sd: float, chance: float) -> float:
-    """The factor of James and Stein for a matrix with so many free entries, each with noise `sd`, and sampling.
-
-    It is cautious, so that chance alone is seldom taken for shape: shells add up, and the next ones lean to it.
-    """
-    expected = freedom * sd**2 + _BY_CHANCE * chance
-    most = expected * (1 + _CAUTION * math.sqrt(2 / max(freedom, 1.0)))
-    return max(0.0, 1 - most / max(float((off**2).sum()), 1e-300))
+    found = np.maximum(found, 0.0)
+    return found * (1 + common) / 2, np.hypot(histogram.sd * noise / n, found * (1 - common) / 2)
 
 
 def fourth_of_columns(
@@ -335,6 +260,7 @@ def fourth_of_columns(
 
     With rows w of a shell, near <= |w| <= far, and second moments s_j of z: E z^4 is at most far^2 s_j, since
     |z_j| <= |w|, and at least near^2 s_j^2 / trace, by Cauchy and Schwarz, since there are at most trace / near^2 rows.
+    What is expected beyond the last shell lies no nearer than that ends.
     """
     colour = np.linalg.inv(matrix) / column_scales(matrix)[:, None]
     ends = np.array([*where.edges, where.radii[-1]])
@@ -351,7 +277,8 @@ def fourth_of_columns(
         spread = np.maximum((most - least) / 4, 1e-12)
         weight = spread**2 / (spread**2 + fourths.sds[k] ** 2)
         total = total + np.clip(guess + weight * (np.array(fourths.values[k]) - guess), least, most)
-    return total
+    further = np.maximum(np.einsum("ij,jk,ik->i", colour, outside.further, colour), 0.0)
+    return np.asarray(total + float(ends[outside.tail.last]) ** 2 * further)
 
 
 def error_parts(

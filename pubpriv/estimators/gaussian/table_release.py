@@ -6,7 +6,7 @@ with public rows; elsewhere it is taken as it was released. What lies beyond it 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,24 +86,12 @@ class Table:
         return bool((np.sqrt(squares) > _VAGUE * np.diag(np.array(self.fitted.covariance))).any())
 
 
-@step(title="final release in shells", private=True)
-def measure_shells(
-    curator: Curator,
-    preconditioner: Preconditioner | None,
-    frame: Frame,
-    accuracy: float,
-    where: Cut,
-    histogram: Histogram,
-    fourths: Fourths,
-    guessed: tuple[int, ...],
-    shape: PublicShape,
-    records: float,
-    ask: Ask,
-) -> Table:
-    """Release count, sum and second moment of each shell, and make mean and covariance of them.
+@public_value
+@dataclass(frozen=True)
+class Known:
+    """What is known of a table before its last release.
 
-    Args:
-        curator: the run.
+    Attributes:
         preconditioner: of the regular columns, or None if there are none.
         frame: the map to w, (d, d).
         accuracy: how far the rounds are expected to have left w from standard; see `Position`.
@@ -113,37 +101,48 @@ def measure_shells(
         guessed: coordinates of w whose scale is a guess, because hardly a record differs from the center there.
         shape: of the public rows.
         records: rows without missing or infinite values.
+    """
+
+    preconditioner: Preconditioner | None
+    frame: Frame
+    accuracy: float
+    where: Cut
+    histogram: Histogram
+    fourths: Fourths
+    guessed: tuple[int, ...]
+    shape: PublicShape
+    records: float
+
+
+@step(title="final release in shells", private=True)
+def measure_shells(curator: Curator, known: Known, ask: Ask) -> Table:
+    """Release count, sum and second moment of each shell, and make mean and covariance of them.
+
+    Args:
+        curator: the run.
+        known: before the release.
         ask: label and price.
 
     Privacy: one `LiftedGram`, mu^2 at most ask.price.
     """
-    answer = curator.release(shells_question(frame, where, ask), ask.label)
-    frame = answer.question.frames[0]
-    noise = {name: np.broadcast_to(sd.ravel(), len(where.radii)) for name, sd in answer.question.noise().items()}
+    answer = curator.release(shells_question(known.frame, known.where, ask), ask.label)
+    sizes = len(known.where.radii)
+    noise = {name: np.broadcast_to(sd.ravel(), sizes) for name, sd in answer.question.noise().items()}
     moments = ShellMoments(
-        records,
+        known.records,
         answer.values["count"],
-        answer.values["sum"] / records,
-        answer.values["moment"] / records,
+        answer.values["sum"] / known.records,
+        answer.values["moment"] / known.records,
         float(noise["count"][0]),
-        noise["sum"] / records,
-        noise["moment"] / records,
+        noise["sum"] / known.records,
+        noise["moment"] / known.records,
     )
-    return _read(preconditioner, frame, accuracy, where, histogram, fourths, guessed, shape, moments)
+    return _read(replace(known, frame=answer.question.frames[0]), moments)
 
 
-def _read(
-    preconditioner: Preconditioner | None,
-    frame: Frame,
-    accuracy: float,
-    where: Cut,
-    histogram: Histogram,
-    fourths: Fourths,
-    guessed: tuple[int, ...],
-    shape: PublicShape,
-    moments: ShellMoments,
-) -> Table:
+def _read(known: Known, moments: ShellMoments) -> Table:
     """Mean and covariance from a release in shells."""
+    frame, where, preconditioner = known.frame, known.where, known.preconditioner
     center, matrix = frame.dense()
     colour, d, n = np.linalg.inv(matrix), frame.dimension, moments.records
     core_sds = float(moments.mean_sds[0]), float(moments.second_sds[0])
@@ -153,7 +152,7 @@ def _read(
     tail: Correction | None = None
     if where.gaussian and preconditioner is not None:
         clipped = ClippedMoments(frame, n, where.radii[0], mean, second, *core_sds)
-        core = debias(clipped.at_scale(where.scale), accuracy)
+        core = debias(clipped.at_scale(where.scale), known.accuracy)
         pooled = pool(preconditioner, core)
         tail = correction(where, d, all_rows=False)
         middle = mean = matrix @ (np.array(pooled.mean) - center)
@@ -163,7 +162,7 @@ def _read(
         share = min(max(float(moments.rows[0]) / n, 0.5), 1.0)
         middle = mean / share
         around = second - share * np.outer(middle, middle)
-    outside = read_outside(moments, histogram, where, around, middle, frame, shape)
+    outside = read_outside(moments, known.histogram, where, around, middle, frame, known.shape)
     whole_mean = mean + outside.mean
     spread = around + outside.second - np.outer(whole_mean - middle, whole_mean - middle)
     edge = math.sqrt((core_sds[1] ** 2 + outside.shape_variance) * 2 * d)
@@ -178,12 +177,12 @@ def _read(
         covariance = floored(spread, min(LEAST_VARIANCE, edge))
         seen = moments.seconds[: last + 1].sum(axis=0)
         noise = math.sqrt(float((moments.second_sds[: last + 1] ** 2).sum()))
-        for index in guessed:
+        for index in known.guessed:
             if seen[index, index] < _STANDING_OUT * noise:
                 covariance[index], covariance[:, index], whole_mean[index] = 0.0, 0.0, 0.0
                 covariance[index, index] = _FAINT**2
         fitted = Fitted.of(center + colour @ whole_mean, colour @ covariance @ colour.T)
-        fourth = fourth_of_columns(outside, second, fourths, where, matrix)
+        fourth = fourth_of_columns(outside, second, known.fourths, where, matrix)
         errors = error_parts(np.array(fitted.covariance), fourth, outside, core_sds, n, matrix)
         if tail is not None:
             errors = tail.added(errors, colour @ around @ colour.T)

@@ -22,8 +22,6 @@ from pubpriv.privacy.ledger.records import (
     RunState,
     apply,
     awaiting,
-    body_text,
-    canonical,
     charge_key,
     period_of,
     state_text,
@@ -32,6 +30,7 @@ from pubpriv.privacy.ledger.records import (
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.stamps import stamp
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
+from pubpriv.privacy.ledger.texts import body_text, canonical
 from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
 _table = schema.records

@@ -6,7 +6,7 @@ One table has one budget, so no two datasets share one, and no private file is r
 import sqlalchemy as sa
 
 from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
-from pubpriv.places import canonical, is_in_memory, sharing
+from pubpriv.names.tables import canonical, is_in_memory, sharing
 from pubpriv.privacy.ledger import old_books, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.records import awaiting

@@ -42,6 +42,7 @@ from pubpriv.privacy.budgets import Amount
 from pubpriv.privacy.ledger.facts import OF_SUCCESSION, check_amounts
 from pubpriv.privacy.ledger.no_room import NoRoom
 from pubpriv.privacy.ledger.period_states import PeriodsState, RunPeriod
+from pubpriv.privacy.ledger.texts import canonical, escaped
 
 _NOTHING = Amount(0, 0)
 
@@ -134,7 +135,7 @@ class Record:
         columns = self.columns()
         if self.period is None:
             del columns["period"]  # chains without periods are those of ledgers that knew none
-        return hashlib.sha256(canonical(columns).encode()).hexdigest()
+        return hashlib.sha256(escaped(columns)).hexdigest()
 
     def facts(self) -> dict[str, Any]:
         """The body as data.
@@ -146,31 +147,6 @@ class Record:
 
 
 _COLUMNS = tuple(column.name for column in fields(Record))
-
-
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical(data: Any) -> str:
-    """One text per JSON value."""
-    return _encoder.encode(data)
-
-
-def body_text(facts: Any) -> str:
-    """`canonical(facts)`, for which an object that stands in several places, as a frame does, is written once."""
-    known: dict[int, str] = {}
-
-    def text(data: Any) -> str:
-        if isinstance(data, dict):
-            if id(data) not in known:
-                members = (f"{canonical(name)}:{text(value)}" for name, value in sorted(data.items()))
-                known[id(data)] = "{" + ",".join(members) + "}"
-            return known[id(data)]
-        if isinstance(data, list) and data and isinstance(data[0], dict):
-            return "[" + ",".join(map(text, data)) + "]"
-        return canonical(data)  # numbers, most of what is written
-
-    return text(facts)
 
 
 def charge_key(dataset: str, release_id: str, label: str) -> str:

@@ -26,7 +26,6 @@ from pubpriv.privacy.ledger.records import (
     RunState,
     apply,
     awaiting,
-    canonical,
     charge_key,
     period_of,
     state_text,
@@ -34,6 +33,7 @@ from pubpriv.privacy.ledger.records import (
 )
 from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import Asked
 
 _OF_THE_DATASET = ("registered", "declared", "raised", *OF_SUCCESSION)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
 from pubpriv.privacy.ledger import bundle, custody, succession
 from pubpriv.privacy.ledger.access import Access

@@ -35,8 +35,9 @@ from pubpriv.privacy.ledger.access import Access, names
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.names import check_text
 from pubpriv.privacy.ledger.opening import Entry, Opening
-from pubpriv.privacy.ledger.records import Record, body_text
+from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.replay import replay
+from pubpriv.privacy.ledger.texts import body_text
 from pubpriv.privacy.ledger.views import Asked
 
 Asking = Callable[[Any], Asked | None]

@@ -12,8 +12,9 @@ from pubpriv.errors import InvalidInput
 from pubpriv.estimators.gaussian.cutting import cut
 from pubpriv.estimators.gaussian.degenerate_columns import examine
 from pubpriv.estimators.gaussian.plan import table_plan
+from pubpriv.estimators.gaussian.shell_shapes import leant
 from pubpriv.estimators.gaussian.shells import Histogram, clipped_off, histogram_edges
-from pubpriv.estimators.gaussian.table_moments import _leant
+from pubpriv.estimators.gaussian.table_moments import _unclipped
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.privacy.budgets import Purse
 
@@ -125,15 +126,21 @@ def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped
 def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
-    share = _leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
+    share = leant(second, 1.54, np.eye(5) / 5, 0.013, 0.1, np.eye(5))[1]
     assert np.trace(share) == pytest.approx(1.54, abs=0.01)
     assert share[1, 1] - share[2, 2] > 0.03
 
 
 def test_what_a_strong_direction_leaves_may_be_noise():
     """A trace whose noise is as large as what is left of it has no width in other directions."""
-    share = _leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5))[1]
+    share = leant(np.diag([1.2, 0.1, 0.1, 0.1, 0.04]), 1.54, np.eye(5) / 5, 0.2, 0.1, np.eye(5))[1]
     assert np.diag(share) == pytest.approx([1.2, 0, 0, 0, 0], abs=1e-9)
+
+
+def test_what_is_clipped_off_has_the_shape_of_the_shell():
+    """Second moments grow with their trace, at most by a fifth, where that is no noise."""
+    found = _unclipped(np.array([1.0, 1.0, 1.0, -1.0]), np.array([0.1, 0.1, 0.3, 0.1]), np.array([0.1, 0.9, 0.1, 0.1]))
+    assert found == pytest.approx([1.1, 1.2, 1, 1])
 
 
 def test_a_bench_without_its_file_says_so():
@@ -148,7 +155,7 @@ def test_the_health_table_is_measured():
     """RAND HIE at rho 0.5, three draws: far better than sixty public rows, near what twenty draws must reach."""
     row = Row("person", LOGGED, "zcdp:0.5", 0.05)
     found = measured(row, cells(row, None), 3, "auto")
-    assert found["error"] < 0.08
+    assert found["error"] < 0.065
     assert found["public_only"] > 0.3
     assert found["moments"] == 3
 

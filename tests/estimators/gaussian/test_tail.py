@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pubpriv.estimators.gaussian import tail
-from pubpriv.estimators.gaussian.table_moments import _further
+from pubpriv.estimators.gaussian.shell_shapes import common_part, further_shape
 from pubpriv.estimators.gaussian.tail import Shells, read_tail
 
 N = 10_000.0
@@ -104,7 +104,26 @@ def test_rows_that_stand_apart_may_well_end(monkeypatch):
 def test_what_lies_beyond_is_more_of_a_long_tail_than_the_shells_are():
     """A column with .5 of the core and .8 of a shell has .94 of what lies beyond; after two shells, .89."""
     core, shell, axes = np.eye(2) / 2, np.diag([0.8, 0.2]), np.eye(2)[::-1]
-    assert np.diag(_further(shell, core, 1, axes)) == pytest.approx([1.28 / 1.36, 0.08 / 1.36])
-    assert np.diag(_further(shell, core, 2, axes)) == pytest.approx([8 / 9, 1 / 9])
-    assert _further(core, core, 3, axes) == pytest.approx(core)
-    assert _further(shell, core, 0, axes) is shell
+    assert np.diag(further_shape(shell, core, 1, axes)) == pytest.approx([1.28 / 1.36, 0.08 / 1.36])
+    assert np.diag(further_shape(shell, core, 2, axes)) == pytest.approx([8 / 9, 1 / 9])
+    assert further_shape(core, core, 3, axes) == pytest.approx(core)
+    assert further_shape(shell, core, 0, axes) is shell
+
+
+def test_lengths_in_the_core_are_of_the_tail_as_far_as_its_columns_have_them():
+    """Two of five columns reach far: of the core they have two fifths. Where all reach as far, noise takes nothing."""
+    core, noise = np.ones(5), 0.05 * np.array([1, -1, 1, -1, 0])
+    assert common_part(core, np.array([3.0, 3.0, 0, 0, 0]), 0.0) == pytest.approx(0.4)
+    assert common_part(core, np.ones(5) / 5 + noise, 0.05) == 1
+    assert common_part(core, noise, 0.05) == 1
+
+
+def test_a_tail_is_followed_less_steeply_where_the_core_is_of_other_columns():
+    """Three short columns end in the core: beyond, two long ones go on as they fall there."""
+    lengths = 200 * MIDDLES[0] / N * 0.8 ** np.arange(40)
+    rows = lengths[:12] * N / MIDDLES
+    own, sds = before(0.3)
+    alike = read_tail(shells(rows, sd=6.0), (own, sds), False, N)
+    other = read_tail(shells(rows, sd=6.0), (0.7 * own, np.hypot(sds, 0.3 * own)), False, N)
+    assert other.beyond > 1.2 * alike.beyond
+    assert abs(other.beyond - lengths[other.last :].sum()) < 2 * other.beyond_sd
