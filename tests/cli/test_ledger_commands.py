@@ -218,7 +218,9 @@ def test_books_are_closed_and_go_on_elsewhere(books):
     assert "they go on in" in told[0].stderr
     assert "0.5" in told[1].stdout
     assert "2026-11" in told[1].stdout
-    assert "spent in the books that these carry on: 0.5" in _budget("history", "visits", "--ledger", new).stdout
+    history = _budget("history", "visits", "--ledger", new, "--plot", books / "spent.svg")
+    assert "spent in the books that these carry on: 0.5" in history.stdout
+    assert "0.5 were spent" in (books / "spent.svg").read_text()
     error = _budget("report", "2026-11", "--dataset", "visits", "--ledger", new).exception
     assert (fail(error), "ledger.db, which still has its answers" in str(error)) == (2, True)
     code, _, error = run("verify", "--model", books / "model.json", "--ledger", new)
@@ -226,4 +228,4 @@ def test_books_are_closed_and_go_on_elsewhere(books):
 
 
 def _budget(*arguments):
-    return CliRunner().invoke(main.app, ["budget", *arguments], standalone_mode=False)
+    return CliRunner().invoke(main.app, ["budget", *map(str, arguments)], standalone_mode=False)

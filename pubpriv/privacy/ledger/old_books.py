@@ -17,6 +17,19 @@ def place_of(connection: sa.Connection, dataset: str) -> str | None:
     return next((str(body["ledger"]) for body in _bodies(connection, dataset, "awaited")), None)
 
 
+_WAITING = sa.text(
+    "SELECT d.name FROM datasets d "
+    "WHERE EXISTS (SELECT 1 FROM records r WHERE r.dataset = d.name AND r.kind = 'awaited') "
+    "AND NOT EXISTS (SELECT 1 FROM records r WHERE r.dataset = d.name AND r.kind = 'carried') LIMIT 1"
+)
+
+
+def awaited_from(connection: sa.Connection) -> str | None:
+    """Name the ledger some of whose books are to go on here, and do not yet; None: there is none."""
+    dataset = connection.execute(_WAITING).scalar()
+    return None if dataset is None else place_of(connection, str(dataset))
+
+
 def count(connection: sa.Connection, dataset: str) -> int:
     """Count the runs of all books before these."""
     return next((int(body["runs"]) for body in _bodies(connection, dataset, "carried")), 0)

@@ -18,7 +18,8 @@ there is compared with what would be written, and nothing is written twice.
 
 **What goes over is what the archive comes to.** It is replayed from its first record to `sealed` before anything
 follows from it, and `check` does the same at any later time. So cap, spent, each period's spent, terms and tables are
-those of the old books, and every later charge is refused where it would have been.
+those of the old books, and every later charge is refused where it would have been. While some dataset waits, its
+private tables are not known yet, so no run of another one begins (`declared.private_owner`).
 """
 
 import secrets
@@ -137,7 +138,7 @@ def _reserve(new: Access, first: Mapping[str, str], known: str | None, place: st
                 "which an earlier call did not come to its end"
             )
         successions = {body["succession"] for body in begun.values() if body is not None}
-        if len(successions) > 1 or (known is not None and successions != {known}):
+        if len(successions) > 1 or (known is not None and (successions, {*begun}) != ({known}, {*first})):
             raise SpecMismatch(
                 f"these books are closed already, and {new.url} is not the ledger in which they go on: that one has "
                 "their charges since. If it was lost, restore its exports; `pubpriv budget show` of the old ledger "
