@@ -81,8 +81,7 @@ def cut(
         outer = edges[first::2]
         radii = (radius, *outer.tolist()[1:], float(outer[-1] * RATIO))
         return Cut(True, scale, excess, tuple(outer.tolist()), radii, tuple(weights.tolist()))
-    inside = np.cumsum(histogram.counts)[: len(edges)]
-    enough = np.flatnonzero(inside >= _CORE * records)
+    enough = np.flatnonzero(_within(histogram, records) >= _CORE * records)
     widest = len(edges) - 2 * _FEWEST_SHELLS
     first = min(int(enough[0]) if len(enough) else widest, widest)
     return Cut(False, 1.0, excess, tuple(edges[first::2].tolist()), _clip_radii(histogram, first, d, rho))
@@ -102,6 +101,20 @@ def _clip_radii(histogram: Histogram, first: int, d: int, rho: float) -> tuple[f
     gained = _LEANING * (far**4 - middle**4) * d * (d + 1) / 2 / rho
     radii[1:] = np.where(lost**2 < gained, middle, far)
     return (*radii.tolist(), float(edges[first::2][-1] * RATIO))
+
+
+def _within(histogram: Histogram, records: float) -> np.ndarray:
+    """How many rows are no longer than each edge, (edges,): a little more than is likely, one sd of its noise.
+
+    Counts up to the edge tell it, and so do those beyond, which the rest of the rows are: their noise adds up bin by
+    bin, and what fewer bins tell weighs more. A core that ends a little early costs less than one that has no end.
+    """
+    counts = np.array(histogram.counts)
+    bins, near = len(counts), np.arange(1, len(counts))
+    below = np.cumsum(counts)[:-1]
+    beyond = counts.sum() - below
+    told = ((bins - near) * below + near * (records - beyond)) / bins
+    return np.asarray(told + histogram.sd * np.sqrt(near * (bins - near) / bins))
 
 
 def core_end(n: float, d: int) -> float:

@@ -123,6 +123,20 @@ def test_a_shell_is_clipped_in_its_middle_where_few_rows_are_beyond(few, clipped
     assert sds[0] == pytest.approx(shorter * np.hypot(sd, few / 3) / n)
 
 
+def test_noise_that_adds_up_over_bins_does_not_move_the_end_of_the_core():
+    """Five hundred rows of which 470 lie within the first twelve bins: in no draw does the core end far beyond them."""
+    n, d, sd = 500.0, 5, 6.3
+    edges = histogram_edges(n, d)
+    rows, noise = np.zeros(len(edges) + 1), np.random.default_rng(0).normal(0, sd, (300, len(edges) + 1))
+    rows[5:15] = 40, 50, 80, 110, 90, 60, 40, 15, 10, 5
+    cuts = [
+        cut(Histogram(edges, tuple(rows + own), sd), Frame((0.0,) * d), n, 0.2, False, PublicShape()) for own in noise
+    ]
+    ends = np.array([where.edges[0] for where in cuts])
+    assert edges[9] <= ends.min()
+    assert ends.max() <= edges[14]
+
+
 def test_what_a_strong_direction_leaves_keeps_its_own_shape():
     """Sampling moves the rest of a shell as far as there is of the rest, and not of the whole shell."""
     second = np.diag([1.2, 0.12, 0.06, 0.1, 0.06])
