@@ -25,7 +25,7 @@ _NARROWED, _QUIET = 4.0, 0.05
 """Where rows are few, the bound of a choice is up to so many times narrower, until the noise is so many nats per
 record: two models of the same rows differ by more than four nats at one row in two hundred."""
 
-_LOUD, _CLEARLY = 1.0, 2.0
+_LOUD, _CLEARLY = 0.5, 2.0
 """While the noise of the mean score is below the first number of nats per record, a model that should be better
 (`head_start`) is taken unless its score is the worse one by so many noise sds: the other is a fallback that is flagged,
 and a sound model should not be flagged by chance. Above, the other is taken, unless the score stands out by as many."""

@@ -46,17 +46,17 @@ def test_a_hundredth_of_a_nat_is_seen_in_a_hundred_thousand_rows():
 @pytest.mark.parametrize(
     ("advantage", "noise", "clear"),
     [
-        (0.001, 0.9, True),
-        (-0.019, 0.9, True),
-        (-0.021, 0.9, False),
+        (0.001, 0.45, True),
+        (-0.019, 0.45, True),
+        (-0.021, 0.45, False),
         (-0.001, 0.002, True),
         (-0.003, 0.002, False),
-        (1.9, 1.1, False),
-        (2.3, 1.1, True),
+        (1.0, 0.55, False),
+        (1.2, 0.55, True),
     ],
 )
 def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, clear):
-    """As good as the public one will do; above one nat of noise only a score that stands out by two sds."""
+    """As good as the public one will do; above half a nat of noise only a score that stands out by two sds."""
     assert Preference(advantage, noise).clear == clear
 
 
@@ -68,7 +68,7 @@ def test_the_better_score_decides_unless_it_is_mostly_noise(advantage, noise, cl
         (-0.5, 0.3, -0.1, False),
         (-0.015, 0.01, 0.1, True),
         (-0.03, 0.01, 0.1, False),
-        (1.9, 1.1, 0.1, False),
+        (1.0, 0.55, 0.1, False),
     ],
 )
 def test_a_model_that_should_be_better_is_not_given_up_for_noise(advantage, noise, expected, clear):
