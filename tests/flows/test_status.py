@@ -73,7 +73,14 @@ def test_a_server_is_told_with_what_does_not_begin(prefect_server, monkeypatch):
         run("new-one", "pubpriv", Late(scheduled_time=datetime.now(UTC) - timedelta(minutes=1)))
         for name, state in (("bad-one", Failed()), ("mended-one", Crashed()), ("mended-one", Completed())):
             client.set_flow_run_state(run(name, "pubpriv", Scheduled()).id, state, force=True)
+        nameless = run("nameless", "pubpriv", Scheduled())
+        client.set_flow_run_state(nameless.id, Crashed(), force=True)
+        assert "nameless" in of_server(client)["without_release"]
+        resumes = {"parameters": {"resumes": {"run": "earlier", "after": str(nameless.id)}}}
+        second = client.create_flow_run(estimate_mean, parameters=resumes, tags=["pubpriv"], state=Scheduled())
+        client.set_flow_run_state(second.id, Completed(), force=True)
         before = of_server(client)
+        assert "nameless" not in before["without_release"]
         assert before["without_release"]["bad-one"] == "Failed"
         assert not {"mended-one", "late-one"} & {*before["without_release"]}
         assert "stuck-one" not in before["stuck"]
