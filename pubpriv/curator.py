@@ -28,7 +28,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
-from pubpriv.privacy.ahead import DrawnAhead, expect_draws, stop_drawing
+from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
@@ -335,7 +335,7 @@ class Curator(Confined):
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. What fails in here tells nothing but what can be seen from outside."""
         try:
-            with drawn_beside(self._noise, label, draws_of(question)) as draw:
+            with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
                 totals = scan(self._source(question), question, self._executor)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)

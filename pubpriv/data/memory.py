@@ -51,9 +51,13 @@ class Kept(Confined):
         if known is not None:
             yield from known
             return
-        read = []
+        read: list[np.ndarray] = []
+        room: list[np.ndarray] = []
         for block in self.chunk.blocks():
-            read.append(block.copy())
+            # in one piece, where their number is known: of a long array the system hands out many pages at once
+            room = room or [*np.empty((getattr(self.chunk, "n_blocks", 1), *block.shape))]
+            read.append(room.pop())
+            np.copyto(read[-1], block)
             read[-1].flags.writeable = False
             yield read[-1]
         self.memory[self.number] = read

@@ -68,18 +68,22 @@ def of_server(client: Any) -> Status:
 
     Returns:
         `paused` names of deployments, `runs` by the name of their state; names of runs: `stuck`, which a worker took,
-        and `late`, which none took.
+        `late`, which none took, and `without_release`, which ended otherwise than completed (with their state) and
+        whose release no other run of the day completed.
     """
     since = datetime.now(UTC) - timedelta(days=1)
     recent = _runs(client, {"expected_start_time": {"after_": since, "before_": datetime.now(UTC)}})
     pending = _runs(client, {"state": {"type": {"any_": ["PENDING"]}}})
     late = datetime.now(UTC) - _STUCK
     waiting = _runs(client, {"state": {"name": {"any_": ["Late"]}}, "expected_start_time": {"before_": late}})
+    done = {run.name for run in recent if run.state_name == "Completed"}
+    ended = {run.name: str(run.state_name) for run in recent if run.state is not None and run.state.is_final()}
     return {
         "paused": sorted(each.name for each in ours(client) if each.paused),
         "runs": dict(sorted(Counter(str(run.state_name) for run in recent).items())),
         "stuck": sorted(run.name for run in pending if run.state is not None and run.state.timestamp < late),
         "late": sorted(run.name for run in waiting),
+        "without_release": {name: state for name, state in sorted(ended.items()) if name not in done},
     }
 
 

@@ -155,11 +155,11 @@ class Worker:
         self._process.wait()
 
     def stop(self) -> None:
-        """As an operator does."""
+        """As an operator does: Prefect's worker may hang at its end, once it has run something."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(30)
+                self._process.wait(5)
             except subprocess.TimeoutExpired:
                 self.kill()
 

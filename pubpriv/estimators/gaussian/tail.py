@@ -27,6 +27,9 @@ _GROUP, _GAP, _WINDOW = 4.0, 0.15, 6
 UNSURE = 0.12
 """Relative sd of the mean squared length in a shell whose rows are counted."""
 
+_UNSURE_APART = 0.3
+"""The same in a group that stands apart: its rows may lie anywhere in a shell."""
+
 _BACK, _AHEAD = 3, 10
 """Shells that the parabola is fitted to, besides the last one that counts: before it, and beyond it."""
 
@@ -43,7 +46,7 @@ steeper, and bends fall as (1 + bend / BEND)^-2 on `_BENDS`."""
 
 _LEVELS = np.linspace(-2.5, 2.0, 25)
 _SLOPES = np.linspace(-4.0, 0.1, 29)[:, None]
-_BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0])
+_BENDS = np.array([0.0, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 1.6, 2.5, 4.0, 6.0, 9.0])
 """Where the posterior is summed: the level at the last shell in sds, slopes, and bends."""
 
 _ADDED = 0.6
@@ -53,7 +56,8 @@ deviation."""
 
 _ENDS, _ENDS_APART = 0.1, 0.5
 """Prior chance that nothing lies beyond: counts end, and so do odd rows that are all alike; the second where a gap is
-between these and the rest."""
+between these and the rest. Its last shell is one of those that the parabola is fitted to: a group that begins at once
+ends so."""
 
 _NOTHING = 1e-12
 """Least noise of a squared length per row, so that there is always some."""
@@ -111,8 +115,10 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         gaussian: whether the core is a Gaussian's, so that nothing is expected beyond it.
         n: whole rows.
     """
-    lengths, sds = shell_lengths(shells, n)
     last = last_shell(shells.rows / shells.rows_sd, gaussian)
+    empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
+    group = int(empty[-1]) + 1 if len(empty) else 0
+    lengths, sds = shell_lengths(shells, n, group)
     beyond, beyond_sd, endless = 0.0, 0.0, False
     if last or not gaussian:
         own = before if not gaussian else (lengths[:0], lengths[:0])
@@ -120,21 +126,28 @@ def read_tail(shells: Shells, before: tuple[np.ndarray, np.ndarray], gaussian: b
         found = np.concatenate([own[0], lengths, np.zeros(_AHEAD)])
         noise = np.concatenate([own[1], sds, unseen])
         at = len(own[0]) + last - 1
-        empty = np.flatnonzero(shells.rows[:last] / shells.rows_sd[:last] <= _STANDS_OUT)
-        gap = len(own[0]) + int(empty[-1]) + 1 if len(empty) else 0  # before it lies another group of rows
+        first = len(own[0]) + group - 1 if group else 0  # before the gap lies another group of rows
         share = float(shells.middle[0]) / n * RATIO ** (2.0 * (np.arange(len(found)) - len(own[0])))
         beyond, beyond_sd, endless = _expected_beyond(
-            found, noise, share, at, min(gap, at), _ENDS_APART if gap else _ENDS
+            found, noise, share, at, min(first, at), _ENDS_APART if group else _ENDS
         )
     clear = shells.rows[:last] / shells.rows_sd[:last]
     sure = np.where(clear < _STANDS_OUT, 1 - 1 / np.maximum(clear, 1.0) ** 2, 1.0)  # shells in a gap are mostly empty
     return Tail(last, sure * np.maximum(lengths[:last], 0.0), sds[:last], beyond, beyond_sd, endless)
 
 
-def shell_lengths(shells: Shells, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle."""
+def shell_lengths(shells: Shells, n: float, group: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared length in each shell, per row, and its noise: the released trace, and rows times their middle.
+
+    Args:
+        shells: released numbers.
+        n: whole rows.
+        group: where a group begins that stands apart; 0: none does.
+    """
+    apart = (np.arange(len(shells.rows)) >= group) & (group > 0)
+    unsure = np.where(apart, _UNSURE_APART, UNSURE)
     counted = shells.rows * shells.middle / n
-    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, UNSURE * np.maximum(shells.trace, 0.0))
+    counted_sd = np.hypot(shells.rows_sd * shells.middle / n, unsure * np.maximum(shells.trace, 0.0))
     weight = shells.trace_sd**-2 / (shells.trace_sd**-2 + counted_sd**-2)
     sd = np.sqrt(1 / (shells.trace_sd**-2 + counted_sd**-2))
     return weight * shells.trace + (1 - weight) * counted, sd
@@ -172,7 +185,7 @@ def _expected_beyond(
         sds: (shells,) their noise.
         share: (shells,) what one row adds to each.
         at: the last shell that counts.
-        first: where the group of shells begins that it belongs to.
+        first: the empty shell before the group that it belongs to; 0: there is none.
         chance: prior chance that nothing lies beyond.
     """
     begin, end = max(at - _BACK, first), min(at + _AHEAD, len(found) - 1) + 1

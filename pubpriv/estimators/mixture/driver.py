@@ -41,7 +41,7 @@ from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
 from pubpriv.estimators.mixture.results import released
-from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
+from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
@@ -330,11 +330,6 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
     return *_of_type(scene, climbed.last), climbed
 
 
-def _flat_floors(scene: Scene, k: int) -> Floors:
-    """Give the floors of k components in one group of public rows."""
-    return ((FLOOR,) * len(scene.rows.columns),) * k
-
-
 def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixture, Floors]:
     """Find components that stand apart, in private subspaces where public rows are few; with their floors."""
     groups, k = layout.located or layout.groups, plan.n_components
@@ -348,7 +343,7 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
 def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
-    flat = _flat_floors(scene, plan.n_components)
+    flat = groups.flat_floors(plan.n_components)
     starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
     nested = run(nested_start, groups, plan.n_components)
     if nested is not None:

@@ -78,7 +78,12 @@ class Scored:
     @property
     def believed(self) -> bool:
         """There is more than lies apart."""
-        return self.apart.advantage - self.penalty > _SURE * self.apart.noise
+        return self.worth > _SURE * self.apart.noise
+
+    @property
+    def worth(self) -> float:
+        """Nats per row over those that lie apart, the penalty taken off."""
+        return self.apart.advantage - self.penalty
 
     def better(self, before: "Scored") -> bool:
         """It predicts better than the best before it, for more than the further parameters and one sd of noise.
@@ -167,8 +172,11 @@ def climb(
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:
     """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed."""
-    best = best_of(scored)
-    return apart if best is None or not any(each.believed for each in scored) else best.components
+    best, believed = best_of(scored), [each for each in scored if each.believed]
+    if best is None or not believed:
+        return apart
+    # at the resolution of steps it may be worse than those that lie apart
+    return best.components if best.worth > 0 else max(believed, key=lambda each: each.worth).components
 
 
 def best_of(scored: Sequence[Scored]) -> Scored | None:

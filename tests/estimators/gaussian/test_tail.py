@@ -127,3 +127,13 @@ def test_a_tail_is_followed_less_steeply_where_the_core_is_of_other_columns():
     other = read_tail(shells(rows, sd=6.0), (0.7 * own, np.hypot(sds, 0.3 * own)), False, N)
     assert other.beyond > 1.2 * alike.beyond
     assert abs(other.beyond - lengths[other.last :].sum()) < 2 * other.beyond_sd
+
+
+def test_a_group_that_begins_at_once_ends_so():
+    """Fifty rows in one shell, none before, and 1.5 sds of noise two shells further: little is feared there."""
+    rows, noise = np.zeros(12), np.zeros(12)
+    rows[4], noise[6] = 50.0, 1.5
+    found = read_tail(shells(rows, sd=5.0, noise=noise), before(0.5), True, N)
+    assert found.last == 5
+    assert found.beyond < 0.05 * found.lengths[-1]
+    assert found.beyond_sd < 0.3 * found.lengths[-1]

@@ -121,8 +121,19 @@ def scored(k, apart, best=None, noise=0.05, cost=0.01):
         ([scored(2, 0.02), scored(3, 0.5, 0.5), scored(4, 0.7, 0.009)], 3),
         ([scored(2, 0.2), scored(3, 0.1, -0.3), scored(4, 0.15, 0.1)], 4),
         ([scored(2, -3.0), scored(3, 0.5, 3.0)], 3),
+        ([scored(2, 0.3), scored(3, -0.1, 0.4)], 2),
     ],
-    ids=["nothing tried", "noise", "best", "penalty", "worse", "as good", "over the best before", "first one failed"],
+    ids=[
+        "nothing tried",
+        "noise",
+        "best",
+        "penalty",
+        "worse",
+        "as good",
+        "over the best before",
+        "first one failed",
+        "steps alone",
+    ],
 )
 def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
     """Two sds and the penalty for there being more at all; then what is better than the best of fewer components."""
