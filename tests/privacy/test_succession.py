@@ -395,6 +395,7 @@ def test_an_id_of_closed_books_is_never_opened_again(two, tmp_path):
         last.export(tmp_path / "3.jsonl")
         copy.restore(tmp_path / "3.jsonl")
         for ledger in (last, copy):
+            assert "0.4 rho of it was spent in books that were closed" in ledger.verify("visits").unchecked
             for name in ("first", "second", "third"):
                 run = ledger.run("visits", name)
                 for deed in (lambda run=run: run.open(ZeroConcentratedDP("0.1")), run.bill):

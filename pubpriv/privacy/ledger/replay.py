@@ -132,6 +132,7 @@ class _Replay:
         self._waiting: dict[str, Event | Asked] = {}
         self._noted: set[tuple[str | None, str]] = set()
         self._followed = self._charges = self._answers = 0
+        self._carried: Amount | None = None
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
             "raised": self._raise,
@@ -191,7 +192,10 @@ class _Replay:
     def summary(self, head: str) -> Summary:
         """What all records so far come to."""
         counts = self._followed, self._charges, self._answers
-        return Summary(*counts, head, self._registered_budget(), self._state, self._recomputed, dict(self._unknown))
+        known = dict(self._unknown)
+        return Summary(
+            *counts, head, self._registered_budget(), self._state, self._recomputed, known, carried=self._carried
+        )
 
     def memory(self) -> dict[str, Any]:
         """Give what `remember` needs. A closed run takes no more records, so of it the name is enough."""
@@ -204,6 +208,7 @@ class _Replay:
             "state": state_text(self._state, None),
             "counts": [self._followed, self._charges, self._answers, self._recomputed],
             "unknown": self._unknown,
+            "carried": self._carried and self._carried.to_json(),
             "closed": sorted(self._runs.keys() - open_.keys()),
             "open": {name: [budget.to_json(), state_text(self._state, run)] for name, (budget, run) in open_.items()},
             "charged": {key: name for key, name in self._charged.items() if name in open_},
@@ -219,6 +224,7 @@ class _Replay:
         self._state = states_of(memory["state"])[0]
         self._followed, self._charges, self._answers, self._recomputed = memory["counts"]
         self._unknown = dict(memory["unknown"])
+        self._carried = memory["carried"] and Amount.from_json(memory["carried"])
         ended = self._registered, RunState(closed=True)
         self._runs = dict.fromkeys(memory["closed"], ended)
         for name, (allotment, state) in memory["open"].items():
@@ -266,6 +272,7 @@ class _Replay:
     def _carry(self, _: Record, body: dict[str, Any]) -> str | None:
         self._registered, self._unit = budget_from_json(body["registered"]), body["unit"]
         self._person, self._terms = PersonTerms.of(body), PeriodTerms.of(body)
+        self._carried = Amount.from_json(body["spent"])
         budget = budget_from_json(body["budget"])
         if budget.kind != self._registered.kind:
             return "changes the kind of the budget"

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pubpriv.privacy.budgets import Budget
+from pubpriv.privacy.budgets import Amount, Budget
 from pubpriv.privacy.ledger.records import DatasetState
+from pubpriv.privacy.units import to_text
 
 _NAMED = 5
 """Types of questions that are named where they could not be checked."""
@@ -23,6 +24,7 @@ class Summary:
         recomputed: charges whose event was made again from the stored question, and was the same.
         unknown: types of questions whose events could not be made again, with their numbers of charges: they
             are unchecked. All of them, where nothing was brought to make events with.
+        carried: what was spent in the books that these carry on, as these say; None: they carry on none.
         trusted: records before a checkpoint, which were not read again; 0: all were.
         memory: what goes on from here needs to know, as JSON data; see `Checkpoint`.
     """
@@ -35,12 +37,24 @@ class Summary:
     state: DatasetState
     recomputed: int
     unknown: Mapping[str, int]
+    carried: Amount | None = None
     trusted: int = 0
     memory: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def unchecked(self) -> str:
         """What was not checked, in words; empty if all was."""
+        return "; ".join(filter(None, (self._before, self._of_unknown_types)))
+
+    @property
+    def _before(self) -> str:
+        if self.carried is None:
+            return ""
+        spent = to_text(self.carried.main)
+        return f"{spent} {self.budget.currency} of it was spent in books that were closed: `--archive` checks that"
+
+    @property
+    def _of_unknown_types(self) -> str:
         if not self.unknown:
             return ""
         types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items())[:_NAMED])
