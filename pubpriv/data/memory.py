@@ -72,7 +72,7 @@ class _Remembered(Confined):
         self._memory: dict[int, list[np.ndarray]] = {}
 
     def chunks(self) -> list[Kept]:
-        """The table's chunks; while none of them was read to its end, after its check of the row count.
+        """The table's chunks; until all of them were read to their end, after its check of the row count.
 
         A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
         replaced meanwhile, a record could be among both, and count twice. Once all are remembered no file is looked at

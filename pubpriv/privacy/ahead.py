@@ -70,7 +70,8 @@ class DrawnAhead:
     @contextmanager
     def giving_way(self) -> Iterator[None]:
         """Draw only what is waited for: a scan has all processors, and what is drawn between two costs nobody time."""
-        with self._counted(_SCANNING):
+        # in a fork nothing is drawn ahead, and whoever held the lock is not there
+        with self._counted(_SCANNING) if os.getpid() == self._process else nullcontext():
             yield
 
     @contextmanager
