@@ -41,7 +41,7 @@ test-wheel: install  ## builds the wheel, installs it afresh with and without ex
 	$(BIN)/pytest -m wheel -n 0 tests/wheel
 
 test-operate: install  ## a real server with a worker: schedules, kills, faults, messages, the UI in a browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 4 --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -m operate -n 5 --dist loadfile --no-loadscope-reorder
 
 check: install  ## ruff, mypy --strict on all that is shipped, import contracts
 	$(BIN)/ruff check .

@@ -24,7 +24,7 @@ BOUNDS = {
 }
 """For ten runs, on two processors that have nothing else to do."""
 
-_POOL, _PATIENCE = "crowd", 600
+_POOL, _PATIENCE, _PATIENCE_AT_END = "crowd", 600, 10
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
 
 _INSIDE = """
@@ -115,7 +115,11 @@ def _working(environment: dict[str, str], log: Path) -> Iterator[Any]:
         yield psutil.Process(process.pid)
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(_PATIENCE_AT_END)
+        except subprocess.TimeoutExpired:  # a worker of Prefect's may hang, once it has run something
+            process.kill()
+            process.wait()
 
 
 def _run(client: Any, worker: Any, deployments: Sequence[dict[str, Any]]) -> tuple[float, int]:

@@ -85,6 +85,7 @@ def serving(folder: Path) -> Iterator[dict[str, str]]:
     ready, home = folder / "ready.json", folder / "home"
     (folder / "served.yaml").write_text("audit: books\n", encoding="utf-8")
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "PUBPRIV_"))}
+    own.pop("PYTHONDONTWRITEBYTECODE", None)  # or each run would compile all libraries anew
     words = ["serve", "--port", "0", "--home", str(home), "--no-examples", "--datasets", str(folder / "served.yaml")]
     command = [*PUBPRIV, *words, "--ready-file", str(ready)]
     with (folder / "serve.log").open("wb") as log:

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.ledger import fill
 from pubpriv.ledger import Ledger
-from pubpriv.privacy.ledger.replay import Checkpoint
+from pubpriv.privacy.ledger.summary import Checkpoint
 from pubpriv.released.report import History
 
 _DATASET = "visits"

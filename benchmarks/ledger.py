@@ -22,16 +22,16 @@ from pubpriv.data.regions import Everything
 from pubpriv.ledger import event_of
 from pubpriv.privacy.budgets import Amount, Budget, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
+from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.records import (
     DatasetState,
     Record,
     RunState,
     apply,
-    canonical,
     charge_key,
-    facts_of,
     state_text,
 )
+from pubpriv.privacy.ledger.texts import canonical
 
 _DATASET = "visits"
 _START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

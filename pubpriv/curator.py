@@ -28,7 +28,7 @@ from pubpriv.data.scan import scan
 from pubpriv.data.tables import ArrayTable, PrivateTable, PublicTable, source_of
 from pubpriv.errors import BudgetExceeded, InvalidInput, NoAnswer, RunClosed, SpecMismatch
 from pubpriv.ledger import answer_to, event_of, new_release_id, public_value_of, question_of
-from pubpriv.privacy.ahead import DrawnAhead, expect_draws, stop_drawing
+from pubpriv.privacy.ahead import DrawnAhead, expect_draws, giving_way, stop_drawing
 from pubpriv.privacy.budgets import Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.ledger.terms import PersonTerms
 from pubpriv.privacy.noise import NoiseSource, OperatingSystemNoise, SimulatedNoise, drawn_beside
@@ -122,9 +122,9 @@ class Curator(Confined):
         private = as_begun(private, run, release_id)
         most = check_unit(terms, rows_per_person, private.period, allotment)
         run.open(allotment, private.period or None)
-        kept = RecordedRun(ledger, run, table=private)
-        # what a resumed run will be asked may be answered already
-        noise = OperatingSystemNoise() if run.begun() else DrawnAhead(OperatingSystemNoise())
+        new = run.begun() is None  # what a resumed run will be asked may be answered already
+        kept = RecordedRun(ledger, run, table=private, new=new)
+        noise = DrawnAhead(OperatingSystemNoise()) if new else OperatingSystemNoise()
         self._assemble(private, kept, noise, executor, terms, most)
         at = executor.address if isinstance(executor, Cluster) else None
         self._handle: RunHandle | SimulationHandle = RunHandle(ledger.reference, dataset, release_id, private, at)
@@ -288,7 +288,7 @@ class Curator(Confined):
         self._run.afford([[events[id(question)] for question in plan] for plan in plans])
 
     def expect(self, questions: Sequence[Question]) -> None:
-        """Tell what was rehearsed and will be asked: its noise, of public scales and sizes, is drawn meanwhile."""
+        """Tell what was rehearsed and is likely asked: its noise, of public scales and sizes, is drawn meanwhile."""
         expect_draws(self._noise, (draw for question in questions for draw in draws_of(self._as_asked(question))))
 
     def release(self, question: Question, label: str) -> Answer:
@@ -335,7 +335,7 @@ class Curator(Confined):
     def _look(self, question: Question, label: str) -> dict[str, list[int]]:
         """Noisy integers of one question. What fails in here tells nothing but what can be seen from outside."""
         try:
-            with drawn_beside(self._noise, label, draws_of(question)) as draw:
+            with drawn_beside(self._noise, label, draws_of(question)) as draw, giving_way(self._noise, self._executor):
                 totals = scan(self._source(question), question, self._executor)
                 check_totals(question, totals, self._unit.exact_rows)
                 noisy = question.answer(totals, draw)

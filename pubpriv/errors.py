@@ -5,6 +5,7 @@
     PubPrivError                 exit code of the command line
     ├── InvalidInput             2   bad input or configuration; nothing was spent
     │   ├── SpecMismatch         2   a release id, or a dataset, used with other settings
+    │   ├── BooksClosed          2   books that go on in another ledger, or a run of theirs
     │   └── RunClosed            2   a charge on a run that was closed
     ├── BudgetExceeded           3   the hold or the cap has no room
     ├── NoAnswer             4   the rows gave none; what was asked is paid for
@@ -41,6 +42,10 @@ class SpecMismatch(InvalidInput):
 
 class RunClosed(InvalidInput):
     """A new charge on a run that has been closed; its answers can still be replayed."""
+
+
+class BooksClosed(InvalidInput):
+    """A ledger whose books are closed and go on in another one; or a run of closed books, which is in their archive."""
 
 
 class BudgetExceeded(PubPrivError):

@@ -58,9 +58,9 @@ LONG = (
     *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
     *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py", "test_hostile_folder.py"),
     # of `make test-operate`: the first sleeps for five minutes
-    *("test_long_outage.py", "test_ten_at_once.py", "test_deployed_kill.py", "test_faults.py"),
-    *("test_serve.py", "test_turns.py"),
-    *("test_outages.py", "test_operations_guide.py", "test_deployed_canary.py", "test_browser.py"),
+    *("test_long_outage.py", "test_faults.py", "test_deployed_kill.py", "test_turns.py", "test_serve.py"),
+    *("test_outages.py", "test_dask_faults.py", "test_deployed_canary.py", "test_browser.py", "test_ten_at_once.py"),
+    *("test_operations_guide.py", "test_object_store_faults.py", "test_notified.py"),
 )
 """Files that take long: with several workers, none should be left for the end. What searches all that Prefect's
 server keeps is early among them, for that grows with every test."""
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def prefect_server():
     """The session's server, heartbeat off (it costs a second per flow)."""
-    from helpers.prefect_database import keep, lay
+    from helpers.prefect_database import lay
     from prefect import settings
     from prefect.testing import utilities
 
@@ -95,7 +95,6 @@ def prefect_server():
             updates = {settings.PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
             with settings.temporary_settings(updates):
                 database = Path(str(settings.PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])
-                keep(database)
                 yield PrefectServer((Path(_HOME.name), database.parent))
 
 

@@ -23,7 +23,7 @@ from pubpriv.data.codec import to_json
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import ClippedSums, Counts, Question
 from pubpriv.data.regions import Everything, NearestPoint
-from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError
+from pubpriv.errors import BooksClosed, BudgetExceeded, InvalidInput, LedgerViolation, PubPrivError
 from pubpriv.ledger import Ledger, event_of
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import Event, GaussianEvent, PureEvent
@@ -120,6 +120,28 @@ def _unguarded(place: World) -> Claims:
     yield "no run is opened", refuses(partial(_begin, place, "r", {}), LedgerViolation)
 
 
+def _closed(place: World) -> Claims:
+    """A budget of which half is spent is not whole again in the books that carry these on; nothing follows in these."""
+    half = ZeroConcentratedDP("0.5")
+    with place.enter("r", half) as curator:
+        curator.release(Counts.priced(HALVES, Fraction(1)), "a")
+    folder = _file_of(place).parent
+    with Ledger.open(f"sqlite:///{folder}/next.db") as books, Ledger.open(f"sqlite:///{folder}/free.db") as free:
+        place.ledger.carry_on(books, folder / "archive.jsonl")
+        free.register(DATASET, _ONE)
+        yield "closed: no run is opened", refuses(partial(place.ledger.run(DATASET, "again").open, half), BooksClosed)
+        yield "carried on: no second budget", refuses(partial(books.run(DATASET, "again").open, _ONE), BudgetExceeded)
+        yield (
+            "carried on: a release is not asked again",
+            refuses(partial(books.run(DATASET, "r").open, half), BooksClosed),
+        )
+        second = partial(place.ledger.carry_on, free, folder / "archive.jsonl")
+        yield "not carried on in a second ledger", refuses(second, InvalidInput)
+        for ledger, whole in ((books, False), (free, True)):
+            found = refuses(partial(ledger.check_carried, folder / "archive.jsonl"), LedgerViolation)
+            yield f"books {'with all of the budget' if whole else 'as they are'}: told by the archive", found == whole
+
+
 def _begin(place: World, release_id: str, options: dict[str, Any]) -> None:
     """Open the ledger anew, and a run that holds all of the budget."""
     with Ledger.open(place.url, **options) as ledger:
@@ -172,4 +194,5 @@ _PROMISES: dict[str, Callable[[World], Claims]] = {
     "a planted question that does not fit is not asked": _malformed,
     "a balance that was edited gives no second budget": _rewritten,
     "without the triggers nothing is written": _unguarded,
+    "books that are closed give no second budget": _closed,
 }

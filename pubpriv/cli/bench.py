@@ -73,7 +73,7 @@ app.command("pure")(pure.pure)
 app.command("persons")(persons.persons)
 app.command("groups")(persons.groups)
 app.command("buys")(buys.buys)
-app.command("fleet")(fleet.fleet)
+app.add_typer(fleet.app, name="fleet")
 
 
 @app.callback()

@@ -153,6 +153,8 @@ def _show_balance(outlook: Any) -> None:
     from pubpriv.privacy.wording import declared, for_people, left_for_people, neighbours, period_lines
 
     balance, epsilon = outlook.balance, outlook.epsilon()
+    if balance.state.sealed is not None:
+        note(f"the books of {balance.dataset} are closed: they go on in {balance.state.sealed}")
     left = left_for_people(balance.remaining, balance.cap)
     columns = ["", balance.budget.currency]
     columns += ["failure delta", f"epsilon at delta {epsilon['delta']:g}"] if "delta" in epsilon else []
@@ -257,7 +259,7 @@ def _history(
 ) -> None:
     """List every run and every charge, oldest first."""
     from pubpriv.privacy.ledger import Ledger
-    from pubpriv.privacy.ledger.views import RunView
+    from pubpriv.privacy.ledger.views import RunView, spent_before
 
     if plot is not None:
         from pubpriv.released.report.spending import check_plot, spending, write_plot
@@ -265,12 +267,12 @@ def _history(
         check_plot(plot)
     with Ledger.open(ledger_url(ledger), create=False) as books:
         records, budget = books.records(dataset), books.balance(dataset).budget
-    runs = RunView.all_of(records)
+    runs, carried = RunView.all_of(records), spent_before(records)
     if as_json:
         rows = [dict(zip(_CHARGE, row, strict=True)) for row in _charge_rows(runs)]
         out(json.dumps(rows, indent=1))
     else:
-        show_charges(dataset, runs)
+        show_charges(dataset, runs, carried)
     if plot is not None:
         write_plot(plot, spending(dataset, budget, records))
         note(f"plot written to {plot}")
@@ -298,14 +300,22 @@ def _charge_rows(runs: list[Any]) -> list[list[str]]:
     ]
 
 
-def show_charges(dataset: str, runs: list[Any]) -> None:
-    """Show a table of charges, and a line a run with what it spent and what all runs so far did."""
+def show_charges(dataset: str, runs: list[Any], carried: int = 0) -> None:
+    """Show a table of charges, and a line a run with what it spent and what all runs so far did.
+
+    Args:
+        dataset: its name.
+        runs: of the books that are shown.
+        carried: units spent in the books that these carry on.
+    """
     from pubpriv.privacy.units import to_text
     from pubpriv.privacy.wording import for_people
 
     rows = [[*row[:3], for_people(row[3]), *row[4:]] for row in _charge_rows(runs)]
     table(f"{dataset}: charges", ["release", "label", "question", "cost", "at (UTC)", "by", ""], rows)
-    total = 0
+    total = carried
+    if carried:
+        out(f"spent in the books that these carry on: {for_people(to_text(carried))}; their charges are in the archive")
     for run in runs:
         total += run.state.charged.main
         out(

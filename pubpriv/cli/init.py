@@ -51,7 +51,7 @@ def init(
     from pubpriv.data.columns import split_columns
     from pubpriv.deployments.files import described
     from pubpriv.deployments.model import Dataset
-    from pubpriv.places import canonical
+    from pubpriv.names.tables import canonical
 
     dataset = _ask(dataset, "--dataset", "Name of the dataset")
     file = Path(f"{dataset}.yaml") if out_ is None else out_

@@ -12,7 +12,7 @@ from pubpriv.cli.console import note, out, table
 from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
-app = typer.Typer(no_args_is_help=True, help="Verify, export or restore the ledger; give roles their rights.")
+app = typer.Typer(no_args_is_help=True, help="Verify, export, restore or close the ledger; give roles their rights.")
 
 _Datasets = Annotated[list[str] | None, typer.Argument(help="Datasets; default: all.", show_default=False)]
 
@@ -37,6 +37,9 @@ def _verify(
         typer.Option(envvar="PUBPRIV_CHECKPOINT_KEY", help="File with the key that signs it; made if it is missing."),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="With --checkpoint: read every record all the same.")] = False,
+    archive: Annotated[
+        Path | None, typer.Option(help="Check that the ledger carries on the books in this file, as `close` wrote it.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every record. Exit 6 if one is wrong.
@@ -48,9 +51,10 @@ def _verify(
     must still hold the record at which that call ended. Keep the key from whoever writes the ledger.
     With --file, check an export by itself; with --file and --ledger, also check that the ledger has all of it.
     With --model, compare the model's bill with the ledger's, and look for its chain head.
+    With --archive, replay the books that this ledger carries on, and compare what it begins with.
     """
-    if file and (datasets or model):
-        raise InvalidInput("--file checks a whole export: name neither datasets nor a --model with it")
+    if file and (datasets or model or archive):
+        raise InvalidInput("--file checks a whole export: name neither datasets nor a --model or --archive with it")
     if checkpoint is not None and (file or key is None):
         raise InvalidInput("--checkpoint needs --key (or PUBPRIV_CHECKPOINT_KEY), and goes with no --file")
     if file:
@@ -59,6 +63,7 @@ def _verify(
         known = _known(checkpoint, key)
         found = _of_ledger(ledger_url(ledger), datasets or [], model or [], known, full)
         _keep(checkpoint, key, known, found)
+        _check_archive(archive, ledger_url(ledger))
     if as_json:
         out(json.dumps({dataset: _figures(summary) for dataset, summary in found.items()}, indent=1))
         return
@@ -101,7 +106,7 @@ def _known(file: Path | None, key: Path | None) -> dict[str, Any]:
 def _keep(file: Path | None, key: Path | None, known: dict[str, Any], found: dict[str, Any]) -> None:
     """Write the checkpoint anew, with what it had of other datasets."""
     from pubpriv.privacy.ledger import checkpoint
-    from pubpriv.privacy.ledger.replay import Checkpoint
+    from pubpriv.privacy.ledger.summary import Checkpoint
 
     if file is not None and key is not None:
         made = {dataset: Checkpoint.of(summary) for dataset, summary in found.items()}
@@ -124,6 +129,17 @@ def _of_ledger(url: str, datasets: list[str], models: list[Path], known: dict[st
             note(f"{path}: its charges, its guarantee and its chain head are the ledger's")
         books.check_complete()
     return found
+
+
+def _check_archive(archive: Path | None, url: str) -> None:
+    """Compare what the books of a ledger begin with, with what those in an archive come to."""
+    from pubpriv.ledger import Ledger
+
+    if archive is None:
+        return
+    with Ledger.open(url, create=False) as books, _at_work(f"replaying {archive}"):
+        carried = books.check_carried(archive)
+    note(f"{archive}: its books come to what these begin with, for {', '.join(carried)}")
 
 
 def _figures(summary: Any) -> dict[str, Any]:
@@ -186,6 +202,39 @@ def _restore(
         appended = books.restore(file, datasets or [], after)
     for dataset, records in appended.items():
         out(f"{dataset}: {records:,} records appended")
+
+
+@app.command("close")
+def _close(
+    to: Annotated[str, typer.Option(help="URL of the ledger in which the books go on: a new, empty database.")],
+    out_: Annotated[Path, typer.Option("--out", help="File to write: the archive, an export of all closed books.")],
+    ledger: LedgerOption = None,
+) -> None:
+    """Close all books of a ledger, and carry them on in a new one. It cannot be taken back.
+
+    Nothing is charged to the old ledger any more; it can be read and verified for ever. The new one begins with
+    what is spent, with terms, tables and names of all runs, and refuses whatever the old one would refuse. An archive
+    is written first, which has every record and from which the new books are made.
+
+    End all runs first, and run it as the owner. If it is interrupted, run it again: never do both ledgers take
+    charges.
+    """
+    from pubpriv.ledger import Ledger
+    from pubpriv.privacy.wording import for_people
+
+    if out_.is_dir() or not out_.absolute().parent.is_dir():
+        raise InvalidInput(f"--out {out_} must be a file in a folder that exists")
+    with Ledger.open(ledger_url(ledger), create=False) as old, Ledger.open(to) as new:
+        with _at_work("closing the books"):
+            runs = old.carry_on(new, out_)
+        for dataset, number in runs.items():
+            balance = new.balance(dataset)
+            spent = for_people(balance.budget.amount_text(balance.spent))
+            out(f"{dataset}: goes on with {spent} spent of {balance.budget.describe()}, by {number:,} runs")
+        note(
+            f"the books of {old.url} are closed, and all of them are in {out_}. They go on in {new.url}: name it in "
+            "PUBPRIV_LEDGER for all workers, export it, and name that export in PUBPRIV_LEDGER_WITNESS"
+        )
 
 
 @app.command("grant")

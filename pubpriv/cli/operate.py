@@ -82,10 +82,12 @@ def deploy(
         )
     models = read_all(paths)
     wanted = render(models)
-    unready = _check_budgets(models, set_budget and not dry_run), _check_tables(models) if check else 0
+    checks = _check_budgets(models, set_budget and not dry_run)
+    unready = sum(each.looked and not each.right for each in checks), _check_tables(models) if check else 0
     if not dry_run:
         _refuse_unready(*unready)
     if check:
+        note(f"datasets: {len(checks)}; {_as_looked(sum(each.looked for each in checks), len(checks))}")
         return
     with server() as client:
         whole = any(path.is_dir() for path in paths)
@@ -107,17 +109,23 @@ def _job(file: Path | None) -> dict[str, Any]:
     return job_configuration(read_job(file or JOB))
 
 
-def _check_budgets(models: Any, set_budget: bool) -> int:
-    """Tell what the ledger has of each dataset; give how many it has otherwise than their files."""
+def _check_budgets(models: Any, set_budget: bool) -> Any:
+    """Tell what the ledger has of each dataset, and give that."""
     from pubpriv.deployments.budgets import budget_checks
 
-    wrong = 0
-    for check in budget_checks(models, set_budget):
+    checks = budget_checks(models, set_budget)
+    for check in checks:
         (out if check.right else note)(f"dataset {check.dataset}: {check.finding}")
         for release, forecast in check.forecasts.items():
-            out(f"  {release}: {forecast}")
-        wrong += check.looked and not check.right
-    return wrong
+            out(f"  {check.dataset}.{release}: {forecast}")
+    return checks
+
+
+def _as_looked(looked: int, datasets: int) -> str:
+    """Sum up checks that found nothing wrong."""
+    if looked == datasets:
+        return "the tables are there, and the ledger has them as their files say"
+    return f"the tables are there, and {datasets - looked} were not looked for in a ledger, see above"
 
 
 def _check_tables(models: Any) -> int:

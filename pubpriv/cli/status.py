@@ -11,6 +11,9 @@ from pubpriv.cli.extras import need
 from pubpriv.cli.options import JsonOption, LedgerOption, ledger_url
 from pubpriv.errors import InvalidInput
 
+_FEW = 3
+"""A dataset that has room for fewer releases needs a decision soon; runs warn at so many too, unless told otherwise."""
+
 
 def status(
     ledger: LedgerOption = None,
@@ -21,9 +24,9 @@ def status(
 ) -> None:
     """Tell of all datasets of a ledger what is left, what fits, and the newest release.
 
-    Where PREFECT_API_URL is set, also which deployments are paused, what became of the runs of the last day, which runs
-    a worker took and did not begin, and which none took in ten minutes. The age of the ledger's export is told where
-    PUBPRIV_LEDGER_WITNESS names one.
+    Where PREFECT_API_URL is set, also which deployments are paused, what became of the runs of the last day, which of
+    them ended without a release, which a worker took and did not begin, and which none took in ten minutes. The age of
+    the ledger's export is told where PUBPRIV_LEDGER_WITNESS names one.
     """
     if as_json and metrics:
         raise InvalidInput("--json and --openmetrics are two forms of one answer: choose one")
@@ -59,14 +62,29 @@ def _show(books: dict[str, Any], server: dict[str, Any] | None) -> None:
         told = ["" if each[part] is None else str(each[part]) for part in parts]
         rows.append([name, f"{each['remaining']:.6g}", f"{each['cap']:.6g}", *told])
     table("datasets", columns, rows)
+    for name, each in books["datasets"].items():
+        if each["goes_on_in"] is not None:
+            note(f"the books of {name} are closed: they go on in {each['goes_on_in']}")
+    if low := [name for name, each in books["datasets"].items() if _is_low(each)]:
+        note(f"fewer than {_FEW} releases like the newest fit: {', '.join(low)}")
     for why in books["read_only"].values():
         note(why)
     if books["export_age_seconds"] is not None:
         out(f"the export is {books['export_age_seconds']} s old")
-    if server is None:
-        return
+    if server is not None:
+        _show_server(server)
+
+
+def _show_server(server: dict[str, Any]) -> None:
     runs = ", ".join(f"{number} {state}" for state, number in server["runs"].items()) or "none"
     out(f"runs of the last day: {runs}")
     for what in ("paused", "stuck", "late"):
         if server[what]:
             note(f"{what}: {', '.join(server[what])}")
+    if ended := [f"{name} ({state})" for name, state in server["without_release"].items()]:
+        note(f"ended without a release: {', '.join(ended)}")
+
+
+def _is_low(dataset: dict[str, Any]) -> bool:
+    fits = dataset["releases_that_fit"]
+    return fits is not None and fits < _FEW and dataset["goes_on_in"] is None

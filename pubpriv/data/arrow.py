@@ -1,5 +1,6 @@
 """Arrow's numbers as NumPy's. Arrow's own conversion loads pandas, which takes longer than a small fit."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ def is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
+@lru_cache
 def is_read_as_number(kind: Any) -> bool:
     """Whether cells of an Arrow type are numbers, or have one way to be: see `numbers_of`."""
     from pyarrow import types
@@ -57,7 +59,8 @@ def numbers_of(array: Any) -> np.ndarray:
     numbers = np.frombuffer(values, array.type.to_pandas_dtype())[own].astype(np.float64, copy=False)
     if parts > 1:
         numbers = numbers / parts
-    return numbers if validity is None else np.where(validity_of(array), numbers, np.nan)
+    # Parquet files are read with a validity where nothing is null, too
+    return numbers if validity is None or array.null_count == 0 else np.where(validity_of(array), numbers, np.nan)
 
 
 def validity_of(array: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 from pubpriv.data.dates import in_span
 from pubpriv.data.persons import NOBODY
 from pubpriv.data.pieces import Chunk
-from pubpriv.spans import Span
+from pubpriv.names.periods import Span
 
 
 @dataclass(frozen=True)

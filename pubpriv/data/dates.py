@@ -12,7 +12,7 @@ import numpy as np
 from pubpriv.data.arrow import numbers_of
 from pubpriv.data.formats.cells import days_in
 from pubpriv.errors import InvalidInput
-from pubpriv.spans import Span
+from pubpriv.names.periods import Span
 
 _DAY = 86_400
 

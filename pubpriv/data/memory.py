@@ -51,9 +51,13 @@ class Kept(Confined):
         if known is not None:
             yield from known
             return
-        read = []
+        read: list[np.ndarray] = []
+        room: list[np.ndarray] = []
         for block in self.chunk.blocks():
-            read.append(block.copy())
+            # in one piece, where their number is known: of a long array the system hands out many pages at once
+            room = room or [*np.empty((getattr(self.chunk, "n_blocks", 1), *block.shape))]
+            read.append(room.pop())
+            np.copyto(read[-1], block)
             read[-1].flags.writeable = False
             yield read[-1]
         self.memory[self.number] = read
@@ -68,14 +72,15 @@ class _Remembered(Confined):
         self._memory: dict[int, list[np.ndarray]] = {}
 
     def chunks(self) -> list[Kept]:
-        """The table's chunks, after its check of the row count.
+        """The table's chunks; while none of them was read to its end, after its check of the row count.
 
         A scan counts rows that are remembered, or rows that it reads, and never some of each: where files were
-        replaced meanwhile, a record could be among both, and count twice.
+        replaced meanwhile, a record could be among both, and count twice. Once all are remembered no file is looked at
+        here: the door does, before each charge.
         """
-        chunks = self._table.chunks()
-        if chunks != self._chunks or len(self._memory) < len(chunks):
-            self._chunks, self._memory = chunks, {}
+        if not self._chunks or len(self._memory) < len(self._chunks):
+            self._chunks, self._memory = self._table.chunks(), {}
+        chunks = self._chunks
         return [Kept(chunk, self._memory, number) for number, chunk in enumerate(chunks)]
 
 

@@ -22,7 +22,7 @@ from pubpriv.data.formats.cells import number_in, numbers_in
 from pubpriv.data.persons import id_kind, keys_of
 from pubpriv.data.stores import list_files
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.places import is_in_memory, is_url, kind_of
+from pubpriv.names.tables import is_in_memory, is_url, kind_of
 
 _T = TypeVar("_T")
 

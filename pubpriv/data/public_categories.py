@@ -10,7 +10,7 @@ from pubpriv.data.category_codes import check_kind, months_in, texts_of
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.public_columns import public_contents, read_arrow
 from pubpriv.errors import InvalidInput
-from pubpriv.places import canonical, is_in_memory
+from pubpriv.names.tables import canonical, is_in_memory
 
 
 def groups_of(public: Any, column: str) -> ByCategory:

@@ -18,7 +18,7 @@ from pubpriv.data.formats.cells import number_in
 from pubpriv.data.formats.memory_table import is_private
 from pubpriv.data.stores import list_files, read_public
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
-from pubpriv.places import is_in_memory, is_url, kind_of
+from pubpriv.names.tables import is_in_memory, is_url, kind_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,8 @@ from pubpriv.data.persons import id_columns, keys_in_memory
 from pubpriv.data.pieces import Chunk, block_length, columns_read, footers
 from pubpriv.data.public_columns import read_rows, select_rows
 from pubpriv.errors import InvalidInput
-from pubpriv.places import canonical
-from pubpriv.spans import Span
+from pubpriv.names.periods import Span
+from pubpriv.names.tables import canonical
 
 
 @dataclass(frozen=True)

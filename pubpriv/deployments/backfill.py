@@ -125,7 +125,8 @@ def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) 
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
         balance = ledger.balance(dataset)
-        states = {run.release_id: run.state.closed for run in ledger.history(dataset) if run.release_id in wanted}
+        ended = {name: ledger.has_ended(dataset, name) for name in wanted}
+    states = {name: closed for name, closed in ended.items() if closed is not None}
     missing = tuple(_Missing(name, at) for name, at in wanted.items() if not states.get(name, False))
     return _Plan(
         deployment=deployment,

@@ -15,7 +15,7 @@ from pubpriv.deployments.model import Audit, Dataset, Series
 from pubpriv.deployments.schedules import times
 from pubpriv.errors import InvalidInput, PubPrivError
 from pubpriv.estimators.jobs import check_public_file
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -83,6 +83,7 @@ def _check(dataset: Dataset, set_budget: bool) -> _BudgetCheck:
     line += f" --persons {dataset.persons}" if dataset.persons else ""
     line += f" --period {dataset.periods} --per-period {dataset.per_period}" if dataset.periods else ""
     if balance is None:
+        line += _declaring(dataset, _columns(dataset)[0])
         finding = f"not registered, so its runs would be refused: run `{line}`, or deploy with --set-budget"
         return _BudgetCheck(dataset.dataset, True, False, finding, {})
     if balance.budget.to_json() != cap.to_json():
@@ -125,13 +126,17 @@ def _undeclared(dataset: Dataset, balance: Any, url: str, declare: bool) -> str:
         with Ledger.open(url, create=False) as ledger:
             ledger.register(dataset.dataset, budget=balance.budget, table=NamedTable(private, columns, groups))
         return ""
-    names = ",".join(columns) or "NAMES"
-    line = f"pubpriv budget set {dataset.dataset} {dataset.cap} --private {dataset.private} --columns {names}"
-    line += "".join(f" --by {name}" for name in groups)
+    line = f"pubpriv budget set {dataset.dataset} {dataset.cap}{_declaring(dataset, columns)}"
     return (
         f"its table {dataset.private} is not declared{why}, so its runs are refused: run `{line} --ledger "
         f"{without_password(url)}`" + ("" if declare else ", or deploy with --set-budget")
     )
+
+
+def _declaring(dataset: Dataset, columns: tuple[str, ...]) -> str:
+    """Give the options of `pubpriv budget set` that declare the private table, for a person to correct."""
+    groups = "".join(f" --by {name}" for name in _group_columns(dataset))
+    return f" --private {dataset.private} --columns {','.join(columns) or 'NAMES'}{groups}"
 
 
 def _group_columns(dataset: Dataset) -> tuple[str, ...]:

@@ -1,14 +1,12 @@
 """What a file of `deployments/datasets` may say: a dataset with its releases, or an audit of a ledger."""
 
 import re
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self, get_args
-from zoneinfo import ZoneInfo
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from pubpriv.deployments.notices import Kind
+from pubpriv.deployments.parts import BLOCK, Notify, Part, Schedule
 from pubpriv.errors import InvalidInput
 from pubpriv.estimators import ESTIMATORS, Estimator
 from pubpriv.flows.audit_ledger import AuditParameters
@@ -20,18 +18,11 @@ from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 _COMMON = frozenset(Parameters.model_fields)
 _PLACE = re.compile(r"/|~/|[a-z][a-z0-9+.-]*://|\{\{ \$")
 
-_RULES = {
-    "cron": 'write minute, hour, day, month and weekday, for example "15 2 * * *"',
-    "interval": "write seconds",
-    "rrule": 'write an iCalendar rule, for example "FREQ=DAILY;BYHOUR=2;BYMINUTE=15;BYSECOND=0"',
-}
-
 _SHORT_NAME, _VARIABLE = r"^[a-z0-9][a-z0-9-]{0,39}$", r"^[A-Z][A-Z0-9_]*$"
-_BLOCK = r"^[a-z0-9-]+/[a-z0-9-]+$"
 PATTERNS = {
     NAME: "write up to 100 letters, digits and ._:-, beginning with a letter or digit",
     _SHORT_NAME: "write up to 40 small letters, digits and dashes",
-    _BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, where its address stands",
+    BLOCK: "write TYPE/NAME of a block on the Prefect server, such as slack-webhook/on-call, where its address stands",
     _VARIABLE: "write the name of an environment variable, such as PUBPRIV_LEDGER, that is set where runs are at work",
 }
 """What a pattern asks for, in words."""
@@ -54,93 +45,14 @@ _ShortName = Annotated[str, Field(pattern=_SHORT_NAME)]
 _Variable = Annotated[str, Field(pattern=_VARIABLE)]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class Schedule(_Part):
-    """When runs are due: exactly one of `cron`, `interval` and `rrule`.
-
-    Attributes:
-        cron: five fields, as cron reads them.
-        interval: seconds between runs, 60 or more.
-        rrule: an iCalendar rule, for example `FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0`.
-        timezone: in which they are meant.
-        anchor: with `interval`: when one run is due; default: the first of 2026, midnight.
-        active: false: no run is made, but the deployment can be run by hand.
-    """
-
-    cron: str | None = None
-    interval: int | None = Field(default=None, ge=60, le=366 * 86_400)
-    rrule: str | None = None
-    timezone: str = "UTC"
-    anchor: datetime | None = None
-    active: bool = True
-
-    @field_validator("timezone")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        return Period.parse(f"day {name}").zone
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        given = [name for name in ("cron", "interval", "rrule") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"give exactly one of cron, interval and rrule, not {', '.join(given) or 'none'}")
-        if self.anchor is not None and self.interval is None:
-            raise ValueError("give an anchor only with an interval")
-        try:
-            self.prefect()
-        except (ValidationError, ValueError) as error:
-            text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        else:
-            return self
-        raise ValueError(f"{given[0]}: {text.removeprefix('Value error, ')}; {_RULES[given[0]]}")
-
-    _made: Any = PrivateAttr(default=None)
-
-    def prefect(self) -> Any:
-        """Give the schedule of Prefect."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def _make(self) -> Any:
-        from prefect.client.schemas import schedules
-
-        if self.cron is not None:
-            return schedules.CronSchedule(cron=self.cron, timezone=self.timezone)
-        if self.rrule is not None:
-            return schedules.RRuleSchedule(rrule=self.rrule, timezone=self.timezone)
-        anchor = self.anchor or datetime(2026, 1, 1)
-        if anchor.tzinfo is None:
-            anchor = anchor.replace(tzinfo=ZoneInfo(self.timezone))
-        assert self.interval is not None  # one of the three is given, as `_one` sees to
-        return schedules.IntervalSchedule(
-            interval=timedelta(seconds=self.interval), anchor_date=anchor.astimezone(UTC), timezone=self.timezone
-        )
-
-
-class Notify(_Part):
-    """Who is told of what: a block on the Prefect server that notifies, and events.
-
-    Attributes:
-        block: TYPE/NAME of the block; `webhook` of any address, or one that notifies by itself.
-        on: what is told; default: everything.
-    """
-
-    block: str = Field(pattern=_BLOCK)
-    on: tuple[Kind, ...] = Field(default=get_args(Kind), min_length=1)
-
-
-class _Concurrency(_Part):
+class _Concurrency(Part):
     """How many deployed runs may look at the dataset at once, and how long one waits for another."""
 
     runs: int = Field(default=1, ge=1, le=100)
     wait_seconds: float = Field(default=600, ge=1, le=86_400)
 
 
-class Series(_Part):
+class Series(Part):
     """One series of releases: an estimator, what a run may spend, and when.
 
     Attributes:
@@ -200,7 +112,7 @@ class Series(_Part):
         return self
 
 
-class Dataset(_Part):
+class Dataset(Part):
     """A dataset, where it is, what it may give away in all, and its releases.
 
     Attributes:
@@ -340,7 +252,7 @@ _KINDS = "constrained-", "literal["
 """How pydantic calls the kinds of values among which a field chooses: no part of a place in a file."""
 
 
-class Audit(_Part):
+class Audit(Part):
     """An audit of a ledger: `audit-ledger` on a schedule.
 
     Attributes:

@@ -18,7 +18,8 @@ from pubpriv.estimators.groups.plan import parts_of
 from pubpriv.estimators.public_rows import check_public
 from pubpriv.estimators.settings import Settings, chosen, settings_of
 from pubpriv.estimators.steps import Place, Runner, Step, opening_step, plain, step, watcher
-from pubpriv.places import canonical, sharing
+from pubpriv.names.periods import Span
+from pubpriv.names.tables import canonical, sharing
 from pubpriv.privacy.budgets import Budget, parse_budget
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -26,7 +27,6 @@ from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.urls import VARIABLE, understand
 from pubpriv.privacy.ledger.views import NamedTable
 from pubpriv.released.estimate import Estimate
-from pubpriv.spans import Span
 from pubpriv.unit import check_unit
 
 

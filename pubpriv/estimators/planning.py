@@ -22,7 +22,7 @@ from pubpriv.privacy.budgets import ApproximateDP, Budget, Purse, ZeroConcentrat
 from pubpriv.privacy.units import UNIT
 
 MOST_ROWS = 10**12
-"""Of a table that planners reckon with, for methods that take any."""
+"""Rows of the largest table that is planned for, where a method takes any number."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,11 @@ class Case(Protocol):
 
     @property
     def d(self) -> int:
-        """Columns."""
+        """Number of columns that are estimated."""
 
     @property
     def m(self) -> int:
-        """Public rows."""
+        """Number of public rows."""
 
     @property
     def most_rows(self) -> int:
@@ -213,7 +213,7 @@ class _RunPlan:
     practical: int | None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Give the whole plan as `plan --json` prints it: numbers and texts by name."""
         return {
             "rows": self.n,
             "columns": self.d,

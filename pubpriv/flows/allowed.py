@@ -17,7 +17,7 @@ from pubpriv.estimators import ESTIMATORS
 from pubpriv.estimators.jobs import Job
 from pubpriv.estimators.settings import settings_of
 from pubpriv.flows.dataset_files import files_in, filled, read_yaml
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.ledger import Ledger
 
 VARIABLE = "PUBPRIV_ALLOW"

@@ -10,7 +10,7 @@ from typing import Any
 from prefect.artifacts import create_table_artifact
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation
 from pubpriv.flows.allowed import check_audit_allowed
 from pubpriv.flows.overview import show_overview
 from pubpriv.flows.parameters import ledger_at, refuse_password
@@ -102,6 +102,8 @@ def _compared(books: Ledger, path: Path) -> tuple[str, ...]:
     what = f"model {path.parent.name}/{path.name}"
     try:
         check_model(books, path)
+    except BooksClosed as earlier:
+        return what, "archived", str(earlier), "", "", "", ""
     except (LedgerViolation, InvalidInput) as wrong:
         return what, "wrong", str(wrong), "", "", "", ""
     return what, "right", _ACCOUNTED, "", "", "", ""

@@ -15,9 +15,9 @@ from pubpriv.estimators import Estimator
 from pubpriv.estimators.jobs import Job
 from pubpriv.estimators.settings import Setting, chosen, settings_of
 from pubpriv.flows.periods import Period
-from pubpriv.places import refuse_credentials
+from pubpriv.names.periods import UNITS, Span
+from pubpriv.names.tables import refuse_credentials
 from pubpriv.privacy.ledger.urls import understand, without_password
-from pubpriv.spans import UNITS, Span
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
 """Names of datasets and of releases."""

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from pubpriv.errors import InvalidInput
-from pubpriv.spans import UNITS, Span
+from pubpriv.names.periods import UNITS, Span
 
 CALENDAR = ("year", "quarter", "month", "week", "day", "hour", "minute")
 """From the coarsest to the finest."""

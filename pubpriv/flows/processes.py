@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import psutil
 
-_GRACE_SECONDS = 15
-"""How long a process may take to end after SIGTERM."""
+_GRACE_SECONDS = 5
+"""How long a process may take to end after SIGTERM; one or two are enough, but a worker of Prefect's may hang."""
 
 
 def start(
@@ -65,7 +65,7 @@ def _python_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to a process and to what it started, and SIGKILL to those that are there after 15 seconds."""
+    """Send SIGTERM to a process and to what it started, and SIGKILL to those that are there after 5 seconds."""
     if process.poll() is None:
         _end_all(process.pid)
     process.wait()

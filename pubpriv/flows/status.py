@@ -56,6 +56,7 @@ def _dataset(ledger: Ledger, name: str) -> Status:
         "newest_release_day": newest and newest.opened_at[:10],
         "open_runs": len(balance.open_runs),
         "head": balance.chain_head,
+        "goes_on_in": balance.state.sealed,
     }
 
 
@@ -67,19 +68,29 @@ def of_server(client: Any) -> Status:
 
     Returns:
         `paused` names of deployments, `runs` by the name of their state; names of runs: `stuck`, which a worker took,
-        and `late`, which none took.
+        `late`, which none took, and `without_release`, which ended otherwise than completed (with their state) and
+        whose release no other run of the day completed.
     """
     since = datetime.now(UTC) - timedelta(days=1)
     recent = _runs(client, {"expected_start_time": {"after_": since, "before_": datetime.now(UTC)}})
     pending = _runs(client, {"state": {"type": {"any_": ["PENDING"]}}})
     late = datetime.now(UTC) - _STUCK
     waiting = _runs(client, {"state": {"name": {"any_": ["Late"]}}, "expected_start_time": {"before_": late}})
+    done = {name for run in recent if run.state_name == "Completed" for name in (run.name, *_resumed(run))}
+    failed = [run for run in recent if run.state is not None and run.state.is_final() and run.name not in done]
     return {
         "paused": sorted(each.name for each in ours(client) if each.paused),
         "runs": dict(sorted(Counter(str(run.state_name) for run in recent).items())),
         "stuck": sorted(run.name for run in pending if run.state is not None and run.state.timestamp < late),
         "late": sorted(run.name for run in waiting),
+        "without_release": {run.name: str(run.state_name) for run in failed if str(run.id) not in done},
     }
+
+
+def _resumed(run: Any) -> list[str]:
+    """List the crashed runs with whose release a run went on, by identity: such a one may have no name of ours."""
+    before = (run.parameters or {}).get("parameters", {}).get("resumes") or {}
+    return [before[which] for which in ("run", "after") if which in before]
 
 
 def ours(client: Any) -> list[Any]:

@@ -6,9 +6,11 @@ Each draw is handed out once at most, and only where exactly that scale and size
 
 import os
 import threading
-from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain
 from typing import NoReturn
 
 import numpy as np
@@ -16,6 +18,8 @@ import numpy as np
 from pubpriv.privacy.noise import SPLIT, NoiseSource, Scale
 
 _FEW = SPLIT - 1
+
+_SCANNING, _WAITING = "scanning", "waiting"
 
 
 class DrawnAhead:
@@ -30,22 +34,56 @@ class DrawnAhead:
         self._source = source
         self._process = os.getpid()
         self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._at_work: Counter[str] = Counter()
         self._waiting: defaultdict[tuple[Scale, int], deque[Future[np.ndarray]]] = defaultdict(deque)
         self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1)
 
     def expect(self, wanted: Iterable[tuple[str, Scale, int]]) -> None:
-        """Begin to draw (part, sd, size), in this order; nothing after `stop`."""
+        """Begin to draw (part, sd, size), in this order, and nothing else; nothing after `stop`.
+
+        What is wanted now and was expected before is not drawn again, and the rest of that is thrown away.
+        """
         with self._lock:
-            if self._thread is not None:
-                for _, sd, size in wanted:
-                    self._waiting[sd, size].append(self._thread.submit(self._alone, sd, size))
+            if self._thread is None:
+                return
+            before, self._waiting = self._waiting, defaultdict(deque)
+            for _, sd, size in wanted:
+                known = before[sd, size]
+                draw = known.popleft() if known else self._thread.submit(self._alone, sd, size)
+                self._waiting[sd, size].append(draw)
+            for unwanted in chain.from_iterable(before.values()):
+                unwanted.cancel()
 
     def _alone(self, sd: Scale, size: int) -> np.ndarray:
         """int64 (size,), a few at a time: many at once would be drawn in two threads, and others are at work."""
-        if isinstance(sd, tuple):  # one vector
-            return self._source.draw("", "", sd, size)
-        sizes = [min(_FEW, size - start) for start in range(0, max(size, 1), _FEW)]
-        return np.concatenate([self._source.draw("", "", sd, few) for few in sizes])
+        # one vector is drawn whole
+        sizes = [size] if isinstance(sd, tuple) else [min(_FEW, size - at) for at in range(0, max(size, 1), _FEW)]
+        return np.concatenate([self._in_turn(sd, few) for few in sizes])
+
+    def _in_turn(self, sd: Scale, size: int) -> np.ndarray:
+        """int64 (size,), drawn when no scan is at work, or when somebody waits."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._at_work[_WAITING] or not self._at_work[_SCANNING])
+        return self._source.draw("", "", sd, size)
+
+    @contextmanager
+    def giving_way(self) -> Iterator[None]:
+        """Draw only what is waited for: a scan has all processors, and what is drawn between two costs nobody time."""
+        with self._counted(_SCANNING):
+            yield
+
+    @contextmanager
+    def _counted(self, name: str) -> Iterator[None]:
+        with self._changed:
+            self._at_work[name] += 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work[name] -= 1
+                self._changed.notify_all()
 
     def stop(self) -> None:
         """Draw nothing more ahead, and throw away what nobody asked for."""
@@ -64,7 +102,8 @@ class DrawnAhead:
             begun = waiting.popleft() if waiting else None
         if begun is None or begun.cancel():
             return self._source.draw(label, part, sd, size)
-        return begun.result()
+        with self._counted(_WAITING):
+            return begun.result()
 
     def __reduce__(self) -> NoReturn:
         """Noise that was copied would be used twice."""
@@ -75,6 +114,11 @@ def expect_draws(noise: NoiseSource, wanted: Iterable[tuple[str, Scale, int]]) -
     """Tell a source that draws ahead what it will be asked for: (part, sd, size); any other need not know."""
     if isinstance(noise, DrawnAhead):
         noise.expect(wanted)
+
+
+def giving_way(noise: NoiseSource, executor: object) -> AbstractContextManager[None]:
+    """Let a source that draws ahead draw only what is waited for, while threads scan here and no executor elsewhere."""
+    return noise.giving_way() if isinstance(noise, DrawnAhead) and executor is None else nullcontext()
 
 
 def stop_drawing(noise: NoiseSource) -> None:

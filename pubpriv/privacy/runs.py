@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pubpriv.errors import BudgetExceeded, InvalidInput, RunClosed, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, BudgetLike, Purse, budget_of
 from pubpriv.privacy.events import Event
-from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, facts_of, share_of
+from pubpriv.privacy.ledger.facts import facts_of
+from pubpriv.privacy.ledger.records import DatasetState, RunState, apply, share_of
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import ChargeView, SizedTable, kind_of
 from pubpriv.privacy.statement import Statement, line_of
@@ -78,6 +79,7 @@ class RecordedRun:
         run: the run.
         owned: the ledger is closed when the run is left.
         table: the private table that methods begin with.
+        new: nothing was charged to it yet. Whoever charges it meanwhile is noticed by `charge`, as ever.
     """
 
     def __init__(
@@ -86,9 +88,11 @@ class RecordedRun:
         run: "LedgerRun",
         owned: bool = False,
         table: "SizedTable | None" = None,
+        new: bool = False,
     ) -> None:
         self._ledger, self._run, self._owned, self._table = ledger, run, owned, table
         self._unwritten: dict[str, Any] = {}
+        self._charged: set[str] | None = set() if new else None
 
     @property
     def name(self) -> tuple[str, ...]:
@@ -129,11 +133,15 @@ class RecordedRun:
             _afford(plans, budget, hold)
 
     def find(self, label: str) -> ChargeView | None:
-        """Look up a charge; nothing is paid."""
+        """Look up a charge; nothing is paid. The ledger is not asked for what only this object could have charged."""
+        if self._charged is not None and label not in self._charged:
+            return None
         return self._run.find(label)
 
     def charge(self, label: str, question: Any, event: Event) -> ChargeView:
         """Pay, or resume; the charge is on disk when this returns."""
+        if self._charged is not None:
+            self._charged.add(label)
         standing = self._run.charge(label, question, event, self._unwritten)
         self._unwritten = {}
         return standing
@@ -151,7 +159,8 @@ class RecordedRun:
         self._known_notes[label] = self._unwritten[label] = value
 
     def keep(self) -> None:
-        """Write down what was noted since the last charge."""
+        """Write down what was noted since the last charge; from now on others may ask in this one's place."""
+        self._charged = None
         if self._unwritten:
             self._run.keep(self._unwritten)
             self._unwritten = {}

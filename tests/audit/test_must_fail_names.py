@@ -7,24 +7,25 @@ import numpy as np
 
 from pubpriv import curator as the_door
 from pubpriv import ledger as shipped
-from pubpriv import places
 from pubpriv.audit import names, tampering
 from pubpriv.audit.finding import promised
 from pubpriv.audit.worlds import world
 from pubpriv.curator import Curator
 from pubpriv.data.questions import Counts
 from pubpriv.data.regions import NearestPoint
+from pubpriv.names import tables
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger as Books
-from pubpriv.privacy.ledger import declared, schema
+from pubpriv.privacy.ledger import access, declared, records, schema, succession
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.migrations import triggers
+from pubpriv.privacy.ledger.opening import Opening
 from pubpriv.privacy.runs import RecordedRun
 
 STORIES = names._PROMISES | tampering._PROMISES
 BUDGETS, BY_HAND, PUBLIC, HANDLES, TWICE = names._PROMISES
-PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS = tampering._PROMISES
+PLANTED, ANSWERED, MISFIT, EDITED, TRIGGERS, CLOSED = tampering._PROMISES
 ROWS = np.random.default_rng(0).normal(0.0, 3.0, (40, 2))
 
 
@@ -46,7 +47,7 @@ def test_nothing_is_caught_where_nothing_is_broken():
 
 def test_names_that_are_compared_as_they_are_written(monkeypatch):
     """A link, a folder of links and a hard link are other names, and other files."""
-    monkeypatch.setattr(places, "_behind", lambda name: (set(), set()))
+    monkeypatch.setattr(tables, "_behind", lambda name: (set(), set()))
     detail = broken(BUDGETS)
     assert "a folder of links: no second budget" in detail
     assert "a hard link: no second budget" in detail
@@ -89,7 +90,7 @@ def test_a_handle_that_is_believed(monkeypatch):
 def test_a_file_that_is_read_by_each_of_its_names(monkeypatch):
     """Every row of it counts twice."""
     number = iter(range(10**6))
-    monkeypatch.setattr(places, "_identity", lambda path: (0, next(number)))
+    monkeypatch.setattr(tables, "_identity", lambda path: (0, next(number)))
     detail = broken(TWICE)
     assert "a file and a link to it" in detail
     assert "a file and a hard link to it" in detail
@@ -133,7 +134,7 @@ def test_a_witness_that_is_compared_with_the_text_of_a_hash(monkeypatch):
     """And a balance that is read as it is written."""
     monkeypatch.setattr(schema, "whole", lambda row: schema.record_of(row)[0])
     monkeypatch.setattr(Access, "lacks", lambda self, ends: {})
-    monkeypatch.setattr(Book, "follow_from", lambda *_: None)
+    monkeypatch.setattr(access, "follow_from", lambda *_: None)
     assert "its hash made anew, with a witness: no second budget" in broken(EDITED)
 
 
@@ -141,6 +142,30 @@ def test_triggers_that_nobody_misses(monkeypatch):
     """Records can be changed, and the next ones are added all the same."""
     monkeypatch.setattr(triggers, "missing", lambda connection: [])
     assert "no run is opened" in broken(TRIGGERS)
+
+
+def test_books_that_forget_what_they_carry_on(monkeypatch):
+    """An id that is not known any more; nothing spent; and an archive that is believed to say so."""
+    with monkeypatch.context() as forgetful:
+        forgetful.setattr(Book, "refuse_old", lambda self, release_id: None)
+        assert "carried on: a release is not asked again" in broken(CLOSED)
+    right, nothing = Opening.entries, {"spent": {"main": "0", "delta": "0"}}
+    monkeypatch.setattr(
+        Opening, "entries", lambda self: [(k, b | nothing if "spent" in b else b) for k, b in right(self)]
+    )
+    assert "carried on: no second budget" in broken(CLOSED)
+    monkeypatch.undo()
+    monkeypatch.setattr(succession, "_compare", lambda *_: 0)
+    assert "books with all of the budget: told by the archive" in broken(CLOSED)
+
+
+def test_closed_books_that_stay_open(monkeypatch):
+    """The record is written and nobody heeds it: then the trigger refuses, in other words; without it, nobody does."""
+    monkeypatch.setattr(records, "_check_books", lambda kind, dataset: None)
+    assert "Unavailable came instead" in broken(CLOSED)
+    monkeypatch.setattr(triggers, "fourth_revision", lambda dialect: [])
+    monkeypatch.setattr(triggers, "missing", lambda connection: [])
+    assert "closed: no run is opened" in broken(CLOSED)
 
 
 def test_a_planted_charge_that_is_drawn_for_and_then_refused(monkeypatch):

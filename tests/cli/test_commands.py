@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -268,10 +269,12 @@ def test_a_disk_that_refuses_the_model_costs_nothing_but_another_try(fit, balanc
 COMMANDS = [
     "", "fit", "fit mixture", "fit mean", "fit gaussian", "plan", "plan mean", "plan gaussian", "plan mixture",
     "budget", "budget set", "budget show", "budget history", "budget report", "budget recover", "ledger",
-    "ledger verify", "ledger export", "ledger restore", "ledger grant", "audit", "bench", "bench scan",
+    "ledger verify", "ledger export", "ledger restore", "ledger grant", "ledger close", "audit", "bench", "bench scan",
     "bench demo", "bench mixture",
     "bench gaussian", "bench figure1", "bench memory", "bench ledger", "bench startup", "bench honest", "bench shift",
-    "bench buys", "bench fleet", "bench no-public", "bench persons", "bench pure", "bench groups",
+    "bench buys", "bench no-public", "bench persons", "bench pure", "bench groups",
+    "bench fleet", "bench fleet history", "bench fleet year", "bench fleet deploy", "bench fleet at-once",
+    "bench fleet dask",
     "demo", "doctor", "init", "show", "status",
     "report", "explain", "compare", "sample", "deploy", "serve", "backfill",
 ]  # fmt: skip
@@ -288,13 +291,11 @@ def test_every_command_has_help_of_a_page(program, command):
 
 def test_help_names_no_command_that_is_not_tested_here(program):
     """What `--help` lists are the commands above: nothing is offered that does not exist yet."""
-    groups = {command.split()[0]: set() for command in COMMANDS if command}
-    for command in COMMANDS:
-        name, _, sub = command.partition(" ")
-        if sub:
-            groups[name].add(sub)
-    groups[""] = set(groups)
-    for group in ("", "fit", "plan", "budget", "ledger", "bench"):
+    groups = defaultdict(set)
+    for command in filter(None, COMMANDS):
+        group, _, name = command.rpartition(" ")
+        groups[group].add(name)
+    for group in ("", "fit", "plan", "budget", "ledger", "bench", "bench fleet"):
         listed = program(*group.split(), "--help").out.partition("Commands:\n")[2].splitlines()
         assert {line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "} == groups[group]
 

@@ -202,3 +202,30 @@ def test_bad_command_lines_say_what_to_do(books, tmp_path):
     assert not (tmp_path / "x.jsonl").exists()
     assert run("restore", tmp_path / "none.jsonl")[0] == 2
     assert run("restore", books / "before.jsonl", "--dataset", "nobody")[0] == 2
+
+
+def test_books_are_closed_and_go_on_elsewhere(books):
+    """With the whole bill in the archive; the old ledger says where they go on, the new one what was spent before."""
+    new, archive = f"sqlite:///{books}/new.db", books / "archive.jsonl"
+    code, text, _ = run("close", "--to", new, "--out", archive)
+    assert code == 0
+    assert "0.5 rho spent of 1-zCDP, by 1 runs" in text
+    assert run("close", "--to", new, "--out", archive)[0] == 0
+    code, text, _ = run("verify", "--archive", archive, "--ledger", new, "--json")
+    assert (code, json.loads(text)["visits"]["spent"]) == (0, "0.499999999874")
+    assert run("verify", "--file", archive)[0] == 0
+    told = [_budget("show", "visits", "--ledger", url) for url in (f"sqlite:///{books}/ledger.db", new)]
+    assert "they go on in" in told[0].stderr
+    assert "0.5" in told[1].stdout
+    assert "2026-11" in told[1].stdout
+    history = _budget("history", "visits", "--ledger", new, "--plot", books / "spent.svg")
+    assert "spent in the books that these carry on: 0.5" in history.stdout
+    assert "0.5 were spent" in (books / "spent.svg").read_text()
+    error = _budget("report", "2026-11", "--dataset", "visits", "--ledger", new).exception
+    assert (fail(error), "ledger.db, which still has its answers" in str(error)) == (2, True)
+    code, _, error = run("verify", "--model", books / "model.json", "--ledger", new)
+    assert (code, "nothing is asked again under it" in error) == (2, True)
+
+
+def _budget(*arguments):
+    return CliRunner().invoke(main.app, ["budget", *map(str, arguments)], standalone_mode=False)

@@ -15,7 +15,7 @@ from pubpriv.data.columns import Column
 from pubpriv.data.frames import Frame
 from pubpriv.data.questions import Counts, LiftedGram
 from pubpriv.data.regions import Cells, Everything
-from pubpriv.privacy.ledger.records import body_text
+from pubpriv.privacy.ledger.texts import body_text
 from pubpriv.released.law import Mixture
 
 

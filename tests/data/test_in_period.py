@@ -18,7 +18,7 @@ from pubpriv.data.questions.per_person import WEIGHED
 from pubpriv.data.regions import Everything, View
 from pubpriv.data.scan import scan
 from pubpriv.errors import InvalidInput
-from pubpriv.spans import Span
+from pubpriv.names.periods import Span
 
 OCTOBER = Span.of("2026-10")
 COUNTS = Counts.priced(Everything(), PRICE)

@@ -22,7 +22,7 @@ from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.estimators import MEAN
 from pubpriv.estimators.jobs import Job, run_job
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.ledger import Ledger
 
 

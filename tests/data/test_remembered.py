@@ -105,10 +105,23 @@ def test_nothing_else_that_holds_rows_is_pickled_or_shown():
     assert "73921" not in repr(curator._table)
 
 
-def test_the_row_count_is_checked_in_every_scan(table, tmp_path):
-    """A file that got another row is noticed, although its rows are known."""
+def test_the_row_count_is_checked_before_every_charge(table, tmp_path):
+    """A file that got another row is noticed, although its rows are known, and nothing is spent on it."""
+    with pp.Ledger.open(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        ledger.register("kept", budget=pp.ZeroConcentratedDP(10), table=table)
+        curator = pp.Curator(table, ledger, "kept", pp.ZeroConcentratedDP(2))
+        curator.begin("test", {}, "f00")
+        curator.release(Counts.priced(Everything(), Fraction(1, 2)), "one")
+        write(tmp_path / "t.parquet", 10_001)
+        with pytest.raises(InvalidInput, match="number of rows"):
+            curator.release(Counts.priced(Everything(), Fraction(1, 2)), "two")
+        assert [charge.label for charge in curator.statement().charges] == ["one"]
+
+
+def test_a_half_read_table_is_looked_at_again_by_its_scan(table, tmp_path):
+    """Until all rows are remembered, a scan checks the row count itself."""
     kept = remembering(table)
-    scan(kept, gram())
+    kept.chunks()
     write(tmp_path / "t.parquet", 10_001)
     with pytest.raises(InvalidInput, match="number of rows"):
         scan(kept, gram())

@@ -41,6 +41,7 @@ def test_a_dataset_that_is_not_registered_is_told_with_the_line_that_does_it(tol
     assert f"pubpriv budget set visits zcdp:1 --unit 'one patient' --ledger sqlite:///{tmp_path}/ledger.db" in (
         standing.finding
     )
+    assert "--private /data/private.parquet --columns NAMES`" in standing.finding, "a run on a worker binds no table"
     assert not (tmp_path / "ledger.db").exists()
 
 
@@ -176,7 +177,11 @@ def test_check_finds_missing_tables_and_columns(monkeypatch, capsys, tmp_path):
         assert words in err
         (tmp_path / "files" / "visits.yml").write_text(text.replace("a, c", "a, b"))
     write(tmp_path / "private.parquet")
-    assert command(monkeypatch, capsys, *line)[0] == 0
+    for words in ("datasets: 1; the tables are there, and the ledger has them", "1 were not looked for in a ledger"):
+        code, _, err = command(monkeypatch, capsys, *line)
+        assert code == 0
+        assert words in err
+        monkeypatch.delenv("PUBPRIV_LEDGER", raising=False)
 
 
 def test_pruning_needs_files(monkeypatch, capsys):

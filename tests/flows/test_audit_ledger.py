@@ -67,6 +67,20 @@ def test_books_and_models_that_hold_are_listed(world):
     assert told["dataset idle"]["spent"] == "0 rho"
 
 
+def test_a_model_of_closed_books_is_neither_right_nor_wrong(world, tmp_path, monkeypatch):
+    """The ledger that carries them on does not have its bill, and says who does."""
+    new = f"sqlite:///{tmp_path}/new.db"
+    with Ledger.open(world[0]) as ledger, Ledger.open(new) as books:
+        ledger.carry_on(books, tmp_path / "archive.jsonl")
+    monkeypatch.setenv("PUBPRIV_LEDGER", new)
+    state, rows = audited()
+    assert state.is_completed()
+    told = {row["what"]: row for row in rows}
+    assert told["dataset visits"]["spent"].startswith("0.49999")
+    assert told["model visits/r1.json"]["result"] == "archived"
+    assert "ledger.db, which still has its answers" in told["model visits/r1.json"]["finding"]
+
+
 def test_a_model_that_the_ledger_does_not_account_for_fails_the_run(world):
     """A bill that somebody made smaller: the run fails and names the file; the books themselves are right."""
     _, model = world

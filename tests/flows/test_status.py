@@ -47,13 +47,17 @@ def test_a_ledger_is_told_in_both_forms(url, monkeypatch, capsys):
     assert found["pubpriv_releases_that_fit", "visits"] == 3
     assert ("pubpriv_releases_that_fit", "asleep") not in found
     assert run_program(monkeypatch, capsys, "status", "--ledger", url, "--json", "--openmetrics").code == 2
+    assert "fewer than" not in run_program(monkeypatch, capsys, "status", "--ledger", url).err
+    with Ledger.open(url) as ledger:
+        ledger.run("visits", "three").open(parse_budget("zcdp:0.25"))
+    assert "releases like the newest fit: visits\n" in run_program(monkeypatch, capsys, "status", "--ledger", url).err
 
 
 @pytest.mark.prefect
 def test_a_server_is_told_with_what_does_not_begin(prefect_server, monkeypatch):
     """A run of ours that is pending for longer than it may be is stuck; one that is due, or somebody else's, is not."""
     from prefect.client.orchestration import get_client
-    from prefect.states import Late, Pending, Scheduled
+    from prefect.states import Completed, Crashed, Failed, Late, Pending, Scheduled
 
     from pubpriv.flows.estimate import estimate_mean
 
@@ -67,7 +71,18 @@ def test_a_server_is_told_with_what_does_not_begin(prefect_server, monkeypatch):
         run("due-one", "pubpriv", Scheduled(scheduled_time=datetime.now(UTC) - timedelta(minutes=30)))
         run("late-one", "pubpriv", Late(scheduled_time=datetime.now(UTC) - timedelta(minutes=30)))
         run("new-one", "pubpriv", Late(scheduled_time=datetime.now(UTC) - timedelta(minutes=1)))
+        for name, state in (("bad-one", Failed()), ("mended-one", Crashed()), ("mended-one", Completed())):
+            client.set_flow_run_state(run(name, "pubpriv", Scheduled()).id, state, force=True)
+        nameless = run("nameless", "pubpriv", Scheduled())
+        client.set_flow_run_state(nameless.id, Crashed(), force=True)
+        assert "nameless" in of_server(client)["without_release"]
+        resumes = {"parameters": {"resumes": {"run": "earlier", "after": str(nameless.id)}}}
+        second = client.create_flow_run(estimate_mean, parameters=resumes, tags=["pubpriv"], state=Scheduled())
+        client.set_flow_run_state(second.id, Completed(), force=True)
         before = of_server(client)
+        assert "nameless" not in before["without_release"]
+        assert before["without_release"]["bad-one"] == "Failed"
+        assert not {"mended-one", "late-one"} & {*before["without_release"]}
         assert "stuck-one" not in before["stuck"]
         assert "late-one" in before["late"]
         assert not {"new-one", "due-one"} & {*before["late"]}

@@ -13,9 +13,14 @@ from pubpriv.data.cluster import Cluster, _client
 def prepared(workers: int, settings: dict[str, str] | None = None) -> Iterator[Processes]:
     """A cluster of processes, all of whose workers have joined."""
     with running(workers, settings) as cluster:
-        client = _client(cluster.address)
-        eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) >= workers, "workers join", 120, 0.1)
+        await_workers(cluster, workers)
         yield cluster
+
+
+def await_workers(cluster: Processes, count: int) -> None:
+    """Wait until a cluster has so many workers."""
+    client = _client(cluster.address)
+    eventually(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == count, f"{count} workers", 120, 0.1)
 
 
 class Struck(Cluster):

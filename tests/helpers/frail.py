@@ -15,6 +15,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from helpers.datasets import write_dataset
 from helpers.paid import assert_paid_once
 from helpers.served import PATIENCE, Served
 from helpers.waiting import eventually
@@ -22,17 +23,7 @@ from pubpriv.privacy.ledger import Ledger
 
 ROWS = 400_000
 
-YAML = """
-dataset: {name}
-unit: one patient
-cap: zcdp:2
-private: {folder}/private.parquet
-public: {folder}/public.parquet
-pool: {pool}
-concurrency: {{runs: 1, wait_seconds: 120}}
-releases:
-  - {{name: mixture, estimator: mixture, allotment: "zcdp:0.5", settings: {{components: 2}}, period: year}}
-"""
+MIXTURE = {"name": "mixture", "estimator": "mixture", "allotment": "zcdp:0.5", "settings": {"components": 2}}
 
 
 @dataclass(frozen=True)
@@ -103,9 +94,9 @@ def deploy(served: Served, folder: Path, name: str, pool: str) -> Frail:
     for part, n in (("private", ROWS), ("public", 12)):
         rows = generator.standard_normal((n, 3)) + 12.0 * (np.arange(n) % 3 == 2)[:, None]
         table = pa.table(dict(zip("abc", rows.T, strict=True)))
-        pq.write_table(table, folder / f"{part}.parquet", row_group_size=50_000)
-    file = served.datasets / f"{name}.yaml"
-    file.write_text(YAML.format(name=name, folder=folder, pool=pool))
+        pq.write_table(table, folder / f"{name}-{part}.parquet", row_group_size=50_000)
+    more = {"pool": pool, "concurrency": {"runs": 1, "wait_seconds": 120}}
+    file = write_dataset(served.datasets, name, folder, "zcdp:2", MIXTURE | {"period": "year"}, **more)
     done = served.run("deploy", file, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
     return Frail(served, name, pool)
@@ -164,11 +155,11 @@ class Worker:
         self._process.wait()
 
     def stop(self) -> None:
-        """As an operator does."""
+        """As an operator does: Prefect's worker may hang at its end, once it has run something."""
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(30)
+                self._process.wait(5)
             except subprocess.TimeoutExpired:
                 self.kill()
 

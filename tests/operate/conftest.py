@@ -3,23 +3,16 @@
 from collections.abc import Iterator
 
 import pytest
+from helpers.datasets import MEAN, write_dataset
 from helpers.served import Served, serving
 from helpers.tables import write_groups
 
-VISITS = """
-dataset: visits
-unit: one patient
-cap: zcdp:4
-private: {folder}/visits-private.parquet
-public: {folder}/visits-public.parquet
-output: {output}
-concurrency: {{runs: 1, wait_seconds: 120}}
-releases:
-  - {{name: mixture, estimator: mixture, allotment: "zcdp:0.5", settings: {{components: 2}}, period: month}}
-  - {{name: gaussian, estimator: gaussian, allotment: "zcdp:0.25", period: month}}
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", period: month}}
-"""
-"""Two far groups, so that every kind of step runs; by hand, for a run takes some seconds of a processor."""
+RELEASES = (
+    {"name": "mixture", "estimator": "mixture", "allotment": "zcdp:0.5", "settings": {"components": 2}},
+    {"name": "gaussian", "estimator": "gaussian", "allotment": "zcdp:0.25"},
+    MEAN,
+)
+"""Of two far groups, so that every kind of step runs; by hand, for a run takes some seconds of a processor."""
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +22,8 @@ def served(tmp_path_factory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("operate")
     (folder / "datasets").mkdir()
     write_groups(folder, "visits", 0)
-    (folder / "datasets" / "visits.yaml").write_text(VISITS.format(folder=folder, output=folder / "home" / "released"))
+    monthly = [release | {"period": "month"} for release in RELEASES]
+    more = {"output": folder / "home" / "released", "concurrency": {"runs": 1, "wait_seconds": 120}}
+    write_dataset(folder / "datasets", "visits", folder, "zcdp:4", *monthly, **more)
     with serving(folder / "home", "--no-examples", "--datasets", folder / "datasets") as running:
         yield running

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from helpers.clusters import Struck, prepared
+from helpers.clusters import Struck, await_workers, prepared
 from helpers.neighbours import QUESTIONS
 from helpers.paid import assert_paid_once
 from helpers.served import PUBPRIV
@@ -49,6 +49,31 @@ def tables(tmp_path_factory):
     return {"row": (PrivateTable.open(path, COLUMNS), question), "person": (persons, of_persons)}
 
 
+@pytest.fixture(scope="module")
+def expected(tables):
+    """What threads find in these tables."""
+    return {unit: scan(*asked) for unit, asked in tables.items()}
+
+
+@pytest.fixture(scope="module")
+def lasting():
+    """A cluster for several tests, which gives up a worker that is silent for four seconds."""
+    with prepared(2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "4s"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def pair(lasting):
+    """That cluster with two sound workers: the first of them is struck, and is replaced afterwards."""
+    await_workers(lasting, 2)
+    yield lasting
+    struck = lasting.workers.pop(0)
+    struck.kill()
+    struck.wait()
+    await_workers(lasting, 1)
+    lasting.start_worker()
+
+
 def assert_same(found, expected) -> None:
     assert list(found) == list(expected)
     assert all(found[name].tobytes() == expected[name].tobytes() for name in expected)
@@ -56,24 +81,22 @@ def assert_same(found, expected) -> None:
 
 @pytest.mark.parametrize("unit", ["row", "person"])
 @pytest.mark.parametrize("signals", [(signal.SIGKILL,), (signal.SIGSTOP,), (signal.SIGSTOP, signal.SIGCONT)])
-def test_a_worker_that_is_killed_stopped_or_slow_changes_no_bit(unit, signals, tables):
+def test_a_worker_that_is_killed_stopped_or_slow_changes_no_bit(unit, signals, tables, expected, pair):
     """One of two: what it had is read by the other one, or by itself when it goes on."""
-    with prepared(2, {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "4s"}) as cluster:
-        pid = cluster.workers[0].pid
 
-        def strike() -> None:
-            for number in signals:
-                os.kill(pid, number)
-                time.sleep(1)
+    def strike() -> None:
+        for number in signals:
+            os.kill(pair.workers[0].pid, number)
+            time.sleep(1)
 
-        struck = Struck(cluster.address, 20, strike)
-        found = scan(*tables[unit], struck)
-        assert struck.struck
-    assert_same(found, scan(*tables[unit]))
+    struck = Struck(pair.address, 20, strike)
+    found = scan(*tables[unit], struck)
+    assert struck.struck
+    assert_same(found, expected[unit])
 
 
 @pytest.mark.parametrize("unit", ["row", "person"])
-def test_a_scheduler_that_is_started_anew_is_sent_what_was_lost(unit, tables, monkeypatch):
+def test_a_scheduler_that_is_started_anew_is_sent_what_was_lost(unit, tables, expected, monkeypatch):
     """Killed with its workers in mid-scan, and back at its address a moment later."""
     monkeypatch.setattr(clusters, "_CONNECT_SECONDS", 60)  # it is a slow moment on a busy machine
     with prepared(1) as cluster:
@@ -86,7 +109,7 @@ def test_a_scheduler_that_is_started_anew_is_sent_what_was_lost(unit, tables, mo
         struck = Struck(cluster.address, 20, strike)
         found = scan(*tables[unit], struck)
         assert struck.struck
-    assert_same(found, scan(*tables[unit]))
+    assert_same(found, expected[unit])
 
 
 def test_a_cluster_that_finishes_nothing_is_given_up(tables, monkeypatch):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers.frail import working
+from helpers.datasets import write_dataset
+from helpers.frail import MIXTURE, working
 from helpers.leaks import make_canaries, needles, plant, search
 from helpers.served import PATIENCE, Served
 from prefect.exceptions import PrefectHTTPStatusError
@@ -22,20 +23,9 @@ WANTED = needles(CANARIES.rows, CANARIES.strings)
 DECOYS = make_canaries(3, 1, seed=99).rows.ravel().tolist()
 COLUMNS = ["age", "cost", "stay"]
 
-YAML = """
-dataset: {name}
-unit: one patient
-cap: zcdp:3
-private: {folder}/{name}
-public: {folder}/public.parquet
-columns: [age, cost, log1p(stay)]
-output: {output}
-pool: {pool}
-releases:
-  - {{name: mixture, estimator: mixture, allotment: "zcdp:0.5", settings: {{components: 2}}{schedule}}}
-  - {{name: gaussian, estimator: gaussian, allotment: "zcdp:0.5"}}
-"""
-EVERY_MINUTE = ", schedule: {interval: 60}, period: day"  # the first run pays, those of later minutes replay it
+GAUSSIAN = {"name": "gaussian", "estimator": "gaussian", "allotment": "zcdp:0.5"}
+EVERY_MINUTE = {"schedule": {"interval": 60}, "period": "day"}
+"""The first run pays, those of later minutes replay it."""
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +36,19 @@ def deployed(served: Served, tmp_path_factory) -> Served:
     others = [generator.normal(centre, 300, (2000, 3)) for centre in (2500, 7500)]
     public = np.concatenate([generator.normal(centre, 300, (30, 3)) for centre in (2500, 7500)]).round(1)
     pd.DataFrame(public, columns=COLUMNS).to_parquet(folder / "public.parquet")
+    files: list = []
     pools = {"marked": served.pool, "damaged": served.pool, "debugged": "debugged"}
     for name, pool in pools.items():
         plant(folder / name, CANARIES, COLUMNS, np.concatenate(others))
-        schedule = EVERY_MINUTE if name == "marked" else ""
-        text = YAML.format(name=name, folder=folder, output=served.output, pool=pool, schedule=schedule)
-        (served.datasets / f"{name}.yaml").write_text(text)
+        mixture = MIXTURE | (EVERY_MINUTE if name == "marked" else {})
+        more = {"private": folder / name, "public": folder / "public.parquet", "pool": pool, "output": served.output}
+        more |= {"columns": ["age", "cost", "log1p(stay)"]}
+        files.append(write_dataset(served.datasets, name, folder, "zcdp:3", mixture, GAUSSIAN, **more))
     pages = next((folder / "damaged").rglob("*.parquet"))
     data = bytearray(pages.read_bytes())
     data[4:30_000] = bytes(29_996)
     pages.write_bytes(data)
-    done = served.run("deploy", *(served.datasets / f"{name}.yaml" for name in pools), "--set-budget")
+    done = served.run("deploy", *files, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
     return served
 

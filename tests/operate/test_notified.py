@@ -1,6 +1,7 @@
 """Messages that arrive at a web server of ours: what befalls a dataset's runs and its budget, once each."""
 
 import pytest
+from helpers.datasets import MEAN, write_dataset
 from helpers.served import PATIENCE, Served
 from helpers.tables import write_groups
 from helpers.waiting import eventually
@@ -8,19 +9,7 @@ from helpers.webhook import Inbox, inbox
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(600)]
 
-# its cap pays for one run
-TEXT = """
-dataset: told
-unit: one patient
-cap: zcdp:0.1
-private: {folder}/told-private.parquet
-public: {folder}/told-public.parquet
-notify:
-  - {{block: webhook/on-call}}
-  - {{block: custom-webhook/budgets, on: [exhausted]}}
-releases:
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1"}}
-"""
+NOTIFY = [{"block": "webhook/on-call"}, {"block": "custom-webhook/budgets", "on": ["exhausted"]}]
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +17,13 @@ def told(served: Served, tmp_path_factory):
     """A deployed dataset, and what arrives at the two blocks that its file names."""
     from prefect.blocks.notifications import CustomWebhookNotificationBlock
     from prefect.blocks.webhook import Webhook
+    from prefect.settings import PREFECT_API_URL, temporary_settings
 
     folder = tmp_path_factory.mktemp("told")
     write_groups(folder, "told", 5)
-    file = served.datasets / "told.yaml"
-    file.write_text(TEXT.format(folder=folder))
+    file = write_dataset(served.datasets, "told", folder, "zcdp:0.1", MEAN, notify=NOTIFY)  # pays for one run
     with inbox() as everything, inbox() as budgets:
-        with served.client():
+        with temporary_settings({PREFECT_API_URL: served.api}):
             Webhook(url=everything.url).save("on-call")
             parts = {"subject": "{{subject}}", "body": "{{body}}"}
             CustomWebhookNotificationBlock(name="budgets", url=budgets.url, json_data=parts).save("budgets")

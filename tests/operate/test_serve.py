@@ -40,7 +40,7 @@ releases: [{name: mean, estimator: mean, allotment: "zcdp:0.25"}]
 @pytest.fixture(scope="module")
 def served(tmp_path_factory) -> Iterator[Served]:
     """With the examples and their schedules, as somebody sees it who starts it first."""
-    with serving(tmp_path_factory.mktemp("serve") / "home") as running:
+    with serving(tmp_path_factory.mktemp("serve") / "home", migrated=False) as running:
         yield running
 
 
@@ -75,14 +75,16 @@ def test_the_scheduler_creates_runs_and_a_worker_finishes_one(served: Served):
 
 
 def test_deploying_again_changes_nothing(served: Served):
-    """The same files once more: every line says unchanged, and no deployment has another identity."""
+    """The same files once more: every line says unchanged, what was paused too, and no deployment is another one."""
+    with served.client() as client:  # from here on no run a minute slows down what follows
+        client.pause_deployment(served.deployment("sensors.mean").id)
     before = {each: served.deployment(each).id for each in EXAMPLES}
     told = served.run("deploy")
     assert told.returncode == 0, told.stderr
     lines = [line for line in told.stdout.splitlines() if line.startswith(("work pool", "slot", "deployment"))]
     results = {line.rpartition(": ")[2] for line in lines}
-    assert "deployment estimate-mean/sensors.mean: unchanged" in told.stdout
-    assert results == {"unchanged"}
+    assert "deployment estimate-mean/sensors.mean: unchanged (it is paused)" in told.stdout
+    assert results == {"unchanged", "unchanged (it is paused)"}
     assert {each: served.deployment(each).id for each in EXAMPLES} == before
 
 

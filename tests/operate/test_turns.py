@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from helpers.datasets import MEAN, write_dataset
 from helpers.served import PATIENCE, Served
 from helpers.tables import write_groups
 from helpers.task_names import title_of
@@ -12,29 +13,11 @@ from pubpriv.privacy.ledger import Ledger
 
 pytestmark = [pytest.mark.operate, pytest.mark.timeout(900)]
 
-DATASETS = {
+CAPS_AND_RELEASES = {
     # pays for two runs, and has one a minute
-    "scarce": """
-dataset: scarce
-unit: one patient
-cap: zcdp:0.2
-private: {folder}/scarce-private.parquet
-public: {folder}/scarce-public.parquet
-output: {output}
-releases:
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{interval: 60}}}}
-""",
-    # was scheduled every day, and nobody ran it
-    "missed": """
-dataset: missed
-unit: one patient
-cap: zcdp:0.45
-private: {folder}/missed-private.parquet
-public: {folder}/missed-public.parquet
-output: {output}
-releases:
-  - {{name: mean, estimator: mean, allotment: "zcdp:0.1", schedule: {{cron: "15 2 1 1 *"}}, period: year}}
-""",
+    "scarce": ("zcdp:0.2", MEAN | {"schedule": {"interval": 60}}),
+    # was scheduled every year, and nobody ran it
+    "missed": ("zcdp:0.45", MEAN | {"schedule": {"cron": "15 2 1 1 *"}, "period": "year"}),
 }
 
 
@@ -42,10 +25,11 @@ releases:
 def deployed(served: Served, tmp_path_factory) -> None:
     """Both datasets, on the server of the session."""
     folder = tmp_path_factory.mktemp("turns")
-    for seed, (name, text) in enumerate(DATASETS.items(), start=1):
+    files = []
+    for seed, (name, (cap, release)) in enumerate(CAPS_AND_RELEASES.items(), start=1):
         write_groups(folder, name, seed)
-        (served.datasets / f"{name}.yaml").write_text(text.format(folder=folder, output=served.output))
-    done = served.run("deploy", *(served.datasets / f"{name}.yaml" for name in DATASETS), "--set-budget")
+        files.append(write_dataset(served.datasets, name, folder, cap, release, output=served.output))
+    done = served.run("deploy", *files, "--set-budget")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

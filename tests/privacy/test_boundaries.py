@@ -9,8 +9,9 @@ from pubpriv.errors import InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP, budget_from_json
 from pubpriv.privacy.events import GaussianEvent, event_from_json
 from pubpriv.privacy.ledger import Ledger, bundle
-from pubpriv.privacy.ledger.records import Record, canonical
+from pubpriv.privacy.ledger.records import Record
 from pubpriv.privacy.ledger.run import _LONGEST_LABEL
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.runs import RecordedRun
 
 EVENT = GaussianEvent(Fraction(2, 10), ((1 << 30, 1),))

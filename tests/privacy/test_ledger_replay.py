@@ -11,7 +11,8 @@ from helpers.stores import drop_guards, raw
 from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import ApproximateDP, ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger, schema
-from pubpriv.privacy.ledger.records import canonical
+from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.texts import body_text, canonical
 
 QUESTION = {"type": "Counts"}
 COLUMNS = [
@@ -160,3 +161,21 @@ def test_a_dataset_without_records_is_a_violation(url):
     rewrite(url, lambda rows: [])
     with Ledger.open(url) as ledger, pytest.raises(LedgerViolation, match="its records are not"):
         ledger.verify("visits")
+
+
+def test_a_chain_hashes_the_same_bytes_whatever_a_record_says():
+    """What is quick about long bodies gives the digest of the canonical text, odd characters included."""
+    for text in (*map(chr, range(0x180)), "\u2028", "\U0001f600", "\ud800", '"\\n"'):
+        record = Record("visits", 1, "noted", None, None, f'{{"label":"{text}"}}', "{}", "", "", text, "", "")
+        columns = {name: value for name, value in record.columns().items() if name != "period"}
+        assert record.digest() == hashlib.sha256(canonical(columns).encode()).hexdigest(), ascii(text)
+
+
+def test_numbers_are_written_so_that_they_read_back_to_the_same_bits():
+    """Floats of every size, integers beyond 64 bits, and what is no number; one that is not finite is refused."""
+    rows = [[0.1, -0.0, 5e-324, 1.7976931348623157e308, 1e16, 1e-5, 1e22, 3.0], [1 << 70, -1], ["a", None, True], []]
+    found = json.loads(body_text({"rows": rows, "one": 1e300, "few": rows[0]}))
+    assert repr(found) == repr({"few": rows[0], "one": 1e300, "rows": rows})
+    for odd in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            body_text({"rows": [[1.0, odd]]})

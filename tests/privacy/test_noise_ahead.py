@@ -43,6 +43,34 @@ def test_each_draw_is_handed_out_once_and_for_its_scale_and_size_alone():
     assert len(set(found)) == len(found) == source.count
 
 
+def test_what_is_expected_again_is_not_drawn_again_and_the_rest_is_thrown_away():
+    """Of two that were expected, one is still wanted, with a new one: three draws in all, each handed out once."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    source.go.clear()
+    ahead.expect([("a", SD, 3), ("b", 2 * SD, 3), ("c", 4 * SD, 3)])
+    assert source.begun.wait(10)
+    ahead.expect([("a", SD, 3), ("d", 8 * SD, 3), ("c", 4 * SD, 3)])
+    source.go.set()
+    assert sorted(of(ahead, sd=times * SD) for times in (1, 4, 8)) == [1, 2, 3]
+    assert (of(ahead, sd=2 * SD), source.count) == (4, 4)
+
+
+def test_a_scan_is_given_way_to_until_its_own_noise_is_waited_for():
+    """Nothing is drawn beside a scan, but what somebody waits for then; the rest follows when it is done."""
+    source = Numbered()
+    ahead = DrawnAhead(source)
+    with ahead.giving_way():
+        ahead.expect([("a", SD, 3), ("b", 2 * SD, 3)])
+        assert not source.begun.wait(0.05)
+        assert sorted((of(ahead), of(ahead, sd=2 * SD))) == [1, 2]
+        source.begun.clear()
+        ahead.expect([("c", 4 * SD, 3)])
+        assert not source.begun.wait(0.05)
+    assert source.begun.wait(10)
+    assert (of(ahead, sd=4 * SD), source.count) == (3, 3)
+
+
 def test_what_is_not_begun_is_not_waited_for():
     """A draw behind another one in the queue is made by whoever needs it."""
     source = Numbered()

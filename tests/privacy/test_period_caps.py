@@ -13,7 +13,7 @@ from pubpriv.privacy.budgets import Amount, ApproximateDP, ZeroConcentratedDP, p
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
-from pubpriv.privacy.ledger.replay import Checkpoint
+from pubpriv.privacy.ledger.summary import Checkpoint
 from pubpriv.privacy.units import UNIT
 
 TENTH = PeriodTerms("month", "seen", ZeroConcentratedDP("0.1"))

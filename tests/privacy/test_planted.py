@@ -22,14 +22,14 @@ from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent, PureEvent
 from pubpriv.privacy.ledger import Ledger as Books
 from pubpriv.privacy.ledger import bundle, schema
+from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.records import (
     apply,
-    canonical,
     charge_key,
-    facts_of,
     state_text,
     states_of,
 )
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import RunView
 
 ONE = ZeroConcentratedDP(1)

@@ -54,6 +54,25 @@ def test_both_books_keep_the_same_rules(books):
     assert books.find("mean/a").answer == {"x": [1]}
 
 
+def test_a_new_run_looks_for_no_charge_but_its_own_and_pays_none_twice(tmp_path):
+    """Another process charged and answered a label meanwhile: a new run that knows nothing of it gets that answer."""
+    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.register("visits", budget=BUDGET)
+        run = ledger.run("visits", "r")
+        run.open(BUDGET)
+        new, other = RecordedRun(ledger, run, new=True), RecordedRun(ledger, ledger.run("visits", "r"))
+        for books in (new, other):
+            books.begin("mean", "{}", "hash", None)
+        other.publish("mean/a", other.charge("mean/a", QUESTION, gaussian("0.1")).attempt, {"x": [1]})
+        assert new.find("mean/a") is None
+        assert new.charge("mean/a", QUESTION, gaussian("0.1")).answer == {"x": [1]}
+        assert new.find("mean/a").answer == {"x": [1]}
+        other.charge("mean/b", QUESTION, gaussian("0.1"))
+        new.keep()  # as where others get its handle
+        assert new.find("mean/b").answer is None
+        assert new.statement().spent == "0.2 rho"
+
+
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(
     st.integers(min_value=10**4, max_value=10**13),

@@ -12,7 +12,7 @@ from pubpriv.errors import LedgerViolation
 from pubpriv.privacy.budgets import Amount, ZeroConcentratedDP
 from pubpriv.privacy.events import GaussianEvent
 from pubpriv.privacy.ledger import Ledger, schema
-from pubpriv.privacy.ledger.records import canonical
+from pubpriv.privacy.ledger.texts import canonical
 
 EVENT = GaussianEvent(Fraction(2, 10), ((1 << 30, 1),))
 QUESTION = {"type": "Median"}

@@ -6,7 +6,7 @@ fails on no value.
 
 from pubpriv.data.formats import delimited, feather, memory_table, parquet
 from pubpriv.data.formats.layout import BATCH, Format, Look, Piece
-from pubpriv.places import is_in_memory, kind_of
+from pubpriv.names.tables import is_in_memory, kind_of
 
 _FORMATS: dict[str, Format] = {"Parquet": parquet, "Feather": feather, "CSV": delimited}
 

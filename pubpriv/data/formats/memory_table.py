@@ -15,7 +15,7 @@ import numpy as np
 
 from pubpriv.data.formats.layout import BATCH, Look, Piece
 from pubpriv.errors import InvalidInput
-from pubpriv.places import IN_MEMORY
+from pubpriv.names.tables import IN_MEMORY
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

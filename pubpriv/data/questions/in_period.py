@@ -16,7 +16,7 @@ from pubpriv.data.questions.per_person import PerPerson, PersonSizes
 from pubpriv.data.questions.radial import in_person_unit, without_law
 from pubpriv.data.questions.score import BoundedScore
 from pubpriv.data.regions import View
-from pubpriv.spans import Span
+from pubpriv.names.periods import Span
 
 _BOTH_ENDS = (BoundedScore, ClippedSums, FourthMoments, LiftedGram, Moments)
 """Questions of which a record that comes or goes moves half the squared distance of one that is replaced, at most."""

@@ -177,11 +177,14 @@ def unclip_variances(clipped: np.ndarray, radius: float, floor: float, rounds: i
     squares = _squared_normals(len(target))
     at_one = np.minimum(1.0, radius * radius / squares.sum(axis=1)) @ squares / len(squares)
     target = target * at_one / moment_constants(len(target), radius).level
-    found = target.copy()
-    for _ in range(rounds):
+    before, found = np.full_like(target, np.nan), target.copy()
+    for left in reversed(range(rounds)):
         shrink = np.minimum(1.0, radius * radius / (squares @ found))
         image = found * (shrink @ squares) / len(squares)
-        found = found * np.clip(target / image, 0.5, 2.0)
+        last, before, found = before, found, found * np.clip(target / image, 0.5, 2.0)
+        # the rounds that are left would end here to the bit: at a fixed point, or back and forth between two
+        if (found == before).all() or (left % 2 == 0 and (found == last).all()):
+            break
     return np.asarray(found)
 
 

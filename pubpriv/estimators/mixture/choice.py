@@ -16,23 +16,22 @@ from pubpriv.estimators.mixture.scaling import Scaling
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
-_NARROWEST = 16.0
+_WIDEST = 16.0
 """A record's score is clipped at this many nats, and at twice as many as there are columns: a model that is tens of
-nats worse at one row in thirty must not look better for what it wins at the others. The bound does not grow with n, so
-the noise of the mean score falls as 1 / n."""
+nats worse at one row in thirty must not look better for what it wins at the others. The bound does not grow further
+with n, so the noise of the mean score falls as 1 / n."""
 
-_LOUD = 1.0
-"""While the noise of the mean score is below this many nats per record, the private model is taken unless its score is
-the worse one: where two models are so close that noise decides, little is lost with either ..."""
+_NARROWED, _QUIET = 4.0, 0.05
+"""Where rows are few, the bound of a choice is up to so many times narrower, until the noise is so many nats per
+record: two models of the same rows differ by more than four nats at one row in two hundred."""
+
+_LOUD, _CLEARLY = 0.5, 2.0
+"""While the noise of the mean score is below the first number of nats per record, a model that should be better
+(`head_start`) is taken unless its score is the worse one by so many noise sds: the other is a fallback that is flagged,
+and a sound model should not be flagged by chance. Above, the other is taken, unless the score stands out by as many."""
 
 _AS_GOOD = 0.02
-"""... by more than one noise sd, or this many nats per record if that is less: the public model is a fallback that is
-flagged, and a sound private one should not be flagged by chance ..."""
-
-_CLEARLY = 2.0
-"""... and above, the public one, unless the private one's score stands out by this many noise sds. Nor does a score
-that is lower by so many speak against a model that should be better (`head_start`): it may be as much lower as the mean
-of what is expected and what is seen allows, both as uncertain as they are large."""
+"""A model that should not be better may be worse by one noise sd, or this many nats per record if that is less."""
 
 
 @public_value
@@ -49,13 +48,14 @@ class Preference:
         """The first is to be taken."""
         if self.noise > _LOUD:
             return self.advantage > _CLEARLY * self.noise
-        believed = min(self.noise**2 / self.expected, _CLEARLY * self.noise) if self.expected > 0 else 0.0
-        return self.advantage > -max(believed, min(self.noise, _AS_GOOD))
+        if self.expected > 0:
+            return self.advantage > -_CLEARLY * self.noise
+        return self.advantage > -min(self.noise, _AS_GOOD)
 
     @classmethod
     def expected_noise(cls, n: int, d: int, ask: Ask) -> float:
         """Tell the noise of a comparison beforehand, in nats per row, for n rows of d columns."""
-        return 2 * _score_bound(d) / math.sqrt(2 * ask.rho) / n
+        return choice_bound(n, d, ask) * _noise(n, ask)
 
 
 def head_start(last: Round, kind: str, m: int) -> float:
@@ -76,9 +76,20 @@ def head_start(last: Round, kind: str, m: int) -> float:
     return float(numbers / 2 * (1 / m - 1 / counts.sum()) - noise * (1 / counts).sum() / counts.sum())
 
 
-def _score_bound(d: int) -> float:
+def score_bound(d: int) -> float:
     """Where a record's log-likelihood difference is clipped, in nats, for rows of d columns."""
-    return max(_NARROWEST, 2.0 * d)
+    return max(_WIDEST, 2.0 * d)
+
+
+def choice_bound(n: int, d: int, ask: Ask, quiet: float = _QUIET) -> float:
+    """The same where nothing but which of two models is the better one is asked of n rows; for `quiet` see `_QUIET`."""
+    widest = score_bound(d)
+    return min(max(quiet / _noise(n, ask), widest / _NARROWED), widest)
+
+
+def _noise(n: int, ask: Ask) -> float:
+    """Noise of a comparison of n rows, as a share of where it is clipped."""
+    return 2 / math.sqrt(2 * ask.rho) / n
 
 
 @step(title="model choice", private=True)
@@ -90,16 +101,20 @@ def prefer(
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    return Preference(*compare(curator, scaling, first, second, ask), expected)
+    bound = choice_bound(curator.n_rows, len(scaling.location), ask)
+    return Preference(*compare(curator, scaling, first, second, ask, bound), expected)
 
 
-def compare(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> tuple[float, float]:
-    """Release the mean clipped log-likelihood difference (first - second) per record; with its noise sd, in nats.
+def compare(
+    curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask, bound: float
+) -> tuple[float, float]:
+    """Release the mean log-likelihood difference (first - second) per record, clipped at `bound`; with its noise sd.
+
+    Both in nats.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
     n = curator.n_rows
-    bound = _score_bound(len(scaling.location))
     sides = scaling.cells_for_lengths(first), scaling.cells_for_lengths(second)
     question = BoundedScore.priced(*sides, bound, ask.price)
     answer = curator.release(question, ask.label)

@@ -41,7 +41,7 @@ from pubpriv.estimators.mixture.pca import find_subspaces
 from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.public_model import public_model, public_starts, rung_start
 from pubpriv.estimators.mixture.results import released
-from pubpriv.estimators.mixture.scaling import FLOOR, Scaling, precondition
+from pubpriv.estimators.mixture.scaling import Scaling, precondition
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.settings import KSSU, MixtureSettings
 from pubpriv.estimators.mixture.shapes import Shape, choose_shape, shaped
@@ -175,8 +175,7 @@ class _Course:
     @property
     def surely(self) -> list[Question]:
         """What is asked whatever the answers say, in order, of that whose noise takes long to draw."""
-        rounds = self.plan.rounds if self.ladder is None else self.plan.rounds[:-1]
-        return [ask.question for ask in (*chain(*self.plan.starts), *rounds) if ask.question is not None]
+        return _surely(self.plan, self.ladder)
 
 
 @dataclass(frozen=True)
@@ -198,6 +197,9 @@ def _surveyed(
     groups, seen = run(supercluster, rows, scaling, most), run(outline, rows, scaling, most)
     ways = Ways(settings, purse, run.curator.n_rows, len(rows.rows), groups, seen.crowd)
     run.curator.rehearse(*ways.questions())
+    if not ways.looked_for:
+        # noise takes longer than anything else: it is begun on, as if the public rows lacked nothing
+        run.curator.expect(_surely(*ways.plan(most, _regime(rows, ways).name, ways.likely_coverage)))
     covered = cover(run, rows, scaling, seen, most, ways.coverage)
     if covered.starts is not rows:
         ways = replace(ways, groups=run(supercluster, covered.starts, covered.scaling, most))
@@ -207,16 +209,29 @@ def _surveyed(
 def _course(scene: Scene, ways: Ways, asked: tuple[str, ...]) -> _Course:
     """Find out how many components there are, if that is not known; `asked` is what was asked before clustering."""
     settings, groups, most = scene.settings, ways.groups, ways.most
+    regime = _regime(scene.rows, ways)
     if not ways.looked_for:
-        m, d = len(scene.rows.rows), len(scene.rows.columns)
-        regime = Regime.of(m, d, most, settings.smallest_weight, groups.separation, groups.overlapping)
         # in units that the distance of components stretches, a group that holds two of them looks like one
         located = None if regime.name == Regime.OVERLAPPING else scene.run(tighten, groups, most)
         return _Course(regime, Placement(most, groups, located), *ways.plan(most, regime.name, asked))
-    regime = Regime.searching(most)
     plan, _ = ways.plan(most, regime.name, asked)
     layout = search(scene.run, scene.scaling, groups, plan, ways.n * settings.smallest_weight / 4)
     return _Course(regime, layout, *ways.plan(layout.n_components, regime.name, asked))
+
+
+def _regime(rows: PublicTable, ways: Ways) -> Regime:
+    """Tell the way of a run with these public rows, which coverage may have changed."""
+    if ways.looked_for:
+        return Regime.searching(ways.most)
+    m, d = rows.rows.shape
+    weight, groups = ways.settings.smallest_weight, ways.groups
+    return Regime.of(m, d, ways.most, weight, groups.separation, groups.overlapping)
+
+
+def _surely(plan: MixturePlan, ladder: Ladder | None) -> list[Question]:
+    """See `_Course.surely`."""
+    rounds = plan.rounds if ladder is None else plan.rounds[:-1]
+    return [ask.question for ask in (*chain(*plan.starts), *rounds) if ask.question is not None]
 
 
 def _judged(scene: Scene, course: _Course, last: Round, shape: Shape, noise: tuple[float, ...]) -> _Judged:
@@ -306,18 +321,13 @@ def _climbed(scene: Scene, layout: Placement, plan: MixturePlan, ladder: Ladder)
 
     def refine(start: Mixture, asks: tuple[Ask, ...], whose: str, *sources: Any) -> Round:
         k = len(start.weights)
-        floors = apart if k == plan.n_components else _flat_floors(scene, k)
+        floors = apart if k == plan.n_components else layout.groups.flat_floors(k)
         return _refine(scene, scene.start(start), floors, asks, whose, *sources)
 
     if found.complete:
         return *_of_type(scene, refine(first.mixture, plan.rounds[-1:], "(last)", found)), None
-    climbed = climb(run, rows, scaling, layout.groups.steps, found, ladder, refine)
+    climbed = climb(run, rows, scaling, layout.groups, found, ladder, refine)
     return *_of_type(scene, climbed.last), climbed
-
-
-def _flat_floors(scene: Scene, k: int) -> Floors:
-    """Give the floors of k components in one group of public rows."""
-    return ((FLOOR,) * len(scene.rows.columns),) * k
 
 
 def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixture, Floors]:
@@ -333,7 +343,7 @@ def _located(scene: Scene, layout: Placement, plan: MixturePlan) -> tuple[Mixtur
 def _overlapping(scene: Scene, groups: Groups, plan: MixturePlan) -> Round:
     """Components overlap: refine several public starts in R^d, let the private rows choose, refine the best."""
     run, scaling = scene.run, scene.scaling
-    flat = _flat_floors(scene, plan.n_components)
+    flat = groups.flat_floors(plan.n_components)
     starts = [FlooredStart(start, flat) for start in run(public_starts, scene.starts, scaling, plan.n_components)]
     nested = run(nested_start, groups, plan.n_components)
     if nested is not None:

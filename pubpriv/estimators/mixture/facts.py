@@ -14,7 +14,7 @@ from pubpriv.estimators.mixture.plan import MixturePlan
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
 from pubpriv.estimators.mixture.scene import Scene
 from pubpriv.estimators.mixture.shapes import Shape
-from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice, units_inside
+from pubpriv.estimators.mixture.supercluster import Groups, Regime, advice
 from pubpriv.estimators.mixture.unknown import Placement
 from pubpriv.estimators.mixture.verdict import LOUD, Verdict
 
@@ -90,11 +90,9 @@ def diagnostics(
 
 def _units(groups: Groups, regime: str, more: bool) -> np.ndarray | None:
     """Give the units (groups, d) that floors of components follow; None: those of the whole table."""
-    if more or (regime == Regime.OVERLAPPING and not groups.inside):
-        return None
-    if regime == Regime.OVERLAPPING:
-        return units_inside(np.array(groups.points), np.array(groups.inside))
-    return np.array(groups.units)
+    if groups.inside:
+        return groups.units_inside()
+    return None if more or regime == Regime.OVERLAPPING else np.array(groups.units)
 
 
 def _floor(units: np.ndarray | None, scaling: Scaling) -> list[float]:

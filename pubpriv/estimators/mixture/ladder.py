@@ -3,11 +3,12 @@
 How many components lie apart is one question (`unknown`); how many Gaussians describe rows that overlap is another:
 that of people who compare BIC. For some numbers of components a model is measured by cheap rounds from a public start,
 and a `BoundedScore` tells how much better it predicts than the components that lie apart. A number is believed if its
-score, less half of BIC's penalty for its parameters, is above zero by two standard deviations of the noise. The best
-one, or the least that is as good but for noise, is measured again, from the best of several starts, on what is left of
-the budget.
+score, less half of BIC's penalty for its parameters, is above zero by two standard deviations of the noise. A second
+score compares each model with the best before it: two models of the same rows are so alike that it has a narrower bound
+and a fraction of the noise. The best one is measured again, from the best of several starts, on what is left of the
+budget.
 
-Two things look like components and are none, so the score is against what explains them without any:
+Two things look like components and are none, so the first score is against what explains them without any:
 
 - tails: the components that lie apart are mixtures of scales here, as counts in shells about them have it;
 - steps: where columns take few values, a narrow Gaussian on one of them wins without end. Whether there is more than
@@ -26,18 +27,23 @@ from pubpriv.curator import Curator
 from pubpriv.data.codec import public_value
 from pubpriv.data.tables import PublicTable
 from pubpriv.estimators.asks import Ask
-from pubpriv.estimators.mixture.choice import compare
+from pubpriv.estimators.mixture.choice import choice_bound, compare, score_bound
 from pubpriv.estimators.mixture.components import Round
 from pubpriv.estimators.mixture.explained import Explained, with_tails
 from pubpriv.estimators.mixture.ladder_plan import Ladder, LadderPlan
 from pubpriv.estimators.mixture.linear import floored, one_thread
+from pubpriv.estimators.mixture.nested import nested_start
 from pubpriv.estimators.mixture.public_model import public_starts, rung_start
 from pubpriv.estimators.mixture.scaling import FLOOR, Scaling
+from pubpriv.estimators.mixture.supercluster import Groups
 from pubpriv.estimators.steps import Execution, step
 from pubpriv.released.law import Mixture
 
 _SURE = 2.0
 """A score is believed beyond so many standard deviations of its noise."""
+
+_QUIET = 0.01
+"""Nats per row of noise down to which the bound of a comparison of two such models is narrowed."""
 
 _STEP = 0.36
 """Least variance, in squared steps, where it is asked whether there is more than lies apart."""
@@ -59,30 +65,39 @@ class Scored:
 
     Attributes:
         components: k.
-        coarse: at the resolution of the columns' steps.
-        fine: of the models as they are; the same where no column has steps.
+        apart: of its model over those components, at the resolution of the columns' steps.
         penalty: half of BIC's for the further parameters, in nats per row.
+        best: of its model over the best one of fewer components, both as they are; None: it is the first.
     """
 
     components: int
-    coarse: Score
-    fine: Score
+    apart: Score
     penalty: float
+    best: Score | None = None
 
     @property
     def believed(self) -> bool:
         """There is more than lies apart."""
-        return self.coarse.advantage - self.penalty > _SURE * self.coarse.noise
+        return self.worth > _SURE * self.apart.noise
 
     @property
     def worth(self) -> float:
-        """Nats per row, the penalty taken off."""
-        return self.fine.advantage - self.penalty
+        """Nats per row over those that lie apart, the penalty taken off."""
+        return self.apart.advantage - self.penalty
+
+    def better(self, before: "Scored") -> bool:
+        """It predicts better than the best before it, for more than the further parameters and one sd of noise.
+
+        That is the one-standard-error rule of Breiman et al. (1984): where one component more is worth nothing, the
+        noise would add it in every third run.
+        """
+        return self.best is not None and self.best.advantage - (self.penalty - before.penalty) > self.best.noise
 
     def told(self) -> dict[str, Any]:
         """Make of it what diagnostics tell."""
-        facts = {"nats_per_row": self.fine.advantage, "noise": self.fine.noise, "penalty": self.penalty}
-        return {"components": self.components, **facts, "believed": self.believed, "asked": True}
+        facts = {"nats_per_row": self.apart.advantage, "noise": self.apart.noise, "penalty": self.penalty}
+        over = None if self.best is None else self.best.advantage
+        return {"components": self.components, **facts, "over_best": over, "believed": self.believed, "asked": True}
 
 
 @dataclass(frozen=True)
@@ -109,7 +124,7 @@ def climb(
     run: Execution,
     rows: PublicTable,
     scaling: Scaling,
-    steps: tuple[float, ...],
+    groups: Groups,
     found: Explained,
     ladder: Ladder,
     refine: Refine,
@@ -120,23 +135,26 @@ def climb(
         run: begun.
         rows: public ones.
         scaling: of the standard coordinates.
-        steps: of columns that take few values, 0 for others; see `Groups`.
+        groups: of public rows.
         found: the components that lie apart, and counts about them.
         ladder: what may be asked.
         refine: makes rounds.
     """
     apart, k_apart = run(with_tails, found), len(found.mixture.weights)
-    models, scored = {}, []
+    models: dict[int, Mixture] = {}
+    scored: list[Scored] = []
     for rung in ladder.plan(k_apart).rungs:
-        k = rung.components
+        k, best = rung.components, best_of(scored)
         here = run.at(f"({k} components)")
-        start = here(rung_start, rows, scaling, k)
+        nested = here(nested_start, groups, k) if groups.inside else None
+        start = here(rung_start, rows, scaling, k) if nested is None else nested.mixture
         models[k] = refine(start, rung.rounds, f"(ladder, {k} components)", start).mixture
-        coarse = _compare(run, scaling, models[k], apart, steps, rung.score, f"({k} components)")
-        fine = coarse
-        if rung.density is not None:
-            fine = _compare(run, scaling, models[k], apart, (), rung.density, f"({k} components, as they are)")
-        scored.append(Scored(k, coarse, fine, penalty(k - k_apart, *_sizes(run))))
+        own = _score(run, scaling, (models[k], apart), groups.steps, rung.score, f"({k} components)")
+        over = None
+        if rung.rank is not None and best is not None:
+            both = models[k], models[best.components]
+            over = _rank(run, scaling, both, rung.rank, f"({k} components or {best.components})")
+        scored.append(Scored(k, own, penalty(k - k_apart, *_sizes(run)), over))
     chosen = choose(k_apart, scored)
     plan = ladder.plan(chosen)
     if chosen == k_apart:
@@ -145,24 +163,29 @@ def climb(
     for number, (start, asks) in enumerate(zip(others, plan.starts, strict=True), start=1):
         starts.append(refine(start, asks, f"(start {number})", start).mixture)
     picks = [
-        _compare(run, scaling, other, starts[0], (), ask, f"(start {number} or that of the ladder)")
+        _rank(run, scaling, (other, starts[0]), ask, f"(start {number} or that of the ladder)")
         for number, (other, ask) in enumerate(zip(starts[1:], plan.picks, strict=True), start=1)
     ]
-    best = starts[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
-    return Climbed(refine(best, plan.rounds, "(best start)", *picks), tuple(scored), plan)
+    start = starts[int(np.argmax([0.0, *(pick.advantage for pick in picks)]))]
+    return Climbed(refine(start, plan.rounds, "(best start)", *picks), tuple(scored), plan)
 
 
 def choose(apart: int, scored: Sequence[Scored]) -> int:
-    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed.
-
-    It is the least of those that predict as well as the best but for one sd of noise (the one-standard-error rule of
-    Breiman et al. 1984): where one component more is worth nothing, the noise would add it in every third run.
-    """
-    if not any(each.believed for each in scored):
+    """Tell the number of components that predicts best, the penalty taken off; `apart` if no more is believed."""
+    best, believed = best_of(scored), [each for each in scored if each.believed]
+    if best is None or not believed:
         return apart
-    worth = [each for each in scored if each.fine.advantage > each.penalty] or [e for e in scored if e.believed]
-    best = max(worth, key=lambda each: each.worth)
-    return min(e.components for e in worth if e.worth >= best.worth - math.hypot(e.fine.noise, best.fine.noise))
+    # at the resolution of steps it may be worse than those that lie apart
+    return best.components if best.worth > 0 else max(believed, key=lambda each: each.worth).components
+
+
+def best_of(scored: Sequence[Scored]) -> Scored | None:
+    """Tell which of these was better than the best before it, last; None: there is none."""
+    best: Scored | None = None
+    for each in scored:
+        if best is None or each.better(best):
+            best = each
+    return best
 
 
 def penalty(more: int, n: int, d: int) -> float:
@@ -174,18 +197,18 @@ def _sizes(run: Execution) -> tuple[int, int]:
     return run.curator.n_rows, len(run.curator.columns)
 
 
-def _compare(
-    run: Execution,
-    scaling: Scaling,
-    first: Mixture,
-    second: Mixture,
-    steps: tuple[float, ...],
-    ask: Ask,
-    place: str,
-) -> Score:
-    """Score two models, with variances of at least `_STEP` squared steps if there are steps."""
-    sides = (first, second) if not any(steps) else (broadened(first, steps), broadened(second, steps))
-    return run.at(place, first, second)(score, scaling, *sides, ask)
+_Two = tuple[Mixture, Mixture]
+
+
+def _score(run: Execution, scaling: Scaling, two: _Two, steps: tuple[float, ...], ask: Ask, place: str) -> Score:
+    """Score the first model over the second, with variances of at least `_STEP` squared steps if there are steps."""
+    first, second = (broadened(each, steps) for each in two) if any(steps) else two
+    return run.at(place, *two)(score, scaling, first, second, ask, score_bound(len(run.curator.columns)))
+
+
+def _rank(run: Execution, scaling: Scaling, two: _Two, ask: Ask, place: str) -> Score:
+    """Score the first model over the second, as they are, with a bound that leaves little noise."""
+    return run.at(place, *two)(score, scaling, *two, ask, choice_bound(*_sizes(run), ask, _QUIET))
 
 
 def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
@@ -197,9 +220,9 @@ def broadened(mixture: Mixture, steps: tuple[float, ...]) -> Mixture:
 
 @step(title="score", private=True)
 @one_thread
-def score(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask) -> Score:
-    """How much better `first` predicts the private rows than `second`.
+def score(curator: Curator, scaling: Scaling, first: Mixture, second: Mixture, ask: Ask, bound: float) -> Score:
+    """How much better `first` predicts the private rows than `second`, differences clipped at `bound` nats.
 
     Privacy: one `BoundedScore`, mu^2 <= ask.price.
     """
-    return Score(*compare(curator, scaling, first, second, ask))
+    return Score(*compare(curator, scaling, first, second, ask, bound))

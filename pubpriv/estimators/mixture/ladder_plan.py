@@ -17,7 +17,7 @@ _RUNGS = 2, 3, 4, 8, 16
 _MODELS = Fraction(34, 100)
 """For the rounds of all rungs together, to each as much as it has components: then their noise is the same."""
 
-_SCORE = Fraction(25, 1000)
+_SCORE, _RANK = Fraction(25, 1000), Fraction(125, 10_000)
 _OTHERS = 3
 """As many other starts as `public_model.public_starts` makes."""
 
@@ -50,13 +50,13 @@ class Rung:
         components: k.
         rounds: from a public start.
         score: of its model, at the resolution of the columns' steps.
-        density: the same of the model as it is; None: no column has steps.
+        rank: of its model against the best of fewer components; None: it is the first.
     """
 
     components: int
     rounds: tuple[Ask, ...]
     score: Ask
-    density: Ask | None
+    rank: Ask | None
 
 
 @public_value
@@ -87,14 +87,15 @@ class LadderPlan(Plan):
             blanks = case.blanks(k)
             for number in range(1, _ROUNDS + 1):
                 shares[f"ladder/{k}/round-{number}"] = case.share(k) / _ROUNDS, blanks.round
-            for name in ("score", "density")[: 1 + case.stepped]:
-                shares[f"ladder/{k}/{name}"] = _SCORE, blanks.score
+            shares[f"ladder/{k}/score"] = _SCORE, blanks.score
+            if k > case.rungs[0]:
+                shares[f"ladder/{k}/rank"] = _RANK, blanks.score
         starts = range(1, _OTHERS + 1) if chosen > case.apart else range(0)
         blanks = case.blanks(chosen)
         for start in starts:
             for number in range(1, _ROUNDS + 1):
                 shares[f"ladder/start-{start}/round-{number}"] = _START / _ROUNDS, blanks.round
-            shares[f"ladder/pick-{start}"] = _SCORE / 2, blanks.score
+            shares[f"ladder/pick-{start}"] = _RANK, blanks.score
         left = 1 - sum((share for share, _ in shares.values()), Fraction(0))
         last = {"ladder/round-1": (_FIRST * left, blanks.round), "ladder/round-2": ((1 - _FIRST) * left, blanks.round)}
         shares |= last if starts else {"ladder/round-1": (left, blanks.round)}
@@ -107,7 +108,7 @@ class LadderPlan(Plan):
                     k,
                     tuple(asks[f"ladder/{k}/round-{number}"] for number in range(1, _ROUNDS + 1)),
                     asks[f"ladder/{k}/score"],
-                    asks.get(f"ladder/{k}/density"),
+                    asks.get(f"ladder/{k}/rank"),
                 )
                 for k in case.rungs
             ),
@@ -132,7 +133,6 @@ class Ladder:
         apart: how many components lie apart.
         rungs: numbers of components that are tried, all above `apart`.
         covariance_type: of the rounds.
-        stepped: some columns take few values, at steps.
     """
 
     purse: Purse
@@ -141,12 +141,9 @@ class Ladder:
     apart: int
     rungs: tuple[int, ...]
     covariance_type: str
-    stepped: bool
 
     @classmethod
-    def of(
-        cls, purse: Purse, n: int, m: int, d: int, apart: int, most: int, covariance_type: str, stepped: bool
-    ) -> "Ladder":
+    def of(cls, purse: Purse, n: int, m: int, d: int, apart: int, most: int, covariance_type: str) -> "Ladder":
         """Tell which numbers are worth being tried on n private rows of d columns with m public rows.
 
         Args:
@@ -157,17 +154,16 @@ class Ladder:
             apart: how many components lie apart.
             most: most components that are looked for.
             covariance_type: as `MixtureSettings` has it.
-            stepped: some columns take few values.
         """
         known = tuple(k for k in _RUNGS if apart < k <= most and m >= _PUBLIC_ROWS * k)
         while known:
-            case = cls(purse, n, d, apart, known, covariance_type, stepped)
+            case = cls(purse, n, d, apart, known, covariance_type)
             k = known[-1]  # noise is the same for all, and less without the last
             rho = worth_of(purse, case.blanks(k).round, _CROWD)(float(case.share(k)) / _ROUNDS)
             if spectral_noise(rho, d, n / k, covariance_type) <= _LOUDEST:
                 return case
             known = known[:-1]
-        return cls(purse, n, d, apart, (), covariance_type, stepped)
+        return cls(purse, n, d, apart, (), covariance_type)
 
     def plan(self, chosen: int) -> LadderPlan:
         """Make the plan of a ladder that ends with so many components: one of the rungs, or those that lie apart."""
@@ -192,7 +188,6 @@ def plan_with_ladder(
     most: int,
     groups: int,
     m: int,
-    stepped: bool,
     climbs: bool,
     coverage: tuple[str, ...] = (),
 ) -> tuple[MixturePlan, Ladder | None]:
@@ -208,7 +203,6 @@ def plan_with_ladder(
         most: see there.
         groups: see there.
         m: public rows.
-        stepped: some columns take few values.
         climbs: whether the number of components that predicts best is wanted.
         coverage: see `MixturePlan.of`.
     """
@@ -217,7 +211,7 @@ def plan_with_ladder(
         plan = MixturePlan.of(*sizes, several=min(_SEVERAL, m // _FEWEST))
         if plan.explained is not None:
             part = purse.part(plan.rounds[-1].price)
-            ladder = Ladder.of(part, n, m, d, k, most, covariance_type, stepped)
+            ladder = Ladder.of(part, n, m, d, k, most, covariance_type)
             if ladder.rungs:
                 return plan, ladder
     return MixturePlan.of(*sizes), None

@@ -34,8 +34,8 @@ from pubpriv.released.law import Mixture
 _LIMIT = 0.005
 """Largest divergence of counts, per row, of a model that fits; t with 5 degrees of freedom has some .1."""
 
-_SURE = 3.0
-"""... as far as it is sure, by so many standard deviations of what noise and sampling make of it."""
+_BY_CHANCE = 0.001
+"""... and what noise and sampling make of it is exceeded in this share of runs."""
 
 _TELLING = 0.5
 """Spectral noise in a component's covariance from which on its counts are no test: the noise is what does not fit."""
@@ -150,7 +150,7 @@ class Fit:
         return (f"the model does not fit the private rows: {'; '.join(said)}. {meant}",)
 
     def told_as(self) -> dict[str, Any]:
-        """As diagnostics."""
+        """Give what a release says of it among its diagnostics: plain numbers, by name."""
         return {
             "divergence": list(self.divergence),
             "limit": list(self.limits),
@@ -282,11 +282,18 @@ def divergence(seen: np.ndarray, predicted: np.ndarray, sd: float, n: int, clump
 
     Released counts vary by the noise of sd `sd` and by sampling, `clumped` times as much as counts of independent rows;
     the predicted ones because so many rows were drawn.
-    The sum of squares less these variances is zero in the mean for the right model. Counts below four sds of the noise
-    are weighed as if they were that large.
+    The sum of squares less these variances is zero in the mean for the right model, and spread like a chi-square
+    variable of the same first two moments (Satterthwaite 1946). Counts below four sds of the noise are weighed as if
+    they were that large.
     """
+    from scipy.special import chdtri
+
+    if not len(seen):
+        return 0.0, _LIMIT
     variance = sd**2 + predicted * (clumped + n / DRAWN)
     least = np.maximum(predicted, 4 * sd)
     found = float((((seen - predicted) ** 2 - variance) / least).sum()) / n
-    spread = math.sqrt(float((2 * (variance / least) ** 2).sum())) / n
-    return found, _LIMIT + _SURE * spread
+    parts = variance / least
+    unit = float((parts**2).sum() / parts.sum())
+    freedom = float(parts.sum()) / unit
+    return found, _LIMIT + unit * float(chdtri(freedom, _BY_CHANCE) - freedom) / n

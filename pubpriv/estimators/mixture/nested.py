@@ -12,7 +12,7 @@ from pubpriv.estimators.mixture.components import Floors
 from pubpriv.estimators.mixture.linear import one_thread
 from pubpriv.estimators.mixture.scaling import FLOOR
 from pubpriv.estimators.mixture.seeding import allocate
-from pubpriv.estimators.mixture.supercluster import Groups, units_inside
+from pubpriv.estimators.mixture.supercluster import Groups
 from pubpriv.estimators.steps import step
 from pubpriv.released.law import Mixture
 
@@ -33,7 +33,7 @@ def nested_start(groups: Groups, n_components: int) -> FlooredStart | None:
     if not groups.inside:
         return None
     points, labels = np.array(groups.points), np.array(groups.inside)
-    units = units_inside(points, labels)
+    units = groups.units_inside()
     found = allocate([points[labels == group] / unit for group, unit in enumerate(units)], n_components)
     if found is None:
         return None

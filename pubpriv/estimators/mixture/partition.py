@@ -95,24 +95,34 @@ def _move(curator: Curator, scaling: Scaling, groups: Groups, subspaces: Subspac
 
 @dataclass(frozen=True)
 class _Cells:
-    """An answer about k cells: counts of at least 1, means and mean squared norms of z, and which stand out."""
+    """An answer about k cells: counts of at least 1, means and variances of z, their blur, and which stand out."""
 
     counts: np.ndarray
     shift: np.ndarray
-    squares: np.ndarray
+    variances: np.ndarray
+    blur: np.ndarray  # noise sd of a variance
     enough: np.ndarray
 
     @classmethod
     def of(cls, answer: Answer, k: int) -> "_Cells":
-        counts = np.maximum(answer.values["count"], 1.0)
+        counts, noise = np.maximum(answer.values["count"], 1.0), answer.question.noise()
         shift = answer.values["sum"].reshape(k, -1) / counts[:, None]
-        enough = answer.values["count"] > _ENOUGH * answer.question.noise()["count"]
-        return cls(counts, shift, answer.values["square"] / counts, enough)
+        d = shift.shape[1]
+        # a noisy mean is longer than the mean
+        square = (shift**2).sum(axis=1) - (noise["sum"].reshape(k, -1) ** 2).sum(axis=1) / counts**2
+        variances = (answer.values["square"] / counts - square) / d
+        enough = answer.values["count"] > _ENOUGH * noise["count"]
+        return cls(counts, shift, variances, noise["square"] / counts / d, enough)
 
     def spread(self, low: float, high: float) -> np.ndarray:
-        """Variance of z per coordinate, kept within a factor of what was assumed."""
-        own = (self.squares - (self.shift**2).sum(axis=1)) / self.shift.shape[1]
-        return np.asarray(np.clip(own, low, high))
+        """Variance of z per coordinate, where 1 was assumed: drawn to that by what noise explains of the difference.
+
+        It is kept within a factor of what was assumed. A component that noise made ten times too narrow was clipped,
+        and one round did not bring it back.
+        """
+        far = self.variances - 1
+        believed = np.maximum(0.0, 1 - self.blur**2 / np.maximum(far**2, 1e-12))
+        return np.asarray(np.clip(1 + believed * far, low, high))
 
     @property
     def weights(self) -> np.ndarray:

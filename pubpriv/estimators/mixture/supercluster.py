@@ -80,7 +80,18 @@ class Groups:
 
     def floors(self, owners: tuple[int, ...]) -> tuple[tuple[float, ...], ...]:
         """Covariance floors (k, d) of components that belong to the groups `owners`."""
+        if self.inside:
+            return self.flat_floors(len(owners))
         return tuple(tuple(FLOOR * unit**2 for unit in self.units[group]) for group in owners)
+
+    def flat_floors(self, k: int) -> tuple[tuple[float, ...], ...]:
+        """Covariance floors (k, d) of k components that may belong to any group, or lie inside another."""
+        least = self.units_inside().min(axis=0) if self.inside else np.ones(len(self.points[0]))
+        return (tuple((FLOOR * least**2).tolist()),) * k
+
+    def units_inside(self) -> np.ndarray:
+        """Scales (groups, d) of the groups that lie inside one another."""
+        return units_inside(np.array(self.points), np.array(self.inside))
 
     def partition(self, scaling: Scaling) -> NearestPoint | Everything:
         """The group of the nearest public point."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 from pubpriv.data.questions import Question
 from pubpriv.estimators.asks import Ask
 from pubpriv.estimators.mixture.ladder_plan import Ladder, plan_with_ladder
-from pubpriv.estimators.mixture.plan import SUPPORT, MixturePlan, coverage_questions
+from pubpriv.estimators.mixture.plan import ABSENT, SUPPORT, MixturePlan, coverage_questions
 from pubpriv.estimators.mixture.settings import MixtureSettings
 from pubpriv.estimators.mixture.supercluster import Groups, Regime
 from pubpriv.privacy.budgets import Purse
@@ -43,17 +44,30 @@ class Ways:
         """The most components that are looked for; 0: k is known."""
         return self.most if self.settings.known is None and self.most > 1 else 0
 
-    @property
+    @cached_property
     def coverage(self) -> dict[str, Ask]:
         """What may be asked before clustering, by name and in order; it is the same in all plans."""
         names = coverage_questions(self.purse, self.n, self.most, self.crowd)
         return dict(zip(names, self.plan(self.most, Regime.SCARCE, names)[0].coverage, strict=True))
 
+    @property
+    def likely_coverage(self) -> tuple[str, ...]:
+        """What is asked before clustering, by name, where the public rows lack nothing."""
+        return tuple(name for name in self.coverage if name != ABSENT)
+
     def plan(self, k: int, regime: str, coverage: tuple[str, ...]) -> tuple[MixturePlan, Ladder | None]:
         """Make the plan for k components once it is known what was asked before clustering."""
-        groups, kind = self.groups, self.settings.covariance_type
-        sizes = self.purse, self.n, len(groups.points[0]), k, regime, kind, self.looked_for, groups.count
-        return plan_with_ladder(*sizes, self.m, any(groups.steps), self.settings.climbs, coverage)
+        if (k, regime, coverage) not in self._plans:
+            groups, kind = self.groups, self.settings.covariance_type
+            sizes = self.purse, self.n, len(groups.points[0]), k, regime, kind, self.looked_for, groups.count
+            made = plan_with_ladder(*sizes, self.m, self.settings.climbs, coverage)
+            self._plans[k, regime, coverage] = made
+        return self._plans[k, regime, coverage]
+
+    @cached_property
+    def _plans(self) -> dict[tuple[int, str, tuple[str, ...]], tuple[MixturePlan, Ladder | None]]:
+        """Plans that were made."""
+        return {}
 
     def questions(self) -> Iterator[tuple[Question, ...]]:
         """Every plan that answers may lead to; of numbers of components the least and the most.

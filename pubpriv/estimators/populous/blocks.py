@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 Learnt = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Weights (k,), means (k, d), covariances (k, d, d)."""
+"""A mixture as a learner gives it: weights (k,), means (k, d), covariances (k, d, d)."""
 
 Learner = Callable[[np.ndarray, int, np.random.Generator], Learnt | None]
 """From the rows of a block (s, d), k and a source of randomness to a mixture; None where it finds none."""

@@ -28,9 +28,9 @@ from pubpriv.estimators.populous.blocks import Blocks, Learner, Learnt, expectat
 from pubpriv.estimators.populous.closeness import agreeing, aligned
 from pubpriv.estimators.populous.masks import masked
 from pubpriv.estimators.populous.plan import PopulousPlan, make_plan, typical_closeness
+from pubpriv.estimators.populous.simulated import simulated_rows
 from pubpriv.estimators.sample_sizes.terms import ALPHA, BETA
 from pubpriv.privacy.budgets import ApproximateDP
-from pubpriv.simulated import simulated_rows
 
 _WHY = (
     "its noise has the shape of what it hides and is drawn in floating point, whose low bits tell of rows, and whether "

@@ -22,10 +22,11 @@ _EXPECTED = 0.86
 """The h-index over t that a table is expected to have where blocks are of one law."""
 
 _SPARE = 2.0
-"""The test is passed then with so many standard deviations of its noise to spare."""
+"""Standard deviations of the test's noise by which such a table passes the test."""
 
 _SHARES = (0.1, 0.4, 0.5)
-"""Of the masks' divergence: weights, means, covariances; what is not masked leaves its share to the others."""
+"""Shares of weights, means and covariances in the divergence of the masks; what is not masked leaves its own to the
+others."""
 
 _QUANTILE, _WIDER = 0.993, 1.05
 """Blocks agree up to this quantile of the distance of two blocks of one Gaussian, and a little further."""

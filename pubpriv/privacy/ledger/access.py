@@ -12,14 +12,15 @@ from typing import NoReturn
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, LedgerViolation
+from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation
 from pubpriv.privacy.budgets import Budget
 from pubpriv.privacy.ledger import bundle, schema
 from pubpriv.privacy.ledger.book import Book
 from pubpriv.privacy.ledger.database import Database
+from pubpriv.privacy.ledger.following import follow_from
 from pubpriv.privacy.ledger.migrations import triggers
 from pubpriv.privacy.ledger.names import check_name
-from pubpriv.privacy.ledger.records import Record
+from pubpriv.privacy.ledger.records import Record, awaiting
 from pubpriv.privacy.ledger.refusals import Refused
 
 _ADD_DATASET = sa.text("INSERT INTO datasets (name) VALUES (:name) ON CONFLICT DO NOTHING")
@@ -108,6 +109,7 @@ class Access:
             book = Book(connection, dataset)
             if book.state is None:
                 self.refuse_unknown(connection, dataset)
+            book.refuse_awaiting()
             yield book
 
     @contextmanager
@@ -134,8 +136,11 @@ class Access:
                 book = Book(connection, dataset, why_not)
                 if book.state is None and create and not new and why_not is None:
                     raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
+                if new:
+                    _refuse_new(connection, dataset)
+                book.refuse_awaiting()
                 if why_not is None and dataset in self._anchors:
-                    book.follow_from(self._anchors[dataset].records - 1)
+                    follow_from(book, self._anchors[dataset].records - 1)
                     self._anchors = {name: end for name, end in self._anchors.items() if name != dataset}
                 yield book
         except Refused as messenger:
@@ -191,6 +196,23 @@ def lacking(connection: sa.Connection, ends: Mapping[str, bundle.End]) -> dict[s
         elif schema.record_of(found)[0].digest() != end.head:
             lacks[dataset] = f"record {end.records - 1} is another one than in the export"
     return lacks
+
+
+def _refuse_new(connection: sa.Connection, dataset: str) -> None:
+    """Refuse one more dataset where books are closed, or are to carry on others: it would be in one ledger of two.
+
+    Raises:
+        BooksClosed: they are.
+    """
+    for other in names(connection):
+        state = Book(connection, other).state
+        if state is not None and (state.sealed or state.awaits):
+            raise BooksClosed(
+                f"dataset {dataset!r} cannot be registered in this ledger: its books are closed, and go on in "
+                f"{state.sealed}"
+                if state.sealed
+                else awaiting(str(state.awaits))
+            )
 
 
 def _is_known(connection: sa.Connection, dataset: str, lock: bool) -> bool:

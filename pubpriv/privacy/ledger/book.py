@@ -6,11 +6,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, LedgerViolation, SpecMismatch
+from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation, SpecMismatch
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
-from pubpriv.privacy.ledger import schema
+from pubpriv.privacy.ledger import old_books, schema
 from pubpriv.privacy.ledger.answers import check_answer
+from pubpriv.privacy.ledger.facts import facts_of
 from pubpriv.privacy.ledger.no_room import NoRoom
 from pubpriv.privacy.ledger.period_books import balances, in_period
 from pubpriv.privacy.ledger.period_terms import PeriodTerms
@@ -20,10 +21,8 @@ from pubpriv.privacy.ledger.records import (
     Record,
     RunState,
     apply,
-    body_text,
-    canonical,
+    awaiting,
     charge_key,
-    facts_of,
     period_of,
     state_text,
     states_of,
@@ -31,13 +30,11 @@ from pubpriv.privacy.ledger.records import (
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.stamps import stamp
 from pubpriv.privacy.ledger.terms import ONE_RECORD, PersonTerms
+from pubpriv.privacy.ledger.texts import body_text, canonical
 from pubpriv.privacy.ledger.views import Balance, Charge, ChargeView, RunView
 
 _table = schema.records
 _SELECT = sa.select(_table)
-
-_BATCH = 1000
-"""Records that are read at a time."""
 
 
 class Book:
@@ -120,7 +117,7 @@ class Book:
     @property
     def terms(self) -> dict[str, Any]:
         """Budget (as JSON) and unit, as they were registered or raised last."""
-        last = self.find("raised") or self.find("registered")
+        last = self.find("raised") or self.find("registered") or self.find("carried")
         if last is None:
             raise LedgerViolation(f"dataset {self.dataset!r} has records, and none registers it")
         return last.facts()
@@ -129,6 +126,8 @@ class Book:
     def registered(self) -> Budget:
         """The first budget, which prices every charge."""
         first = self.find("registered")
+        if first is None and (carried := self.find("carried")) is not None:
+            return budget_from_json(carried.facts()["registered"])
         if first is None:
             raise LedgerViolation(f"dataset {self.dataset!r} has records, and none registers it")
         return budget_from_json(first.facts()["budget"])
@@ -171,8 +170,31 @@ class Book:
         """The record that opened a run."""
         opened = self.find("opened", release_id=release_id)
         if opened is None:
+            self.refuse_old(release_id)
             raise InvalidInput(f"dataset {self.dataset!r} has no run with release id {release_id!r}")
         return opened
+
+    def refuse_awaiting(self) -> None:
+        """Refuse books that are to carry on others, and do not yet.
+
+        Raises:
+            BooksClosed: they are.
+        """
+        if self.state is not None and self.state.awaits is not None:
+            raise BooksClosed(awaiting(self.state.awaits))
+
+    def refuse_old(self, release_id: str) -> None:
+        """Refuse a run of the books that these carry on.
+
+        Raises:
+            BooksClosed: it is one.
+        """
+        if old_books.knows(self.connection, self.dataset, release_id):
+            raise BooksClosed(
+                f"release id {release_id!r} of dataset {self.dataset!r} was released in books that are closed, those "
+                f"of the ledger {old_books.place_of(self.connection, self.dataset)}, which still has its answers and "
+                "charges, as their archive has: nothing is asked again under it. Use another release id"
+            )
 
     def allotment(self, release_id: str) -> Budget:
         """The budget a run was opened with."""
@@ -183,6 +205,7 @@ class Book:
         last = self._newest(release_id=release_id)
         run = states_of(last.state)[1] if last else None
         if run is None:
+            self.refuse_old(release_id)
             raise InvalidInput(f"dataset {self.dataset!r} has no run with release id {release_id!r}")
         return run
 
@@ -266,48 +289,6 @@ class Book:
             "ledger made: nothing is answered. Stop charging this ledger, find out what was written there with "
             "`pubpriv ledger verify`, and compare with the last export"
         )
-
-    def follow_from(self, anchor: int) -> None:
-        """Let every record after number `anchor` follow from those before it, in chain and balance.
-
-        A witness answers for the record at `anchor`. Prices are not worked out again here: `charge` does that for
-        one that is answered, and `replay` for all.
-
-        Raises:
-            LedgerViolation: the first that does not follow.
-        """
-        before = self.last(_table.c.seq == anchor)
-        if before is None:
-            raise LedgerViolation(
-                f"dataset {self.dataset!r} has lost record {anchor}, which its witness has: nothing is charged. Find "
-                "out what happened to it with `pubpriv ledger verify`"
-            )
-        runs: dict[str, RunState | None] = {}
-        state, previous = states_of(before.state)[0], before.digest()
-        later = self.rows(_table.c.seq > anchor).execution_options(yield_per=_BATCH)
-        for row in self.connection.execute(later):
-            record = schema.whole(row)
-            name, run = record.release_id, None
-            if name is not None and record.kind != "opened":
-                run = runs[name] if name in runs else self._run_before(name, anchor)
-            try:
-                state = self.in_period(state, record.kind, record.period, record.seq)
-                state, run = apply(record.kind, facts_of(record.kind, record.facts()), state, run)
-                right = record.previous_hash == previous and state_text(state, run) == record.state
-            except FAILURES:
-                right = False
-            if not right:
-                raise LedgerViolation(
-                    f"record {record.seq} of dataset {self.dataset!r} does not follow from those before it: nothing "
-                    "is charged. Find out what was written there with `pubpriv ledger verify`"
-                )
-            previous = record.digest()
-            if name is not None:
-                runs[name] = run
-
-    def _run_before(self, release_id: str, last: int) -> RunState | None:
-        record = self.last(_table.c.release_id == release_id, _table.c.seq <= last)
-        return states_of(record.state)[1] if record else None
 
     def in_period(self, state: DatasetState, kind: str, period: str | None, before: int | None = None) -> DatasetState:
         """With the balance of the period that a record is of; see `period_books`."""

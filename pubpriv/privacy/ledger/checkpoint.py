@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pubpriv.errors import InvalidInput, LedgerViolation, Unavailable
-from pubpriv.privacy.ledger.records import canonical
-from pubpriv.privacy.ledger.replay import Checkpoint
+from pubpriv.privacy.ledger.summary import Checkpoint
+from pubpriv.privacy.ledger.texts import canonical
 
 _FORMAT, _VERSION = "pubpriv-checkpoint", 1
 _KEY_BYTES = 32

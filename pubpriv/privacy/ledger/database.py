@@ -20,7 +20,7 @@ from pubpriv.errors import InvalidInput, PubPrivError, Unavailable
 from pubpriv.privacy.ledger.refusals import Refused
 from pubpriv.privacy.ledger.urls import Address, understand
 
-_REVISIONS = ("0001", "0002", "0003")
+_REVISIONS = ("0001", "0002", "0003", "0004")
 """Known revisions, oldest first; this version reads and writes the last."""
 
 _PATIENCE = 120

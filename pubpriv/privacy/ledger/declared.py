@@ -5,10 +5,11 @@ One table has one budget, so no two datasets share one, and no private file is r
 
 import sqlalchemy as sa
 
-from pubpriv.errors import InvalidInput, SpecMismatch, nearest
-from pubpriv.places import canonical, is_in_memory, sharing
-from pubpriv.privacy.ledger import schema
+from pubpriv.errors import BooksClosed, InvalidInput, SpecMismatch, nearest
+from pubpriv.names.tables import canonical, is_in_memory, sharing
+from pubpriv.privacy.ledger import old_books, schema
 from pubpriv.privacy.ledger.book import Book
+from pubpriv.privacy.ledger.records import awaiting
 from pubpriv.privacy.ledger.terms import person_columns_of
 from pubpriv.privacy.ledger.views import TableIdentity
 
@@ -104,7 +105,13 @@ def private_owner(connection: sa.Connection, uri: str, besides: str | None = Non
         connection: in a transaction.
         uri: canonical name of a table or of public rows.
         besides: a dataset whose own tables are not looked at.
+
+    Raises:
+        BooksClosed: a dataset waits for its books, which say what its tables are.
     """
+    place = old_books.awaited_from(connection)
+    if place is not None:
+        raise BooksClosed(awaiting(place))
     table = schema.records
     names = sa.select(schema.datasets.c.name).where(schema.datasets.c.name != (besides or ""))
     query = sa.select(table).where(table.c.dataset.in_(names), schema.is_kind("declared"))

@@ -85,6 +85,17 @@ class PeriodsState:
             raise LedgerViolation("more is spent and held in a period than its cap")
         return moved, replace(run, charged=run.charged + price)
 
+    def carried(self, name: str, spent: Amount) -> "PeriodsState":
+        """After books that were closed said what a period spent in them; it counts on top of what is known here.
+
+        Raises:
+            LedgerViolation: more is spent than the cap.
+        """
+        moved = self._moved(name, spent=spent)
+        if moved.remaining.main < 0 or moved.remaining.delta < 0:
+            raise LedgerViolation("more was spent in a period than its cap")
+        return moved
+
     def closed(self, run: "RunPeriod") -> "PeriodsState":
         """After a run ended: what it held and did not charge returns."""
         return self._moved(run.name, held=_NOTHING - run.left)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pubpriv.errors import InvalidInput, SpecMismatch
+from pubpriv.names.periods import UNITS, Span
 from pubpriv.privacy.budgets import Amount, Budget, PureDP, budget_from_json
 from pubpriv.privacy.ledger.names import check_text
-from pubpriv.spans import UNITS, Span
 
 
 @dataclass(frozen=True)

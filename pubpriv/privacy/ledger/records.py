@@ -16,12 +16,18 @@ write and `replay` calls it again to check.
 | published | the answer | | |
 | noted | what a step made of public rows and answers | | |
 | closed | the run's end | | the rest of the hold returns |
+| sealed | where the books go on | an end of all runs | whatever comes next is refused |
+| awaited | whose books go on here | an empty account | all but the next is refused |
+| carried | the terms and balance of these books | room in the cap for what is spent | cap and spent |
+| carried_period | what a period spent in them | room in the period's cap | the period's spent up |
+| remembered | names, prices and settings of their runs | | |
 
-From `started` on, a record needs its run, and the run open. What `apply` cannot see from two states is
-checked where keys are known, before writing (`book`, and unique indexes of the database) and again on
-`replay`: a dataset is registered once and first, an id is opened once, a method starts once in a run, a key
-has at most one charge, attempts and the one answer follow a charge, and a step is noted once in a run. No
-amount is negative; no price, hold or share is zero.
+From `started` to `closed`, a record needs its run, and the run open. The last five close a ledger's books, and
+go on with them in another one (`succession`). What `apply` cannot see from two states is checked where keys
+are known, before writing (`book`, and unique indexes of the database) and again on `replay`: a dataset is
+registered once and first, an id is opened once, a method starts once in a run, a key has at most one charge,
+attempts and the one answer follow a charge, and a step is noted once in a run. No amount is negative; no price,
+hold or share is zero.
 """
 
 import hashlib
@@ -31,10 +37,12 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from pubpriv.errors import InvalidInput, LedgerViolation, PubPrivError, RunClosed
+from pubpriv.errors import BooksClosed, InvalidInput, LedgerViolation, PubPrivError, RunClosed
 from pubpriv.privacy.budgets import Amount
+from pubpriv.privacy.ledger.facts import OF_SUCCESSION, check_amounts
 from pubpriv.privacy.ledger.no_room import NoRoom
 from pubpriv.privacy.ledger.period_states import PeriodsState, RunPeriod
+from pubpriv.privacy.ledger.texts import canonical, escaped
 
 _NOTHING = Amount(0, 0)
 
@@ -44,12 +52,17 @@ FAILURES = (PubPrivError, ValueError, KeyError, TypeError, ArithmeticError, Attr
 
 @dataclass(frozen=True)
 class DatasetState:
-    """The balance of a dataset, in its ledger's currency, and that of the period which a record is of."""
+    """The balance of a dataset, in its ledger's currency, and that of the period which a record is of.
+
+    Once its books are closed, `sealed` says in which ledger they go on; `awaits`, whose books are to go on here.
+    """
 
     cap: Amount = _NOTHING
     spent: Amount = _NOTHING
     held: Amount = _NOTHING
     periods: PeriodsState | None = None
+    sealed: str | None = None
+    awaits: str | None = None
 
     @property
     def capped(self) -> bool:
@@ -122,7 +135,7 @@ class Record:
         columns = self.columns()
         if self.period is None:
             del columns["period"]  # chains without periods are those of ledgers that knew none
-        return hashlib.sha256(canonical(columns).encode()).hexdigest()
+        return hashlib.sha256(escaped(columns)).hexdigest()
 
     def facts(self) -> dict[str, Any]:
         """The body as data.
@@ -134,31 +147,6 @@ class Record:
 
 
 _COLUMNS = tuple(column.name for column in fields(Record))
-
-
-_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical(data: Any) -> str:
-    """One text per JSON value."""
-    return _encoder.encode(data)
-
-
-def body_text(facts: Any) -> str:
-    """`canonical(facts)`, for which an object that stands in several places, as a frame does, is written once."""
-    known: dict[int, str] = {}
-
-    def text(data: Any) -> str:
-        if isinstance(data, dict):
-            if id(data) not in known:
-                members = (f"{canonical(name)}:{text(value)}" for name, value in sorted(data.items()))
-                known[id(data)] = "{" + ",".join(members) + "}"
-            return known[id(data)]
-        if isinstance(data, list) and data and isinstance(data[0], dict):
-            return "[" + ",".join(map(text, data)) + "]"
-        return canonical(data)  # numbers, most of what is written
-
-    return text(facts)
 
 
 def charge_key(dataset: str, release_id: str, label: str) -> str:
@@ -187,24 +175,6 @@ def states_of(text: str) -> tuple[DatasetState, RunState | None]:
         raise LedgerViolation("a balance in the ledger cannot be read: it was changed") from None
 
 
-def facts_of(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """What `apply` needs of a record's body: its amounts, and its method.
-
-    A charge belongs to the method that its label begins with, up to the first slash.
-    """
-    facts: dict[str, Any] = {name: Amount.from_json(body[name]) for name in _AMOUNTS.get(kind, ())}
-    facts |= {name: Amount.from_json(body[name]) for name in _OF_PERIODS.get(kind, ()) if name in body}
-    if kind in ("registered", "raised") and "periods" in body:
-        facts["lifetime"] = body["periods"]["lifetime"] is True
-    if kind == "opened" and "period" in body:
-        facts["period"] = body["period"]
-    if kind == "started":
-        facts["method"] = str(body["method"])
-    if kind == "charged":
-        facts["method"] = str(body["label"]).partition("/")[0]
-    return facts
-
-
 def period_of(facts: Mapping[str, Any], run: RunState | None) -> str | None:
     """The period that a record is of: that of its run, which the record that opens it names."""
     if run is None:
@@ -230,25 +200,53 @@ def apply(
     Raises:
         NoRoom: a BudgetExceeded; the caller says who holds what.
         RunClosed: anything new on a closed run.
+        BooksClosed: anything new in books that are closed, or not carried on yet.
         InvalidInput: an amount that is negative, or nothing.
         LedgerViolation: a record without its run, or of no known kind.
     """
-    _check_amounts(kind, facts)
+    check_amounts(kind, facts)
+    _check_books(kind, dataset)
     if kind in ("registered", "raised"):
         return _cap(facts["cap"], _with_periods(facts, dataset)), run
     if kind == "declared":
         return dataset, run
     if kind == "opened":
         return _open(facts, dataset)
+    if kind in OF_SUCCESSION:
+        return _succeed(kind, facts, dataset), run
     if run is None:
         raise LedgerViolation(f"a record of kind {kind} stands before its run was opened")
     return _apply_to_run(kind, facts, dataset, run)
 
 
-def _check_amounts(kind: str, facts: Mapping[str, Any]) -> None:
-    for name in (*_AMOUNTS.get(kind, ()), *(each for each in _OF_PERIODS.get(kind, ()) if each in facts)):
-        if facts[name].main < 1 or facts[name].delta < 0:
-            raise InvalidInput(f"the {name.replace('_', ' ')} of a {kind} record must be positive")
+def _check_books(kind: str, dataset: DatasetState) -> None:
+    if dataset.sealed is not None:
+        raise BooksClosed(f"the books are closed: nothing is charged here, they go on in the ledger {dataset.sealed}")
+    if dataset.awaits is not None and kind != "carried":
+        raise BooksClosed(awaiting(dataset.awaits))
+    if (kind == "awaited" and dataset != DatasetState()) or (kind == "carried" and dataset.awaits is None):
+        raise LedgerViolation("books that begin already cannot carry on others")
+
+
+def awaiting(place: str) -> str:
+    """Why nothing can be done yet in books that carry on those of another ledger."""
+    return f"the books of the ledger {place} are to go on here and do not yet: run `pubpriv ledger close` there again"
+
+
+def _succeed(kind: str, facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
+    if kind == "sealed":
+        if dataset.held != _NOTHING:
+            raise InvalidInput("runs are open: close them first")
+        return replace(dataset, sealed=facts["to"])
+    if kind == "awaited":
+        return replace(dataset, awaits=facts["ledger"])
+    if kind == "carried":
+        return _cap(facts["cap"], _with_periods(facts, DatasetState(spent=facts["spent"])))
+    if kind == "carried_period":
+        if dataset.periods is None:
+            raise LedgerViolation("there are no periods that could have spent anything")
+        return replace(dataset, periods=dataset.periods.carried(facts["period"], facts["spent"]))
+    return dataset
 
 
 def _apply_to_run(
@@ -269,30 +267,13 @@ def _apply_to_run(
     raise LedgerViolation(f"unknown record kind {kind}")
 
 
-_AMOUNTS = {
-    "registered": ("cap",),
-    "raised": ("cap",),
-    "opened": ("allotted", "hold"),
-    "started": ("share",),
-    "charged": ("price_run", "price_ledger"),
-}
-
-_OF_PERIODS = {
-    "registered": ("period_cap",),
-    "raised": ("period_cap",),
-    "opened": ("hold_period",),
-    "charged": ("price_period",),
-}
-"""Amounts in the currency of a period's cap, of datasets that have periods."""
-
-
 def _with_periods(facts: Mapping[str, Any], dataset: DatasetState) -> DatasetState:
     """With the cap of each period, once it is said; what was spent before counts in every period."""
     if "period_cap" not in facts:
         return dataset
     if dataset.periods is None and dataset.held.main:
         raise InvalidInput("runs are open that hold nothing of a period's cap: close them first")
-    known = dataset.periods or PeriodsState(facts["period_cap"], dataset.spent)
+    known = dataset.periods or PeriodsState(facts["period_cap"], facts.get("common_spent", dataset.spent))
     return replace(dataset, periods=known.capped(facts["period_cap"], facts["lifetime"]))
 
 

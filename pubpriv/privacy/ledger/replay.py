@@ -6,15 +6,17 @@ brings a function that makes a stored question's event again; what it does not k
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from pubpriv.errors import LedgerViolation
+from pubpriv.errors import BooksClosed, LedgerViolation
 from pubpriv.privacy.budgets import Amount, Budget, budget_from_json
 from pubpriv.privacy.events import Event, event_from_json
 from pubpriv.privacy.ledger.answers import check_answer, waiting_from, waiting_json
+from pubpriv.privacy.ledger.facts import OF_SUCCESSION, facts_of
 from pubpriv.privacy.ledger.names import is_name
+from pubpriv.privacy.ledger.old_runs import runs_in
 from pubpriv.privacy.ledger.period_states import PeriodsState, fullest
 from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import (
@@ -23,78 +25,19 @@ from pubpriv.privacy.ledger.records import (
     Record,
     RunState,
     apply,
-    canonical,
+    awaiting,
     charge_key,
-    facts_of,
     period_of,
     state_text,
     states_of,
 )
+from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import PersonTerms
+from pubpriv.privacy.ledger.texts import canonical
 from pubpriv.privacy.ledger.views import Asked
 
-_OF_THE_DATASET = ("registered", "declared", "raised")
-_REMEMBERED, _NAMED = 1024, 5
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a chain that holds comes to.
-
-    Attributes:
-        records, charges, answers: how many.
-        head: hash of the newest record.
-        budget: the one first registered, whose currency the state is in.
-        state: cap, spent and held.
-        recomputed: charges whose event was made again from the stored question, and was the same.
-        unknown: types of questions whose events could not be made again, with their numbers of charges: they
-            are unchecked. All of them, where nothing was brought to make events with.
-        trusted: records before a checkpoint, which were not read again; 0: all were.
-        memory: what goes on from here needs to know, as JSON data; see `Checkpoint`.
-    """
-
-    records: int
-    charges: int
-    answers: int
-    head: str
-    budget: Budget
-    state: DatasetState
-    recomputed: int
-    unknown: Mapping[str, int]
-    trusted: int = 0
-    memory: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def unchecked(self) -> str:
-        """What was not checked, in words; empty if all was."""
-        if not self.unknown:
-            return ""
-        types = ", ".join(f"{name!a} ({number:,})" for name, number in sorted(self.unknown.items())[:_NAMED])
-        return (
-            f"unchecked: {sum(self.unknown.values()):,} of {self.charges:,} charges are for questions that this "
-            f"version does not know, so their events were not compared with them: {types}"
-            f"{', ...' if len(self.unknown) > _NAMED else ''}"
-        )
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a replay came to: one that trusts it goes on from there.
-
-    Attributes:
-        records: how many were replayed.
-        head: hash of the last of them.
-        memory: JSON data: the balance, open runs with their charges, names of closed runs, and counts.
-    """
-
-    records: int
-    head: str
-    memory: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, summary: Summary) -> "Checkpoint":
-        """Stop after the records that a summary is of."""
-        return cls(summary.records, summary.head, summary.memory)
+_OF_THE_DATASET = ("registered", "declared", "raised", *OF_SUCCESSION)
+_REMEMBERED = 1024
 
 
 def replay(
@@ -123,6 +66,7 @@ def replay(
 
     Raises:
         LedgerViolation: naming the first record that does not follow.
+        BooksClosed: these books are to carry on others, and do not yet.
     """
     replayed, previous, hashes = _Replay(dataset, asked), "", set[str]()
     rows, first = iter(rows), 0
@@ -146,6 +90,7 @@ def replay(
             raise LedgerViolation(f"{where} {failure}")
         previous = stored
         hashes.add(stored)
+    replayed.refuse_awaiting()
     if not hashes:
         raise LedgerViolation(f"dataset {dataset!r} is in the ledger, and its records are not")
     if expected_head is not None and expected_head not in hashes:
@@ -187,6 +132,7 @@ class _Replay:
         self._waiting: dict[str, Event | Asked] = {}
         self._noted: set[tuple[str | None, str]] = set()
         self._followed = self._charges = self._answers = 0
+        self._carried: Amount | None = None
         self._checks: dict[str, Callable[[Record, dict[str, Any]], str | None]] = {
             "registered": self._register,
             "raised": self._raise,
@@ -197,18 +143,23 @@ class _Replay:
             "attempted": self._attempt,
             "published": self._publish,
             "noted": self._note,
+            "sealed": self._seal,
+            "carried": self._carry,
+            "carried_period": self._carry_period,
+            "remembered": self._remember_runs,
         }
 
     def follow(self, record: Record) -> str | None:
         """Take one record; the text says what is wrong with it."""
         self._followed += 1
         body = record.facts()
-        if (record.kind == "registered") != (self._registered is None):
+        begins = record.kind in ("registered", "awaited", "carried")
+        if begins != (self._registered is None) or (record.kind != "carried" and begins != (record.seq == 0)):
             return "does not follow from the records before it: a dataset is registered once, and first"
         if (record.release_id is None) != (record.kind in _OF_THE_DATASET):
             return "is of no run and should be, or the other way round"
         run = self._runs[record.release_id][1] if record.release_id in self._runs else None
-        if record.period != period_of(body if record.kind == "opened" else {}, run):
+        if record.period != period_of(body if record.kind in ("opened", "carried_period") else {}, run):
             return "is not of the period of its run"
         check = self._checks.get(record.kind)
         wrong = check(record, body) if check else None
@@ -233,10 +184,18 @@ class _Replay:
             known = fullest(list(self._periods.values()))
         return replace(self._state, periods=self._state.periods.of(known))
 
+    def refuse_awaiting(self) -> None:
+        """Raise where other books are to go on here, and nothing is known of them."""
+        if self._state.awaits is not None:
+            raise BooksClosed(awaiting(self._state.awaits))
+
     def summary(self, head: str) -> Summary:
         """What all records so far come to."""
         counts = self._followed, self._charges, self._answers
-        return Summary(*counts, head, self._registered_budget(), self._state, self._recomputed, dict(self._unknown))
+        known = dict(self._unknown)
+        return Summary(
+            *counts, head, self._registered_budget(), self._state, self._recomputed, known, carried=self._carried
+        )
 
     def memory(self) -> dict[str, Any]:
         """Give what `remember` needs. A closed run takes no more records, so of it the name is enough."""
@@ -249,6 +208,7 @@ class _Replay:
             "state": state_text(self._state, None),
             "counts": [self._followed, self._charges, self._answers, self._recomputed],
             "unknown": self._unknown,
+            "carried": self._carried and self._carried.to_json(),
             "closed": sorted(self._runs.keys() - open_.keys()),
             "open": {name: [budget.to_json(), state_text(self._state, run)] for name, (budget, run) in open_.items()},
             "charged": {key: name for key, name in self._charged.items() if name in open_},
@@ -264,6 +224,7 @@ class _Replay:
         self._state = states_of(memory["state"])[0]
         self._followed, self._charges, self._answers, self._recomputed = memory["counts"]
         self._unknown = dict(memory["unknown"])
+        self._carried = memory["carried"] and Amount.from_json(memory["carried"])
         ended = self._registered, RunState(closed=True)
         self._runs = dict.fromkeys(memory["closed"], ended)
         for name, (allotment, state) in memory["open"].items():
@@ -304,6 +265,33 @@ class _Replay:
             return "changes the unit of the dataset"
         wrong = self._take_periods(body, body["reason"])
         return wrong or _differs("cap", body, budget.cap_since(self._registered_budget()))
+
+    def _seal(self, _: Record, __: dict[str, Any]) -> str | None:
+        return None if all(run.closed for _, run in self._runs.values()) else "closes the books while a run is open"
+
+    def _carry(self, _: Record, body: dict[str, Any]) -> str | None:
+        self._registered, self._unit = budget_from_json(body["registered"]), body["unit"]
+        self._person, self._terms = PersonTerms.of(body), PeriodTerms.of(body)
+        self._carried = Amount.from_json(body["spent"])
+        budget = budget_from_json(body["budget"])
+        if budget.kind != self._registered.kind:
+            return "changes the kind of the budget"
+        cap = None if self._terms is None else self._terms.cap(self._person is not None)
+        wrong = None if cap is None else _differs("period_cap", body, cap)
+        return wrong or _differs("cap", body, budget.cap_since(self._registered))
+
+    def _carry_period(self, record: Record, _: dict[str, Any]) -> str | None:
+        if self._terms is None or record.period is None or record.period in self._periods:
+            return "carries on a period that there is not, or a second time"
+        self._terms.check_named(record.period)
+        return None
+
+    def _remember_runs(self, _: Record, body: dict[str, Any]) -> str | None:
+        names = [run.release_id for run in runs_in(body)]
+        if not all(map(is_name, names)) or len({*names, *self._runs}) < len(names) + len(self._runs):
+            return "remembers a run that was opened before, or has no name"
+        self._runs |= dict.fromkeys(names, (self._registered_budget(), RunState(closed=True)))
+        return None
 
     def _declare(self, _: Record, body: dict[str, Any]) -> str | None:
         columns = body["columns"]

@@ -142,6 +142,7 @@ class LedgerRun:
                     )
                 _check_same_period(book.run_state(self.release_id), period, self.release_id)
                 return
+            book.refuse_old(self.release_id)
             state = book.known_state()
             hold = allotment.hold_on(registered, state.cap, state.remaining)
             body = {"allotment": allotment.to_json(), "allotted": allotment.cap, "hold": hold}

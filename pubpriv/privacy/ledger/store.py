@@ -5,19 +5,20 @@ from pathlib import Path
 from typing import Any, Self
 
 from pubpriv.errors import InvalidInput, LedgerViolation
-from pubpriv.places import canonical
+from pubpriv.names.tables import canonical
 from pubpriv.privacy.budgets import Budget, BudgetLike, budget_of
-from pubpriv.privacy.ledger import bundle, custody
+from pubpriv.privacy.ledger import bundle, custody, succession
 from pubpriv.privacy.ledger.access import Access
 from pubpriv.privacy.ledger.database import Database, connect
 from pubpriv.privacy.ledger.declared import check_declared, declare, private_owner
 from pubpriv.privacy.ledger.names import check_name, check_text
 from pubpriv.privacy.ledger.outlook import Outlook
-from pubpriv.privacy.ledger.past import Past, newest_start
+from pubpriv.privacy.ledger.past import Past, has_ended, newest_start
 from pubpriv.privacy.ledger.period_terms import PeriodTerms, agreed
 from pubpriv.privacy.ledger.records import Record
-from pubpriv.privacy.ledger.replay import Checkpoint, Summary, replay
+from pubpriv.privacy.ledger.replay import replay
 from pubpriv.privacy.ledger.run import LedgerRun
+from pubpriv.privacy.ledger.summary import Checkpoint, Summary
 from pubpriv.privacy.ledger.terms import ONE_PERSON, ONE_RECORD, PersonTerms, check_same_unit
 from pubpriv.privacy.ledger.views import Asked, Balance, RunView, TableIdentity
 from pubpriv.privacy.ledger.witness import witness_of_environment
@@ -302,8 +303,12 @@ class Ledger:
 
     def has_run(self, dataset: str, release_id: str) -> bool:
         """Tell whether a run was ever opened under this id."""
+        return self.has_ended(dataset, release_id) is not None
+
+    def has_ended(self, dataset: str, release_id: str) -> bool | None:
+        """Tell whether a run was closed; None: none was ever opened under this id."""
         with self._access.reading(dataset) as book:
-            return book.find("opened", release_id=release_id) is not None
+            return has_ended(book, release_id)
 
     def newest_start(
         self, dataset: str, method: str, wanted: Callable[[str], bool]
@@ -376,3 +381,13 @@ class Ledger:
             InvalidInput, LedgerViolation: see `bundle.verify`; or the ledger's own records are others.
         """
         return custody.restore(self._access, self.asked, path, datasets, after)
+
+    # -- books that are closed, and go on in another ledger ------------------------------------------------------
+
+    def carry_on(self, new: "Ledger", archive: Path) -> dict[str, int]:
+        """Close these books, keep all of them in `archive`, and go on in `new`; see `succession.carry_on`."""
+        return succession.carry_on(self._access, new._access, archive, self.asked)
+
+    def check_carried(self, archive: Path) -> dict[str, int]:
+        """Compare what these books begin with, with what those of `archive` come to; see `succession.check`."""
+        return succession.check(self._access, archive, self.asked)

@@ -176,6 +176,16 @@ class RunView:
         return [cls.of(own, states_of(own[-1].state)[1]) for own in of_run.values()]
 
 
+def spent_before(records: Iterable[Record]) -> int:
+    """How much of the ledger's units was spent in the books that these carry on, by their records, oldest first."""
+    for record in records:
+        if record.kind == "carried":
+            return states_of(record.state)[0].spent.main
+        if record.kind != "awaited":
+            break
+    return 0
+
+
 @dataclass(frozen=True)
 class Balance:
     """A dataset's account: amounts in the units of `budget` (epsilon, rho, or mu^2 with failure terms).
@@ -255,6 +265,7 @@ class Balance:
             "open_runs": {release_id: held.main / UNIT for release_id, held in self.open_runs.items()},
             "tables": [dict(table) for table in self.tables],
             "chain_head": self.chain_head,
+            **({} if self.state.sealed is None else {"goes_on_in": self.state.sealed}),
             **({} if self.periods is None else self._of_periods(self.periods)),
         }
 

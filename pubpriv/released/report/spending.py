@@ -145,7 +145,8 @@ def spending(dataset: str, budget: Any, records: Sequence[Any]) -> Element:
 
 def _balances(records: Sequence[Any]) -> list[_Balance]:
     """Balances that differ to the eye: of a hundred thousand charges a picture shows no more than some thousands."""
-    found = [(datetime.fromisoformat(record.at), states_of(record.state)[0]) for record in records]
+    states = [(datetime.fromisoformat(record.at), states_of(record.state)[0]) for record in records]
+    found = [(at, state) for at, state in states if state.cap.main]  # none before books are carried on
     finest = found[-1][1].cap.main // _FINEST
     kept = [found[0]]
     for at, state in found[1:]:

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from pubpriv.estimators.gaussian.clipping import (
+    _squared_normals,
     best_moment_radius,
     curvature,
     mean_constants,
@@ -125,3 +126,18 @@ def test_moments_that_no_clipped_rows_have_are_brought_back_to_some():
 def test_median_norm_is_that_of_chi_square():
     """For equal variances, the median of chi^2."""
     assert median_norm_squared(np.ones(10)) == pytest.approx(9.342, rel=0.03)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_unclipping_stops_only_where_further_rounds_change_no_bit(seed):
+    """An even and an odd number of rounds, against the same rounds all gone through; some end back and forth."""
+    d, radius, floor = 20, 7.0, 1e-3
+    seen, squares = 1 + 0.2 * np.random.default_rng(seed).random(d), _squared_normals(d)
+    target = seen * min(1.0, 0.98 * radius * radius / seen.sum())
+    at_one = np.minimum(1.0, radius * radius / squares.sum(axis=1)) @ squares / len(squares)
+    found = target = target * at_one / moment_constants(d, radius).level
+    for rounds in range(1, 26):
+        shrink = np.minimum(1.0, radius * radius / (squares @ found))
+        found = found * np.clip(target / (found * (shrink @ squares) / len(squares)), 0.5, 2.0)
+        if rounds in (3, 11, 12, 24, 25):
+            assert found.tobytes() == unclip_variances(seen, radius, floor, rounds).tobytes()

@@ -106,21 +106,22 @@ def test_a_run_goes_on_from_what_it_has_asked(crossed):
 # --- what is concluded ---------------------------------------------------------------------------------------
 
 
-def scored(k, coarse, fine=None, noise=0.05, cost=0.01):
-    return Scored(k, Score(coarse, noise), Score(coarse if fine is None else fine, noise), cost)
+def scored(k, apart, best=None, noise=0.05, cost=0.01):
+    return Scored(k, Score(apart, noise), cost, None if best is None else Score(best, 0.01))
 
 
 @pytest.mark.parametrize(
     ("scores", "k"),
     [
         ([], 1),
-        ([scored(2, 0.1), scored(4, 0.105)], 1),
-        ([scored(2, 0.12), scored(4, 0.11)], 2),
-        ([scored(2, 0.2), scored(4, 0.3, cost=0.15)], 2),
-        ([scored(2, 0.2), scored(4, 0.3), scored(8, -2.0)], 4),
-        ([scored(2, 0.02), scored(3, 0.5), scored(4, 0.55), scored(8, 0.4)], 3),
-        ([scored(2, -0.1, 1.0), scored(4, 0.0, 3.0)], 1),
-        ([scored(2, 0.2, 1.0), scored(4, 0.1, 3.0)], 4),
+        ([scored(2, 0.1), scored(4, 0.105, 0.1)], 1),
+        ([scored(2, 0.12), scored(4, 0.11, -0.01)], 2),
+        ([scored(2, 0.2), scored(4, 0.3, 0.1, cost=0.15)], 2),
+        ([scored(2, 0.2), scored(4, 0.3, 0.1), scored(8, -2.0, -2.3)], 4),
+        ([scored(2, 0.02), scored(3, 0.5, 0.5), scored(4, 0.7, 0.009)], 3),
+        ([scored(2, 0.2), scored(3, 0.1, -0.3), scored(4, 0.15, 0.1)], 4),
+        ([scored(2, -3.0), scored(3, 0.5, 3.0)], 3),
+        ([scored(2, 0.3), scored(3, -0.1, 0.4)], 2),
     ],
     ids=[
         "nothing tried",
@@ -129,12 +130,13 @@ def scored(k, coarse, fine=None, noise=0.05, cost=0.01):
         "penalty",
         "worse",
         "as good",
+        "over the best before",
+        "first one failed",
         "steps alone",
-        "more, where steps are not all",
     ],
 )
 def test_a_number_is_chosen_if_some_score_is_sure(scores, k):
-    """Two sds and the penalty for there being more at all; then the best density less its penalty."""
+    """Two sds and the penalty for there being more at all; then what is better than the best of fewer components."""
     assert choose(1, scores) == k
 
 
@@ -174,21 +176,20 @@ def test_tails_are_told_by_counts_in_shells(freedom):
 
 
 @pytest.mark.parametrize("kind", ["zcdp", "approx"])
-@pytest.mark.parametrize("stepped", [False, True])
-def test_every_ladder_costs_what_the_last_round_would(kind, stepped):
+def test_every_ladder_costs_what_the_last_round_would(kind):
     """Whatever is chosen: the same sum exactly, and the same asks at the same prices until the choice."""
     purse = Purse.of(pp.parse_budget("zcdp:0.5" if kind == "zcdp" else "approx:4,1e-6"))
-    plan, ladder = plan_with_ladder(purse, 20_000, 4, 1, Regime.SCARCE, "full", 8, 1, 100, stepped, True)
+    plan, ladder = plan_with_ladder(purse, 20_000, 4, 1, Regime.SCARCE, "full", 8, 1, 100, True)
     assert ladder is not None
     assert sum(ask.price for ask in plan.asks) == purse.squared_distance(purse.units)
-    climbed = [ask for rung in ladder.plan(1).rungs for ask in (*rung.rounds, rung.score)]
+    climbed = [ask for rung in ladder.plan(1).rungs for ask in (*rung.rounds, rung.score, rung.rank) if ask is not None]
     for k in (1, *ladder.rungs):
         own = ladder.plan(k)
         assert sum(ask.price for ask in own.asks) == plan.rounds[-1].price
         assert {ask.label for ask in own.asks}.isdisjoint(ask.label for ask in plan.asks)
         prices = {ask.label: ask.price for ask in own.asks}
         assert all(prices[ask.label] == ask.price for ask in climbed)
-        assert all((rung.density is not None) == stepped for rung in own.rungs)
+        assert [rung.rank is None for rung in own.rungs] == [True, False, False, False]
 
 
 def test_numbers_that_public_rows_or_noise_rule_out_are_not_tried():
@@ -196,7 +197,7 @@ def test_numbers_that_public_rows_or_noise_rule_out_are_not_tried():
     purse = Purse.of(pp.parse_budget("zcdp:0.5"))
 
     def rungs(n=50_000, m=100, d=5, apart=1, most=8):
-        return Ladder.of(purse, n, m, d, apart, most, "full", False).rungs
+        return Ladder.of(purse, n, m, d, apart, most, "full").rungs
 
     assert rungs() == (2, 3, 4, 8)
     assert rungs(apart=3) == (4, 8)

@@ -112,3 +112,20 @@ def test_a_component_inside_another_is_measured():
     spreads = np.sort(np.einsum("kii->ki", found.covariances).mean(axis=1))
     assert spreads == pytest.approx([0.0025, 1.0, 1.0], rel=0.1)
     assert max(found.diagnostics["covariance_floor"]) < 0.0025 / 100
+
+
+def test_a_component_inside_another_is_found_where_nobody_said_how_many_there_are():
+    """It was floored at the scale of the whole table, and missed or three hundred times too wide."""
+    generator = np.random.default_rng(3)
+    mean = np.eye(10)[0]
+
+    def rows(n):
+        tight = generator.random(n) < 0.4
+        return np.where(tight[:, None], mean + 0.03 * generator.normal(size=(n, 10)), generator.normal(size=(n, 10)))
+
+    estimate = pp.estimate_mixture(rows(30), pp.Curator.simulation(rows(10_000), "zcdp:0.5", 4), max_components=2)
+    assert estimate.converged
+    assert estimate.diagnostics["k_apart"] == 1
+    assert np.abs(estimate.weights - [0.6, 0.4]).max() < 0.03
+    assert np.sqrt(np.diag(estimate.covariances[1])) == pytest.approx(0.03 * np.ones(10), rel=0.1)
+    assert max(estimate.diagnostics["covariance_floor"]) < 1e-4

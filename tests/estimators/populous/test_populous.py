@@ -18,7 +18,7 @@ from pubpriv.estimators.populous.closeness import Closeness, agreeing, aligned
 from pubpriv.estimators.populous.driver import _average, estimate_mixture_ppe
 from pubpriv.estimators.populous.masks import ORDERS, Masks, divergences, masked, row_divergence
 from pubpriv.estimators.populous.plan import epsilon_of, make_plan, typical_closeness
-from pubpriv.simulated import simulated_rows
+from pubpriv.estimators.populous.simulated import simulated_rows
 
 LOOSE = pp.ApproximateDP(4, 1e-6)
 

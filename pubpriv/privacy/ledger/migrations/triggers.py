@@ -22,6 +22,9 @@ _NEXT = "(SELECT COALESCE(MAX(r.seq) + 1, 0) FROM records r WHERE r.dataset = NE
 _NOT_AT_END = f"NEW.seq <> {_NEXT} OR {_TAKEN}"
 """A record that is inserted elsewhere than at the end of its chain, or a second one of a kind."""
 
+_CLOSED = "EXISTS (SELECT 1 FROM records r WHERE r.dataset = NEW.dataset AND r.kind = 'sealed')"
+"""A record that is inserted after the one which closed the books."""
+
 _NAME_TAKEN = "EXISTS (SELECT 1 FROM datasets d WHERE d.name = NEW.name)"
 """SQLite only: PostgreSQL has no way to replace a row by inserting one."""
 
@@ -42,6 +45,11 @@ def second_revision(dialect: str) -> list[str]:
     at_end = _before_insert(dialect, "records", "records_at_end", _NOT_AT_END)
     once = _before_insert(dialect, "datasets", "datasets_once", _NAME_TAKEN) if dialect == "sqlite" else []
     return at_end + once
+
+
+def fourth_revision(dialect: str) -> list[str]:
+    """Make the statements after which nothing is added to books that are closed."""
+    return _before_insert(dialect, "records", "records_not_closed", _CLOSED)
 
 
 def missing(connection: sa.Connection) -> list[str]:
@@ -97,11 +105,13 @@ def _expected(dialect: str) -> dict[str, str]:
     if dialect == "sqlite":
         made = [_never(dialect, table, verb)[0] for table in _TABLES for verb in _VERBS]
         made += _before_insert(dialect, "records", "records_at_end", _NOT_AT_END)
+        made += _before_insert(dialect, "records", "records_not_closed", _CLOSED)
         made += _before_insert(dialect, "datasets", "datasets_once", _NAME_TAKEN)
         return {statement.split()[2]: statement for statement in made}
     kept = [(table, verb) for table in _TABLES for verb in (*_VERBS, "TRUNCATE")]
     made_of = {f"{table}_no_{verb.lower()}": f"{table} {_BEFORE[verb]}  {_REFUSE} " for table, verb in kept}
-    return made_of | {"records_at_end": f"records {_BEFORE['INSERT']}  {_unless(_NOT_AT_END)} "}
+    added = {"records_at_end": _NOT_AT_END, "records_not_closed": _CLOSED}
+    return made_of | {name: f"records {_BEFORE['INSERT']}  {_unless(wrong)} " for name, wrong in added.items()}
 
 
 def _unless(wrong: str) -> str:

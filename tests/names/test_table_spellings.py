@@ -12,7 +12,7 @@ import pytest
 from pubpriv.data.columns import Column, parse_columns
 from pubpriv.data.tables import PrivateTable, PublicTable
 from pubpriv.errors import InvalidInput, SpecMismatch
-from pubpriv.places import canonical, local_files, overlap, sharing
+from pubpriv.names.tables import canonical, local_files, overlap, sharing
 from pubpriv.privacy.budgets import ZeroConcentratedDP
 from pubpriv.privacy.ledger import Ledger
 

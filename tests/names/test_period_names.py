@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from pubpriv.errors import InvalidInput
-from pubpriv.spans import UNITS, Span
+from pubpriv.names.periods import UNITS, Span
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -1,0 +1,1 @@
+"""Names that both wings read alike: of tables, and of calendar periods."""
