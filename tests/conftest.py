@@ -58,9 +58,9 @@ LONG = (
     *("test_leaks.py", "test_boundary.py", "test_outage.py", "test_commands.py", "test_leaks_library.py"),
     *("test_ledger_races.py", "test_estimate_mixture.py", "test_kill.py", "test_hostile_folder.py"),
     # of `make test-operate`: the first sleeps for five minutes
-    *("test_long_outage.py", "test_faults.py", "test_deployed_kill.py", "test_turns.py", "test_serve.py"),
-    *("test_outages.py", "test_dask_faults.py", "test_deployed_canary.py", "test_browser.py", "test_ten_at_once.py"),
-    *("test_operations_guide.py", "test_object_store_faults.py", "test_notified.py"),
+    *("test_long_outage.py", "test_faults.py", "test_serve.py", "test_deployed_kill.py", "test_ten_at_once.py"),
+    *("test_outages.py", "test_turns.py", "test_dask_faults.py", "test_browser.py", "test_operations_guide.py"),
+    *("test_deployed_canary.py", "test_notified.py", "test_object_store_faults.py", "test_site.py"),
 )
 """Files that take long: with several workers, none should be left for the end. What searches all that Prefect's
 server keeps is early among them, for that grows with every test."""
