@@ -58,7 +58,7 @@ def _tried(driver: Driver, seed: int, replays: int, neighbours: int) -> Iterator
 
 def _repeated(driver: Driver) -> Finding:
     """Try a real run, then the same release id over a file of zeros: the ledger's answers give the same model."""
-    with world(driver.rows, by=driver.by) as place:
+    with world(driver.rows, driver.budget, driver.by) as place:  # of the budget's kind: not every kind pays for all
         first, paid = canonical(driver.run(place.enter("a", driver.budget))), place.spent
         place.overwrite(np.zeros_like(driver.rows))
         noise = WatchedNoise()
