@@ -22,10 +22,10 @@ def standard(d, spread=1.0):
     return Mixture.of([1.0], [[0.0] * d], [spread * np.eye(d)])
 
 
-@pytest.mark.parametrize(("d", "few", "many"), [(2, 0.08, 0.016), (20, 0.2, 0.04)])
-def test_the_noise_falls_with_n(d, few, many):
+@pytest.mark.parametrize(("d", "many"), [(2, 0.016), (20, 0.04)])
+def test_the_noise_falls_with_n(d, many):
     """Of the score as it is asked, and as it is predicted: as 1 / n for many rows, by a narrower bound for few."""
-    for n, noise in ((500, few), (1000, max(0.05, few / 2)), (10_000, many), (100_000, many / 10)):
+    for n, noise in ((500, 0.2), (1000, min(0.2, many * 10)), (10_000, many), (100_000, many / 10)):
         curator = pp.Curator.simulation(np.zeros((n, d)), pp.ZeroConcentratedDP(0.5), 1)
         found = prefer(curator, Scaling((0.0,) * d, (1.0,) * d), standard(d), standard(d), ASK)
         assert found.noise == pytest.approx(Preference.expected_noise(n, d, ASK), rel=1e-3)
