@@ -121,18 +121,16 @@ def _release_id(form: dict[str, Any], at: datetime) -> str:
 
 
 def _priced(deployment: Any, form: dict[str, Any], wanted: dict[str, datetime]) -> _Plan:
-
     dataset, allotment = str(form["dataset"]), parse_budget(form["budget"])
     with Ledger.open(ledger_at(form["ledger"]), create=False) as ledger:
         balance = ledger.balance(dataset)
         ended = {name: ledger.has_ended(dataset, name) for name in wanted}
-    states = {name: closed for name, closed in ended.items() if closed is not None}
-    missing = tuple(_Missing(name, at) for name, at in wanted.items() if not states.get(name, False))
+    missing = tuple(_Missing(name, at) for name, at in wanted.items() if not ended[name])
     return _Plan(
         deployment=deployment,
         dataset=dataset,
         missing=missing,
-        resumed=tuple(each.release_id for each in missing if each.release_id in states),
+        resumed=tuple(each.release_id for each in missing if ended[each.release_id] is not None),
         present=len(wanted) - len(missing),
         budget=balance.budget,
         each=allotment.hold_on(balance.budget, balance.cap, balance.remaining),
