@@ -41,7 +41,7 @@ from pubpriv.estimators.gaussian.tail import Shells, Tail, read_tail
 from pubpriv.estimators.gaussian.tail_belief import PublicShape
 from pubpriv.estimators.matrices import entry_variances
 
-_LASTING = 1.0
+_LASTING = 3.0
 """The shape of the tail before a shell counts as so many rows a column when the shell's own rows are added to it."""
 
 _SHAPED = 5.0
