@@ -1,8 +1,9 @@
 """Mean and covariance from a release in shells, with three parts of their standard errors; all of it post-processing.
 
 Second moments of the core and of each shell that counts add up. A shell's trace is known better than its shape, so the
-shape leans to that of all before it, as far as its noise makes it (James-Stein). What lies beyond the last shell has
-the trace that `tail` expects, and a shape that goes on as it changed from the core to there.
+shape leans to that of all before it, as far as its noise makes it (James-Stein), but for columns that stand out. What
+lies beyond the last shell has the trace that `tail` expects, and a shape that goes on as it changed from the core to
+there.
 
 | part of the error | of a variance |
 |---|---|
